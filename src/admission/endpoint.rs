@@ -1,0 +1,49 @@
+//! The paths the webhook serves. No I/O.
+
+/// One admission path: which kind, and whether it defaults or validates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// `/mutate-federatedhpa`
+    MutateFederatedHPA,
+    /// `/validate-federatedhpa`
+    ValidateFederatedHPA,
+    /// `/mutate-cronfederatedhpa`
+    MutateCronFederatedHPA,
+    /// `/validate-cronfederatedhpa`
+    ValidateCronFederatedHPA,
+    /// `/mutate-resourcebinding`
+    MutateResourceBinding,
+}
+
+impl Endpoint {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::MutateFederatedHPA,
+        Self::ValidateFederatedHPA,
+        Self::MutateCronFederatedHPA,
+        Self::ValidateCronFederatedHPA,
+        Self::MutateResourceBinding,
+    ];
+
+    /// The URL path.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::MutateFederatedHPA => "/mutate-federatedhpa",
+            Self::ValidateFederatedHPA => "/validate-federatedhpa",
+            Self::MutateCronFederatedHPA => "/mutate-cronfederatedhpa",
+            Self::ValidateCronFederatedHPA => "/validate-cronfederatedhpa",
+            Self::MutateResourceBinding => "/mutate-resourcebinding",
+        }
+    }
+
+    /// The kind that is reviewed.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::MutateFederatedHPA | Self::ValidateFederatedHPA => "FederatedHPA",
+            Self::MutateCronFederatedHPA | Self::ValidateCronFederatedHPA => "CronFederatedHPA",
+            Self::MutateResourceBinding => "ResourceBinding",
+        }
+    }
+}

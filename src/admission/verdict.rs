@@ -1,0 +1,52 @@
+//! The answer to one review, before it is put on the wire. No I/O.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::decision::finding::{Violation, Warning};
+
+/// One operation of an RFC 6902 JSON patch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum PatchOperation {
+    /// Adds or replaces the member at `path`.
+    Add {
+        /// JSON pointer.
+        path: String,
+        /// New value.
+        value: Value,
+    },
+}
+
+/// Why a review is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The object breaks rules: 422 `Invalid`, one cause per violation.
+    Invalid(Vec<Violation>),
+    /// The object could not be decoded: 400 `BadRequest`.
+    Undecodable {
+        /// Where, in Kubernetes' style; may be empty.
+        path: String,
+        /// What is wrong there.
+        message: String,
+    },
+}
+
+/// The answer to one review.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Set when the review is refused.
+    pub denial: Option<Denial>,
+    /// Changes to the object; empty when there are none or the review is refused.
+    pub patch: Vec<PatchOperation>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+impl Verdict {
+    /// Admitted as it is.
+    #[must_use]
+    pub fn allowed() -> Self {
+        Self::default()
+    }
+}

@@ -1,0 +1,158 @@
+//! `FederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (design: API). No I/O, no decisions.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, MetricSpec};
+use super::lenient::null_as_default;
+
+/// Scales one workload over many member clusters.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "autoscaling.karmada.io",
+    version = "v1alpha1",
+    kind = "FederatedHPA",
+    plural = "federatedhpas",
+    namespaced
+)]
+#[kube(shortname = "fhpa", category = "karmada-io", status = "FederatedHPAStatus")]
+#[serde(default, rename_all = "camelCase")]
+pub struct FederatedHPASpec {
+    /// The workload to scale. Its kind needs the `scale` subresource.
+    #[serde(deserialize_with = "null_as_default")]
+    pub scale_target_ref: CrossVersionObjectReference,
+    /// Fewest replicas over all clusters. Default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_replicas: Option<i32>,
+    /// Most replicas over all clusters; not less than `minReplicas`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub max_replicas: i32,
+    /// Metrics to scale on; the one that asks for most replicas decides. Default: 80% of the CPU requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Vec<MetricSpec>>,
+    /// How fast to scale, per direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behavior: Option<HorizontalPodAutoscalerBehavior>,
+    /// `Distributed`: member clusters scale by HPAs of their own. `Centralized`: one calculation for all clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// How min and max are divided. Absent: derived from the placement of the workload.
+    #[serde(rename = "federatedHPAAssignment", skip_serializing_if = "Option::is_none")]
+    pub federated_hpa_assignment: Option<FederatedHPAAssignment>,
+    /// Restricts the candidate clusters. Absent: the candidates of the placement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_affinity: Option<ClusterAffinity>,
+    /// Seconds a cluster must be unable to scale before others help. Default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale_multi_cluster_delay: Option<i32>,
+    /// False: after the assignment the bounds are kept and no cluster helps another. Default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_assist: Option<bool>,
+    /// True: idle clusters go to zero replicas. Needs `scaleAssist`. Default false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaling_to_zero: Option<bool>,
+    /// Per cluster: the share of its allocatable resources that this workload may take.
+    #[serde(rename = "clusterHPAPreference", skip_serializing_if = "Option::is_none")]
+    pub cluster_hpa_preference: Option<Vec<ClusterHPAPreference>>,
+}
+
+/// How min and max are divided over the clusters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FederatedHPAAssignment {
+    /// `Duplicated`, `Aggregated`, `StaticWeighted`, `DynamicWeighted` or `Prioritized`.
+    #[serde(rename = "federatedHPAAssignmentType", deserialize_with = "null_as_default")]
+    pub federated_hpa_assignment_type: String,
+    /// Weights, priorities and bounds of clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_autoscaling_preference: Option<Vec<ClusterAutoscalingPreference>>,
+}
+
+/// Weight, priority and bounds of the clusters that `targetCluster` selects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterAutoscalingPreference {
+    /// Which clusters.
+    #[serde(deserialize_with = "null_as_default")]
+    pub target_cluster: ClusterAffinity,
+    /// Weight of each of them, for `StaticWeighted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub static_weight: Option<i64>,
+    /// Priority of each of them, for `Prioritized`; the greater comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Fewest replicas each of them is assigned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscaling_min_threshold: Option<i32>,
+    /// Most replicas each of them is assigned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscaling_max_threshold: Option<i32>,
+}
+
+/// Selects member clusters, as Karmada's ClusterAffinity does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterAffinity {
+    /// By the labels of the Cluster objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<LabelSelector>,
+    /// By provider, region or zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_selector: Option<FieldSelector>,
+    /// By name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_names: Option<Vec<String>>,
+    /// Clusters that are left out, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Vec<String>>,
+}
+
+/// Selects clusters by fields of their spec.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FieldSelector {
+    /// All of them must hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_expressions: Option<Vec<FieldSelectorRequirement>>,
+}
+
+/// One condition on a field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FieldSelectorRequirement {
+    /// `provider`, `region` or `zone`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub key: String,
+    /// `In` or `NotIn`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub operator: String,
+    /// The values that are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
+}
+
+/// A cap on what the workload may take of one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterHPAPreference {
+    /// Name of the member cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_name: String,
+    /// Share of its allocatable resources, greater than 0 and at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_resource_usage: Option<f64>,
+}
+
+/// What the autoscaler last saw and did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FederatedHPAStatus {
+    /// Generation of the spec this status answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Replicas that run, over all clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_replicas: Option<i32>,
+}

@@ -1,0 +1,8 @@
+//! The command line: one file per command.
+
+mod args;
+mod crds;
+mod cron;
+mod validate;
+
+pub use args::{Cli, Command};

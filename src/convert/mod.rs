@@ -1,0 +1,1 @@
+//! Wire <-> core, one file per kind: the only folder that knows both. No I/O.

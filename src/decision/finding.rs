@@ -1,0 +1,169 @@
+//! What the rules find in an object: violations that deny it and warnings that go with it. Pure.
+
+use std::fmt;
+
+use super::path::Path;
+
+/// The cause of a violation; names and texts are those of Kubernetes field errors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A needed member is absent or empty.
+    Required,
+    /// The value breaks a rule.
+    Invalid(BadValue),
+    /// The value is not one of the supported ones.
+    NotSupported {
+        /// What was given.
+        value: BadValue,
+        /// What may be given instead.
+        supported: Vec<String>,
+    },
+    /// The value must be unique in its list and is not.
+    Duplicate(BadValue),
+    /// The member may not be set here.
+    Forbidden,
+    /// The value has more than `max` characters (or, for a list, elements).
+    TooLong {
+        /// Upper bound.
+        max: usize,
+    },
+    /// The value has the wrong JSON type.
+    TypeInvalid(BadValue),
+}
+
+/// A refused value, as it is shown in the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadValue {
+    /// Shown in quotes, shortened when long.
+    Text(String),
+    /// Shown as it stands.
+    Number(i64),
+    /// Shown as it stands: JSON of something else.
+    Json(String),
+}
+
+impl From<&str> for BadValue {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<i32> for BadValue {
+    fn from(value: i32) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<i64> for BadValue {
+    fn from(value: i64) -> Self {
+        Self::Number(value)
+    }
+}
+
+/// Characters of a refused text that a message repeats.
+const SHOWN: usize = 120;
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => match text.char_indices().nth(SHOWN) {
+                Some((end, _)) => write!(f, "{:?}...", text.get(..end).unwrap_or_default()),
+                None => write!(f, "{text:?}"),
+            },
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Json(json) => f.write_str(json),
+        }
+    }
+}
+
+/// One reason to refuse an object. Displays as Kubernetes prints a field error: `path: Invalid value: "x": detail`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Where, in Kubernetes' style.
+    pub path: String,
+    /// What kind of error.
+    pub cause: Cause,
+    /// What would be right; may be empty.
+    pub detail: String,
+    /// Name of the rule, stable, for metrics and audit annotations (`schedule`, `max-below-min` ...).
+    pub rule: &'static str,
+}
+
+impl Violation {
+    /// A violation of `rule` at `path`.
+    #[must_use]
+    pub fn new(rule: &'static str, path: &Path<'_>, cause: Cause, detail: impl Into<String>) -> Self {
+        Self { path: path.to_string(), cause, detail: detail.into(), rule }
+    }
+
+    /// The message without the path, as it stands in `details.causes[].message`.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let head = match &self.cause {
+            Cause::Required => "Required value".to_owned(),
+            Cause::Invalid(value) | Cause::TypeInvalid(value) => format!("Invalid value: {value}"),
+            Cause::NotSupported { value, supported } => {
+                let supported: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
+                format!("Unsupported value: {value}: supported values: {}", supported.join(", "))
+            }
+            Cause::Duplicate(value) => format!("Duplicate value: {value}"),
+            Cause::Forbidden => "Forbidden".to_owned(),
+            Cause::TooLong { max } => format!("Too long: may not be more than {max} bytes"),
+        };
+        if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }
+    }
+
+    /// The machine reason of `details.causes[].reason` (Kubernetes `field.ErrorType`).
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self.cause {
+            Cause::Required => "FieldValueRequired",
+            Cause::Invalid(_) => "FieldValueInvalid",
+            Cause::NotSupported { .. } => "FieldValueNotSupported",
+            Cause::Duplicate(_) => "FieldValueDuplicate",
+            Cause::Forbidden => "FieldValueForbidden",
+            Cause::TooLong { .. } => "FieldValueTooLong",
+            Cause::TypeInvalid(_) => "FieldValueTypeInvalid",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message())
+    }
+}
+
+/// Something the user should know although the object is admitted. At most 120 characters reach the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where, in Kubernetes' style; empty for the whole object.
+    pub path: String,
+    /// One sentence.
+    pub text: String,
+    /// Name of the rule, as in [`Violation::rule`].
+    pub rule: &'static str,
+}
+
+impl Warning {
+    /// A warning of `rule` at `path`.
+    #[must_use]
+    pub fn new(rule: &'static str, path: &Path<'_>, text: impl Into<String>) -> Self {
+        Self { path: path.to_string(), text: text.into(), rule }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() { f.write_str(&self.text) } else { write!(f, "{}: {}", self.path, self.text) }
+    }
+}
+
+/// All that the rules found in one object, in the order of its fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Reasons to refuse; empty means admitted.
+    pub violations: Vec<Violation>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}

@@ -1,0 +1,70 @@
+//! What the rules may know of the other objects in the control plane. Pure: an interface, filled by watches in the
+//! server and by the given files on the command line.
+
+/// Names an object that can be scaled. Two references are one target when kind, group and name agree; the version of
+/// the API does not matter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    /// Namespace of the target and of the object that refers to it.
+    pub namespace: String,
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}
+
+/// What is known of a FederatedHPA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownFederatedHPA {
+    /// Its name; the namespace is that of its target.
+    pub name: String,
+    /// What it scales.
+    pub target: Target,
+    /// `spec.minReplicas`, absent when it was never defaulted.
+    pub min_replicas: Option<i32>,
+    /// `spec.maxReplicas`.
+    pub max_replicas: i32,
+    /// Whether it works in Distributed mode (design: Admission, ResourceBinding CREATE).
+    pub distributed: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// What is known of a CronFederatedHPA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownCronFederatedHPA {
+    /// Its name; the namespace is that of its target.
+    pub name: String,
+    /// What it scales.
+    pub target: Target,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// The other objects, at one moment. Every answer is in order of names.
+pub trait Neighbours {
+    /// The FederatedHPAs that scale `target`.
+    fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA>;
+    /// The CronFederatedHPAs that scale `target`.
+    fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
+    /// The FederatedHPA of that name.
+    fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
+}
+
+/// Knows nothing: for a server without a control plane (`--offline`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoNeighbours;
+
+impl Neighbours for NoNeighbours {
+    fn federated_hpas_on(&self, _: &Target) -> Vec<KnownFederatedHPA> {
+        Vec::new()
+    }
+    fn cron_federated_hpas_on(&self, _: &Target) -> Vec<KnownCronFederatedHPA> {
+        Vec::new()
+    }
+    fn federated_hpa(&self, _: &str, _: &str) -> Option<KnownFederatedHPA> {
+        None
+    }
+}

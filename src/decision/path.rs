@@ -1,0 +1,62 @@
+//! Field paths in Kubernetes' style (`spec.rules[1].schedule`). Pure; text is made only when a finding needs it.
+
+use std::fmt;
+
+/// A place in an object, as a chain of borrowed steps on the stack.
+#[derive(Clone, Copy, Debug)]
+pub enum Path<'a> {
+    /// The first member name; empty for the object itself.
+    Root(&'a str),
+    /// A member of what the parent names.
+    Field(&'a Path<'a>, &'a str),
+    /// An element of a list, counted from 0.
+    Index(&'a Path<'a>, usize),
+    /// An entry of a map.
+    Key(&'a Path<'a>, &'a str),
+}
+
+impl<'a> Path<'a> {
+    /// The member `name` of this place.
+    #[must_use]
+    pub const fn field(&'a self, name: &'a str) -> Self {
+        Self::Field(self, name)
+    }
+
+    /// The element `index` of this place.
+    #[must_use]
+    pub const fn index(&'a self, index: usize) -> Self {
+        Self::Index(self, index)
+    }
+
+    /// The entry `key` of this place.
+    #[must_use]
+    pub const fn key(&'a self, key: &'a str) -> Self {
+        Self::Key(self, key)
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(name) | Self::Field(Path::Root(""), name) => f.write_str(name),
+            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Index(parent, index) => write!(f, "{parent}[{index}]"),
+            Self::Key(parent, key) => write!(f, "{parent}[{key}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Path;
+
+    #[test]
+    fn a_path_reads_as_kubernetes_writes_it() {
+        let spec = Path::Root("spec");
+        let rules = spec.field("rules");
+        let rule = rules.index(1);
+        assert_eq!(rule.field("schedule").to_string(), "spec.rules[1].schedule");
+        assert_eq!(Path::Root("").field("metadata").to_string(), "metadata");
+        assert_eq!(Path::Root("metadata").field("labels").key("a/b").to_string(), "metadata.labels[a/b]");
+    }
+}

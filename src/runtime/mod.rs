@@ -1,0 +1,3 @@
+//! The shell: sockets, files, signals, clocks, metrics, TLS.
+
+pub mod webhook;

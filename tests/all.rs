@@ -1,0 +1,16 @@
+//! All integration tests, in one binary.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::pedantic,
+    clippy::string_slice
+)]
+mod cli;
+mod crds;
+mod cron;
+mod rules;
+mod structure;
+mod webhook;
