@@ -1,6 +1,8 @@
 //! The pure core: rules, schedules and plans. No kube, no tokio, no clock, no randomness, no I/O.
 
+pub mod backoff;
 pub mod cron;
 pub mod finding;
+pub mod lease;
 pub mod neighbours;
 pub mod path;

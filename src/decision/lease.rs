@@ -1,0 +1,195 @@
+//! Leader election by a Lease, as a decision on what was last seen (design: Roles and processes). Pure.
+//!
+//! The other holder is judged by how long its record has not changed on our own steady clock, never by the times that it
+//! wrote: its wall clock may be minutes away from ours. Every write is a compare-and-swap, so of two candidates that
+//! decide alike only one succeeds.
+
+use std::time::Duration;
+
+/// A moment on the process's steady clock: the time since an arbitrary start. Never goes back.
+pub type Steady = Duration;
+
+/// How long things take; the defaults are those of Kubernetes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timings {
+    /// A record that has not changed for this long may be taken over.
+    pub lease: Duration,
+    /// A leader that could not renew for this long stops acting. Less than `lease`.
+    pub renew_deadline: Duration,
+    /// Time between two tries. Less than `renew_deadline`.
+    pub retry: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(15), renew_deadline: Duration::from_secs(10), retry: Duration::from_secs(2) }
+    }
+}
+
+impl Timings {
+    /// Checks that a leader stops acting before anybody else may start.
+    ///
+    /// # Errors
+    /// One sentence that says which time must be greater than which.
+    pub fn check(self) -> Result<Self, &'static str> {
+        if self.retry.is_zero() {
+            return Err("the retry period must be greater than 0");
+        }
+        if self.renew_deadline <= self.retry {
+            return Err("the renew deadline must be greater than the retry period");
+        }
+        if self.lease <= self.renew_deadline {
+            return Err("the lease duration must be greater than the renew deadline");
+        }
+        Ok(self)
+    }
+}
+
+/// What a Lease says, without its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Identity of the holder; empty when it was released.
+    pub holder: String,
+    /// `spec.leaseDurationSeconds` as the holder wrote it.
+    pub lease: Duration,
+    /// `metadata.resourceVersion`: changes with every write.
+    pub version: String,
+}
+
+/// The last record seen, and when it was first seen in this form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What the Lease said; `None` when there was no Lease.
+    pub record: Option<Record>,
+    /// When it was first seen like this.
+    pub since: Steady,
+}
+
+impl Seen {
+    /// Takes in what was just read. A record that did not change keeps the time it was first seen.
+    #[must_use]
+    pub fn update(previous: Option<Self>, record: Option<Record>, now: Steady) -> Self {
+        match previous {
+            Some(seen) if seen.record == record => seen,
+            _ => Self { record, since: now },
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Create the Lease with ourselves as its holder.
+    Create,
+    /// Write ourselves as the new holder, provided that the record still has `version`. Counts as a transition.
+    TakeOver {
+        /// The version that must still stand.
+        version: String,
+    },
+    /// Renew our own record, provided that it still has `version`.
+    Renew {
+        /// The version that must still stand.
+        version: String,
+    },
+    /// Somebody else leads; look again after this long.
+    Wait(Duration),
+}
+
+/// What a candidate or leader called `identity` does about what it sees at `now`.
+///
+/// A released lease (empty holder) is taken at once; a foreign one when its record has not changed for the longer of our
+/// lease duration and the one it declares.
+#[must_use]
+pub fn step(identity: &str, timings: Timings, seen: &Seen, now: Steady) -> Step {
+    let Some(record) = &seen.record else {
+        return Step::Create;
+    };
+    if record.holder == identity {
+        return Step::Renew { version: record.version.clone() };
+    }
+    if record.holder.is_empty() {
+        return Step::TakeOver { version: record.version.clone() };
+    }
+    let expires = seen.since.saturating_add(timings.lease.max(record.lease));
+    match expires.checked_sub(now) {
+        Some(left) if !left.is_zero() => Step::Wait(left.min(timings.retry)),
+        _ => Step::TakeOver { version: record.version.clone() },
+    }
+}
+
+/// Until when a leader may act whose last successful renewal was sent at `sent`. The time counts from sending, not from
+/// the answer: the server may have stored it just after it was sent.
+#[must_use]
+pub fn acts_until(timings: Timings, sent: Steady) -> Steady {
+    sent.saturating_add(timings.renew_deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Steady = Duration::from_secs(1000);
+
+    fn foreign(version: &str) -> Option<Record> {
+        Some(Record { holder: "other".into(), lease: Duration::from_secs(15), version: version.into() })
+    }
+
+    fn after(seconds: u64) -> Steady {
+        NOW + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn without_a_lease_it_is_created() {
+        let seen = Seen::update(None, None, NOW);
+        assert_eq!(step("me", Timings::default(), &seen, NOW), Step::Create);
+    }
+
+    #[test]
+    fn a_living_leader_is_left_alone_for_the_whole_lease() {
+        let seen = Seen::update(None, foreign("1"), NOW);
+        assert_eq!(step("me", Timings::default(), &seen, after(14)), Step::Wait(Duration::from_secs(1)));
+        assert_eq!(step("me", Timings::default(), &seen, after(15)), Step::TakeOver { version: "1".into() });
+    }
+
+    #[test]
+    fn a_renewal_starts_the_wait_again_whatever_the_clocks_say() {
+        let seen = Seen::update(None, foreign("1"), NOW);
+        let seen = Seen::update(Some(seen), foreign("2"), after(14));
+        assert_eq!(step("me", Timings::default(), &seen, after(16)), Step::Wait(Duration::from_secs(2)));
+        let same = Seen::update(Some(seen.clone()), foreign("2"), after(20));
+        assert_eq!(same, seen);
+    }
+
+    #[test]
+    fn a_longer_lease_that_the_holder_declares_is_respected() {
+        let record = Some(Record { holder: "other".into(), lease: Duration::from_secs(60), version: "1".into() });
+        let seen = Seen::update(None, record, NOW);
+        assert!(matches!(step("me", Timings::default(), &seen, after(59)), Step::Wait(_)));
+        assert!(matches!(step("me", Timings::default(), &seen, after(60)), Step::TakeOver { .. }));
+    }
+
+    #[test]
+    fn a_released_lease_is_taken_at_once_and_our_own_is_renewed() {
+        let released = Some(Record { holder: String::new(), lease: Duration::from_secs(1), version: "7".into() });
+        assert_eq!(
+            step("me", Timings::default(), &Seen::update(None, released, NOW), NOW),
+            Step::TakeOver { version: "7".into() }
+        );
+        let own = Some(Record { holder: "me".into(), lease: Duration::from_secs(15), version: "8".into() });
+        assert_eq!(
+            step("me", Timings::default(), &Seen::update(None, own, NOW), NOW),
+            Step::Renew { version: "8".into() }
+        );
+    }
+
+    #[test]
+    fn a_leader_stops_before_anybody_else_may_start() {
+        let timings = Timings::default().check().unwrap();
+        let sent = NOW;
+        let first_seen_by_other = sent;
+        assert!(acts_until(timings, sent) < first_seen_by_other + timings.lease);
+        assert!(Timings { renew_deadline: Duration::from_secs(15), ..Timings::default() }.check().is_err());
+        assert!(Timings { retry: Duration::from_secs(10), ..Timings::default() }.check().is_err());
+        assert!(Timings { retry: Duration::ZERO, ..Timings::default() }.check().is_err());
+    }
+}
