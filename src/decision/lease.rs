@@ -130,8 +130,8 @@ mod tests {
 
     const NOW: Steady = Duration::from_secs(1000);
 
-    fn foreign(version: &str) -> Option<Record> {
-        Some(Record { holder: "other".into(), lease: Duration::from_secs(15), version: version.into() })
+    fn foreign(version: &str) -> Record {
+        Record { holder: "other".into(), lease: Duration::from_secs(15), version: version.into() }
     }
 
     fn after(seconds: u64) -> Steady {
@@ -146,17 +146,17 @@ mod tests {
 
     #[test]
     fn a_living_leader_is_left_alone_for_the_whole_lease() {
-        let seen = Seen::update(None, foreign("1"), NOW);
+        let seen = Seen::update(None, Some(foreign("1")), NOW);
         assert_eq!(step("me", Timings::default(), &seen, after(14)), Step::Wait(Duration::from_secs(1)));
         assert_eq!(step("me", Timings::default(), &seen, after(15)), Step::TakeOver { version: "1".into() });
     }
 
     #[test]
     fn a_renewal_starts_the_wait_again_whatever_the_clocks_say() {
-        let seen = Seen::update(None, foreign("1"), NOW);
-        let seen = Seen::update(Some(seen), foreign("2"), after(14));
+        let seen = Seen::update(None, Some(foreign("1")), NOW);
+        let seen = Seen::update(Some(seen), Some(foreign("2")), after(14));
         assert_eq!(step("me", Timings::default(), &seen, after(16)), Step::Wait(Duration::from_secs(2)));
-        let same = Seen::update(Some(seen.clone()), foreign("2"), after(20));
+        let same = Seen::update(Some(seen.clone()), Some(foreign("2")), after(20));
         assert_eq!(same, seen);
     }
 
