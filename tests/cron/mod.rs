@@ -3,6 +3,7 @@
 mod next;
 mod reference;
 mod syntax;
+mod zones;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde::de::DeserializeOwned;

@@ -79,7 +79,8 @@ fn refusal(zones: &dyn Zones, text: &str) -> ZoneError {
         let message = bare.map_or_else(|| why.to_owned(), |name| format!("is a path; write {name}"));
         return ZoneError { message, suggestion: bare.map(str::to_owned) };
     }
-    if let Some(error) = offset_refusal(text) {
+    let other_case = zones.names().iter().any(|name| same(name, text));
+    if let Some(error) = offset_refusal(text).filter(|_| !other_case) {
         return error;
     }
     match nearest(zones.names(), text) {
@@ -140,7 +141,7 @@ fn nearest<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
             names.iter().find(|name| name.rsplit('/').next().is_some_and(|last| same(last, city))).map(String::as_str)
         })
         .or_else(|| misspelt(names, &wanted, false))
-        .or_else(|| misspelt(names, city, true))
+        .or_else(|| if city.len() > 4 { misspelt(names, city, true) } else { None })
 }
 
 /// The name within few typing errors, of the whole or of the part after the last slash.
