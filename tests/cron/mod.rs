@@ -19,3 +19,4 @@ fn lines<T: DeserializeOwned>(name: &str) -> Vec<T> {
 fn zone(name: &str) -> TimeZone {
     TimeZoneDatabase::bundled().get(name).unwrap()
 }
+mod ledger;

@@ -4,6 +4,7 @@
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules of design.md 6.
 
 mod field;
+pub mod ledger;
 mod never;
 mod parser;
 mod refusal;

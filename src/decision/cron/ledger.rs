@@ -1,0 +1,311 @@
+//! Which runs of a rule are due, missed or to come, from what its history says (design: Cron). Pure.
+//!
+//! `nextExecutionTime` is the ledger: the first run without a record. Every run ends as exactly one record, executed or
+//! missed with its reason, whatever restarts, clock changes or changes of leader come between. An execution sets
+//! absolute values, so one that was done and not recorded is done again without harm.
+
+use std::collections::VecDeque;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::Schedule;
+
+/// What a rule sets. Members that are absent are left as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// Replicas of the `scale` subresource.
+    pub replicas: Option<i32>,
+    /// `minReplicas` of a FederatedHPA.
+    pub min_replicas: Option<i32>,
+    /// `maxReplicas` of a FederatedHPA.
+    pub max_replicas: Option<i32>,
+}
+
+impl Action {
+    /// This action with `later` on top: what both leave when they run one after the other.
+    #[must_use]
+    pub fn then(self, later: Self) -> Self {
+        Self {
+            replicas: later.replicas.or(self.replicas),
+            min_replicas: later.min_replicas.or(self.min_replicas),
+            max_replicas: later.max_replicas.or(self.max_replicas),
+        }
+    }
+}
+
+/// A rule, understood.
+#[derive(Clone, Debug)]
+pub struct Rule<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// When it runs.
+    pub schedule: &'a Schedule,
+    /// The zone of its schedule.
+    pub zone: &'a TimeZone,
+    /// It does not run at present.
+    pub suspended: bool,
+    /// How late a missed run may be made up; absent: until the next run is due.
+    pub max_delay: Option<SignedDuration>,
+    /// Executions that are remembered.
+    pub successful_limit: usize,
+    /// Failures that are remembered; may be 0.
+    pub failed_limit: usize,
+    /// What it sets.
+    pub action: Action,
+}
+
+/// A run that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// When it was done.
+    pub executed: Timestamp,
+    /// What it set.
+    pub applied: Action,
+}
+
+/// A run that was not executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// When it was given up.
+    pub executed: Timestamp,
+    /// Why.
+    pub message: String,
+}
+
+/// What is remembered of one rule. Records stand newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Name of the rule.
+    pub rule: String,
+    /// The first run without a record; absent while the rule is suspended.
+    pub next: Option<Timestamp>,
+    /// Executed runs.
+    pub executions: VecDeque<Execution>,
+    /// Runs that were not executed.
+    pub failures: VecDeque<Failure>,
+}
+
+impl History {
+    /// The newest instant with a record.
+    fn newest(&self) -> Timestamp {
+        let executed = self.executions.iter().map(|execution| execution.scheduled);
+        executed.chain(self.failures.iter().map(|failure| failure.scheduled)).max().unwrap_or(Timestamp::MIN)
+    }
+}
+
+/// How far the history answers the rules as they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// The history was written for just these rules (`status.observedGeneration` is the generation).
+    pub in_step: bool,
+    /// When the rules last changed, as far as known; runs before this are not owed. Not later than now.
+    pub since: Timestamp,
+}
+
+/// A run that can still be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Index of the rule.
+    pub rule: usize,
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// Tries may go on up to this instant, this instant included; absent: for ever.
+    pub deadline: Option<Timestamp>,
+}
+
+/// A run that is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// Index of the rule.
+    pub rule: usize,
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// What made it too late.
+    pub cause: Lateness,
+}
+
+/// Why a missed run is not made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lateness {
+    /// Later than `maxDelaySeconds`.
+    BeyondMaxDelay(SignedDuration),
+    /// The next run was due already.
+    Overtaken,
+}
+
+/// What stands at one moment over all rules of one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agenda {
+    /// Runs to execute now, in the order of their instants, rules of one instant in their own order.
+    pub due: Vec<Due>,
+    /// Runs to record as missed, oldest first. Of each rule at most as many as its failure limit keeps.
+    pub missed: Vec<Missed>,
+    /// For each rule the first run after now; absent while it is suspended.
+    pub next: Vec<Option<Timestamp>>,
+}
+
+impl Agenda {
+    /// What is due, missed and to come at `now`.
+    #[must_use]
+    pub fn at(now: Timestamp, rules: &[Rule<'_>], histories: &[History], baseline: Baseline) -> Self {
+        let mut agenda = Self::default();
+        for (index, rule) in rules.iter().enumerate() {
+            agenda.add(now, index, rule, histories.iter().find(|history| history.rule == rule.name), baseline);
+        }
+        agenda.due.sort_by_key(|due| (due.scheduled, due.rule));
+        agenda.missed.sort_by_key(|missed| (missed.scheduled, missed.rule));
+        agenda
+    }
+
+    fn add(&mut self, now: Timestamp, index: usize, rule: &Rule<'_>, history: Option<&History>, baseline: Baseline) {
+        if rule.suspended {
+            self.next.push(None);
+            return;
+        }
+        let owed = first_owed(now, rule, history, baseline);
+        let Some(first) = owed.filter(|first| *first <= now) else {
+            self.next.push(owed);
+            return;
+        };
+        let next = rule.schedule.next_after(rule.zone, now);
+        self.next.push(next);
+        // A run of the rules as they were, or under older zone rules, still counts at its own instant.
+        let last = last_until(rule, now).filter(|last| *last > first).unwrap_or(first);
+        let (deadline, cause) = match rule.max_delay {
+            Some(delay) => (last.checked_add(delay).ok(), Lateness::BeyondMaxDelay(delay)),
+            None => (next, Lateness::Overtaken),
+        };
+        let mut kept = rule.failed_limit;
+        if deadline.is_none_or(|deadline| now <= deadline) {
+            self.due.push(Due { rule: index, scheduled: last, deadline });
+        } else {
+            self.missed.push(Missed { rule: index, scheduled: last, cause });
+            kept = kept.saturating_sub(1);
+        }
+        self.add_overtaken(index, rule, (first, last), cause, kept);
+    }
+
+    /// The runs from `first` to before `before`, the newest `limit` of them.
+    fn add_overtaken(
+        &mut self,
+        index: usize,
+        rule: &Rule<'_>,
+        (first, mut before): (Timestamp, Timestamp),
+        cause: Lateness,
+        limit: usize,
+    ) {
+        for _ in 0..limit {
+            match rule.schedule.previous_before(rule.zone, before) {
+                Some(earlier) if earlier >= first => {
+                    self.missed.push(Missed { rule: index, scheduled: earlier, cause });
+                    before = earlier;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// What all due runs leave together, in their order; `None` when nothing is due.
+    #[must_use]
+    pub fn action(&self, rules: &[Rule<'_>]) -> Option<Action> {
+        let actions = self.due.iter().filter_map(|due| rules.get(due.rule)).map(|rule| rule.action);
+        actions.reduce(Action::then)
+    }
+
+    /// The first instant later than now at which something becomes due or is given up.
+    #[must_use]
+    pub fn wake(&self) -> Option<Timestamp> {
+        self.next.iter().flatten().copied().min()
+    }
+}
+
+/// The first run without a record.
+fn first_owed(now: Timestamp, rule: &Rule<'_>, history: Option<&History>, baseline: Baseline) -> Option<Timestamp> {
+    let ledger = history.and_then(|history| history.next);
+    let changed = history.map_or(baseline.since, |history| baseline.since.max(history.newest())).min(now);
+    match ledger {
+        Some(next) if baseline.in_step && (next <= now || rule.schedule.fires_at(rule.zone, next)) => Some(next),
+        // Zone rules that changed move what is to come; what is past has its record.
+        Some(_) if baseline.in_step => rule.schedule.next_after(rule.zone, now),
+        // Nobody worked this object off since its rules changed: the entry stands for what was owed before.
+        Some(next) if next <= changed && rule.schedule.fires_at(rule.zone, next) => Some(next),
+        _ => rule.schedule.next_after(rule.zone, changed),
+    }
+}
+
+/// The last run up to `now`, `now` included.
+fn last_until(rule: &Rule<'_>, now: Timestamp) -> Option<Timestamp> {
+    rule.schedule.previous_before(rule.zone, now.checked_add(SignedDuration::from_nanos(1)).ok()?)
+}
+
+/// How the due runs of an agenda ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// All were executed by one write.
+    Executed,
+    /// The write failed; it is tried again until the deadline.
+    Postponed,
+    /// Nothing was due.
+    Idle,
+    /// The write failed and will not be tried again.
+    GivenUp(&'a str),
+}
+
+/// The histories after the agenda of `now` was worked off: one entry per rule, in the order of the rules; histories of
+/// rules that are gone fall away. `last_error` is told with runs that were tried and became too late.
+#[must_use]
+pub fn settle(
+    now: Timestamp,
+    rules: &[Rule<'_>],
+    histories: &[History],
+    agenda: &Agenda,
+    outcome: &Outcome<'_>,
+    last_error: Option<&str>,
+) -> Vec<History> {
+    let entry = |(index, rule): (usize, &Rule<'_>)| {
+        let mut history = histories.iter().find(|history| history.rule == rule.name).cloned().unwrap_or_default();
+        rule.name.clone_into(&mut history.rule);
+        history.next = agenda.next.get(index).copied().flatten();
+        for missed in agenda.missed.iter().filter(|missed| missed.rule == index) {
+            let message = missed.message(last_error);
+            history.failures.push_front(Failure { scheduled: missed.scheduled, executed: now, message });
+        }
+        for due in agenda.due.iter().filter(|due| due.rule == index) {
+            match outcome {
+                Outcome::Executed => {
+                    let execution = Execution { scheduled: due.scheduled, executed: now, applied: rule.action };
+                    history.executions.push_front(execution);
+                }
+                Outcome::GivenUp(error) => {
+                    let message = (*error).to_owned();
+                    history.failures.push_front(Failure { scheduled: due.scheduled, executed: now, message });
+                }
+                Outcome::Postponed | Outcome::Idle => history.next = Some(due.scheduled),
+            }
+        }
+        history.executions.truncate(rule.successful_limit);
+        history.failures.truncate(rule.failed_limit);
+        history
+    };
+    rules.iter().enumerate().map(entry).collect()
+}
+
+impl Missed {
+    /// One sentence for the record.
+    #[must_use]
+    pub fn message(&self, last_error: Option<&str>) -> String {
+        let late = match self.cause {
+            Lateness::BeyondMaxDelay(delay) => format!("later than maxDelaySeconds ({})", delay.as_secs()),
+            Lateness::Overtaken => "the next run was due".to_owned(),
+        };
+        match last_error {
+            Some(error) => format!("not executed, {late}; last error: {error}"),
+            None => format!("missed, {late}: the controller was not running or could not reach the API server"),
+        }
+    }
+}
