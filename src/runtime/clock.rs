@@ -7,3 +7,9 @@ use jiff::Timestamp;
 pub fn now() -> Timestamp {
     Timestamp::now()
 }
+
+/// A clock that never goes back. It is tokio's, so that tests can drive it.
+#[allow(clippy::disallowed_methods, reason = "this is the file that may")]
+pub fn steady() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}

@@ -1,0 +1,275 @@
+//! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
+//!
+//! A [`Leader`] is the right to write, and re-checks its time at every use: it ends before anybody else may take the
+//! Lease, whether or not this task still runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Api, PostParams};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
+
+use super::clock;
+use crate::decision::lease::{self, Record, Seen, Step, Timings};
+
+/// The lease ran out: nothing may be written any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this process does not lead any more")]
+pub struct LeaseLost;
+
+/// The right to write to the control plane, while it lasts.
+#[derive(Clone)]
+pub struct Leader(Arc<Term>);
+
+struct Term {
+    start: Instant,
+    /// Microseconds after `start`; 0 when the term has ended.
+    until: AtomicU64,
+}
+
+impl Leader {
+    fn begin(start: Instant, until: Duration) -> Self {
+        let leader = Self(Arc::new(Term { start, until: AtomicU64::new(0) }));
+        leader.extend(until);
+        leader
+    }
+
+    fn extend(&self, until: Duration) {
+        self.0.until.store(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    fn end(&self) {
+        self.0.until.store(0, Ordering::Release);
+    }
+
+    /// Asked before every write.
+    ///
+    /// # Errors
+    /// When the time of the lease is over.
+    pub fn check(&self) -> Result<(), LeaseLost> {
+        let now = u64::try_from(clock::steady().saturating_duration_since(self.0.start).as_micros());
+        if now.is_ok_and(|now| now < self.0.until.load(Ordering::Acquire)) { Ok(()) } else { Err(LeaseLost) }
+    }
+}
+
+impl fmt::Debug for Leader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leader").field("leads", &self.check().is_ok()).finish()
+    }
+}
+
+/// Who we are and which Lease we compete for.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Name of the Lease.
+    pub lease: String,
+    /// Unique among the processes that compete, for example the pod's name with a suffix of chance.
+    pub identity: String,
+    /// How long things take.
+    pub timings: Timings,
+}
+
+/// Why a try to hold the Lease failed.
+#[derive(Debug, thiserror::Error)]
+enum TryError {
+    #[error("the API server did not answer in time")]
+    TimedOut,
+    #[error("somebody else wrote the Lease first")]
+    Conflict,
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+}
+
+/// Competes for the Lease until `stop` is told, and tells `leadership` of every change. On a stop it releases the Lease,
+/// after everybody who watches `leadership` was told.
+pub async fn compete(
+    api: Api<Lease>,
+    candidate: Candidate,
+    leadership: watch::Sender<Option<Leader>>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut contest = Contest { api, candidate, start: clock::steady(), seen: None, lease: None, leader: None };
+    loop {
+        let pause = tokio::select! {
+            pause = contest.turn(&leadership) => pause,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        tokio::select! {
+            () = sleep(pause) => {}
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    contest.release(&leadership).await;
+}
+
+struct Contest {
+    api: Api<Lease>,
+    candidate: Candidate,
+    start: Instant,
+    seen: Option<Seen>,
+    /// The Lease as it was last read or written.
+    lease: Option<Lease>,
+    leader: Option<Leader>,
+}
+
+impl Contest {
+    fn now(&self) -> Duration {
+        clock::steady().saturating_duration_since(self.start)
+    }
+
+    /// One try; says how long to wait for the next.
+    async fn turn(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Duration {
+        let timings = self.candidate.timings;
+        let result = match timeout(self.patience(), self.attempt(leadership)).await {
+            Ok(result) => result,
+            Err(_) => Err(TryError::TimedOut),
+        };
+        let pause = match result {
+            Ok(pause) => pause,
+            Err(error) => {
+                // What is known may be old: read before the next write.
+                self.lease = None;
+                warn!(%error, lease = self.candidate.lease, "the Lease could not be held or read");
+                if matches!(error, TryError::Conflict) { Duration::ZERO } else { timings.retry }
+            }
+        };
+        if self.leader.as_ref().is_some_and(|leader| leader.check().is_err()) {
+            self.stand_down(leadership, "the Lease could not be renewed in time");
+        }
+        pause.min(self.patience())
+    }
+
+    /// A leader waits for an answer no longer than it may act.
+    fn patience(&self) -> Duration {
+        let deadline = self.candidate.timings.renew_deadline;
+        let Some(leader) = &self.leader else { return deadline };
+        let until = Duration::from_micros(leader.0.until.load(Ordering::Acquire));
+        until.saturating_sub(self.now()).max(Duration::from_millis(1))
+    }
+
+    async fn attempt(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Result<Duration, TryError> {
+        let lease = match self.lease.take() {
+            Some(lease) if self.leader.is_some() => Some(lease),
+            _ => self.api.get_opt(&self.candidate.lease).await?,
+        };
+        let now = self.now();
+        let seen = Seen::update(self.seen.take(), lease.as_ref().map(record), now);
+        let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
+        self.seen = Some(seen);
+        let written = match step {
+            Step::Wait(pause) => {
+                if self.leader.is_some() {
+                    self.stand_down(leadership, "somebody else holds the Lease");
+                }
+                return Ok(pause);
+            }
+            Step::Create => {
+                let lease = self.held(None);
+                self.api.create(&PostParams::default(), &lease).await
+            }
+            Step::TakeOver { .. } | Step::Renew { .. } => {
+                let lease = self.held(lease);
+                self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await
+            }
+        };
+        let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
+        self.seen = Some(Seen { record: Some(record(&lease)), since: now });
+        self.lease = Some(lease);
+        self.lead(now, leadership);
+        Ok(self.candidate.timings.retry)
+    }
+
+    /// The Lease with ourselves as its holder. Its resourceVersion makes the write a compare-and-swap.
+    fn held(&self, lease: Option<Lease>) -> Lease {
+        let now = MicroTime(clock::now());
+        let mut lease = lease.unwrap_or_else(|| Lease {
+            metadata: ObjectMeta { name: Some(self.candidate.lease.clone()), ..ObjectMeta::default() },
+            spec: None,
+        });
+        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
+        if spec.holder_identity.as_deref() != Some(self.candidate.identity.as_str()) {
+            let is_new = spec.holder_identity.is_none();
+            let transitions = spec.lease_transitions.unwrap_or_default();
+            spec.lease_transitions = Some(if is_new { transitions } else { transitions.saturating_add(1) });
+            spec.acquire_time = Some(now.clone());
+            spec.holder_identity = Some(self.candidate.identity.clone());
+        }
+        spec.lease_duration_seconds = i32::try_from(self.candidate.timings.lease.as_secs()).ok();
+        spec.renew_time = Some(now);
+        lease
+    }
+
+    fn lead(&mut self, sent: Duration, leadership: &watch::Sender<Option<Leader>>) {
+        let until = lease::acts_until(self.candidate.timings, sent);
+        if let Some(leader) = &self.leader {
+            leader.extend(until);
+        } else {
+            info!(identity = self.candidate.identity, lease = self.candidate.lease, "this process leads");
+            let leader = Leader::begin(self.start, until);
+            self.leader = Some(leader.clone());
+            leadership.send_replace(Some(leader));
+        }
+    }
+
+    fn stand_down(&mut self, leadership: &watch::Sender<Option<Leader>>, why: &str) {
+        if let Some(leader) = self.leader.take() {
+            leader.end();
+            leadership.send_replace(None);
+            warn!(
+                identity = self.candidate.identity,
+                lease = self.candidate.lease,
+                "this process leads no more: {why}"
+            );
+        }
+    }
+
+    /// Stops leading and lets the next one in at once.
+    async fn release(mut self, leadership: &watch::Sender<Option<Leader>>) {
+        let Some(leader) = self.leader.take() else { return };
+        leader.end();
+        leadership.send_replace(None);
+        let name = self.candidate.lease.clone();
+        match timeout(self.candidate.timings.retry, self.give_up()).await {
+            Ok(Ok(())) => info!(lease = name, "the Lease is released"),
+            Ok(Err(error)) => warn!(%error, lease = name, "the Lease could not be released"),
+            Err(_) => warn!(lease = name, "the Lease could not be released in time"),
+        }
+    }
+
+    async fn give_up(&mut self) -> Result<(), kube::Error> {
+        let lease = match self.lease.take() {
+            Some(lease) => Some(lease),
+            // A write that was cut off may have been stored.
+            None => self.api.get_opt(&self.candidate.lease).await?,
+        };
+        let Some(mut lease) = lease.filter(|lease| record(lease).holder == self.candidate.identity) else {
+            return Ok(());
+        };
+        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        spec.renew_time = Some(MicroTime(clock::now()));
+        self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
+    }
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// What a Lease says.
+fn record(lease: &Lease) -> Record {
+    let spec = lease.spec.clone().unwrap_or_default();
+    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
+    Record {
+        holder: spec.holder_identity.unwrap_or_default(),
+        lease: Duration::from_secs(seconds),
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
+    }
+}
