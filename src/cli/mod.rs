@@ -3,6 +3,7 @@
 mod args;
 mod crds;
 mod cron;
+mod manifest;
 mod validate;
 
 pub use args::{Cli, Command};
