@@ -98,6 +98,11 @@ impl<'a> Offsets<'a> {
         Self { text, marks }
     }
 
+    /// The text itself.
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// Byte offset of the character `index`.
     pub(super) fn byte(&self, index: usize) -> usize {
         if self.marks.is_empty() {

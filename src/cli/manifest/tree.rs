@@ -111,12 +111,16 @@ impl<'a> Builder<'a> {
     }
 
     fn scan_error(&self, error: &ScanError) -> SyntaxError {
-        let start = self.offsets.byte(error.marker().index());
-        let error = SyntaxError::new(error.info(), start..start);
-        match help(&error.message) {
-            Some(help) => error.with_help(help),
-            None => error,
+        let at = self.offsets.byte(error.marker().index());
+        if error.info().contains("tab") {
+            // The parser may stop at the end of the line before.
+            let text = self.offsets.text();
+            let ahead = text.get(at..).and_then(|rest| rest.find('\t')).unwrap_or_default();
+            return SyntaxError::new("a tab cannot indent YAML", at + ahead..at + ahead)
+                .with_help("indent with spaces");
         }
+        let (message, help) = explained(error.info());
+        SyntaxError { help, ..SyntaxError::new(message, at..at) }
     }
 
     fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), SyntaxError> {
@@ -332,19 +336,19 @@ fn mergeable(node: &Rc<Node>) -> Option<Vec<Rc<Node>>> {
     }
 }
 
-/// What most often lies behind an error of the parser.
-fn help(message: &str) -> Option<&'static str> {
-    if message.contains("anchor") || message.contains("alias") {
-        Some("a value that starts with `*` or `&` needs quotes: schedule: \"*/5 * * * *\"")
-    } else if message.starts_with("unexpected character: `@'") {
-        Some("a value that starts with `@` needs quotes: schedule: \"@daily\"")
-    } else if message.starts_with("unexpected character") {
-        Some("a value that starts with this character needs quotes")
-    } else if message.starts_with("mapping values are not allowed") {
-        Some("check the indentation of this line, and quote a value that contains `: `")
-    } else if message.contains("tab") {
-        Some("indent with spaces")
+/// An error of the parser in plain words, and what most often lies behind it.
+fn explained(info: &str) -> (&str, Option<&'static str>) {
+    if info.contains("anchor") || info.contains("alias") {
+        let message = "`*` starts an alias and `&` an anchor, and this is neither";
+        (message, Some("a value that starts with `*` or `&` needs quotes: schedule: \"*/5 * * * *\""))
+    } else if info.starts_with("unexpected character: `@'") {
+        ("no value starts with `@`", Some("put it in quotes: schedule: \"@daily\""))
+    } else if info.starts_with("unexpected character") {
+        (info, Some("a value that starts with this character needs quotes"))
+    } else if info.starts_with("mapping values are not allowed") {
+        let message = "there is a second `: ` in this value, or the line is indented too far";
+        (message, Some("check the indentation, and put a value that contains `: ` in quotes"))
     } else {
-        None
+        (info, None)
     }
 }

@@ -5,21 +5,18 @@ use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neig
 /// The objects of all given files.
 #[derive(Debug, Default)]
 pub(super) struct GivenObjects {
-    federated_hpas: Vec<KnownFederatedHPA>,
-    cron_federated_hpas: Vec<KnownCronFederatedHPA>,
+    pub(super) federated_hpas: Vec<KnownFederatedHPA>,
+    pub(super) cron_federated_hpas: Vec<KnownCronFederatedHPA>,
 }
 
 impl GivenObjects {
     /// In order of names; of objects that are given twice the first counts.
-    pub(super) fn new(
-        mut federated_hpas: Vec<KnownFederatedHPA>,
-        mut cron_federated_hpas: Vec<KnownCronFederatedHPA>,
-    ) -> Self {
-        federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
-        federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
-        cron_federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
-        cron_federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
-        Self { federated_hpas, cron_federated_hpas }
+    pub(super) fn in_order(mut self) -> Self {
+        self.federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
+        self.federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
+        self.cron_federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
+        self.cron_federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
+        self
     }
 }
 

@@ -131,13 +131,14 @@ impl Report {
                 format!("{} and {} checked", counted(hpas, "FederatedHPA"), counted(crons, "CronFederatedHPA"))
             }
         };
-        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
-        let found = match (errors, warnings) {
-            (0, 0) => "nothing wrong".to_owned(),
-            (errors, 0) => counted(errors, "error"),
-            (0, warnings) => counted(warnings, "warning"),
-            (errors, warnings) => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-        };
+        let counts = [
+            (self.count(Severity::Error).saturating_sub(self.unreadable), "error"),
+            (self.count(Severity::Warning), "warning"),
+            (self.unreadable, "unreadable file"),
+        ];
+        let found: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
+        let found = if found.is_empty() { "nothing wrong".to_owned() } else { found.join(", ") };
         let skipped = match self.skipped {
             0 => String::new(),
             skipped => format!(", {} of other kinds skipped", counted(skipped, "object")),

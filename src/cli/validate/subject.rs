@@ -88,8 +88,12 @@ fn classify(node: &Node) -> Class {
 fn wrong_version(version: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let detail = format!("did you mean \"{}/{}\"?", api::GROUP, api::VERSION);
-    let violation =
-        Violation::new("api-version", &Path::Root("apiVersion"), Cause::Invalid(version.into()), detail);
+    let violation = Violation::new("api-version", &Path::Root("apiVersion"), Cause::Invalid(version.into()), detail);
+    near_miss(group, violation)
+}
+
+/// An error where the group may be meant as ours, else a warning: the kind may be somebody else's.
+fn near_miss(group: &str, violation: Violation) -> Class {
     if group.contains("karmada") || group.contains("autoscaling") || group.is_empty() {
         Class::NearMiss(violation)
     } else {
@@ -97,11 +101,11 @@ fn wrong_version(version: &str) -> Class {
     }
 }
 
-/// The kind is none of ours: an error where its group is ours, else a warning when it looks like ours.
+/// The kind is none of ours: a near miss where the group is ours, or where it looks like one of ours.
 fn wrong_kind(version: &str, kind: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let near = nearest(kind);
-    if group != api::GROUP && (near.is_none() || kind == "HorizontalPodAutoscaler") {
+    if group != api::GROUP && near.is_none() {
         return Class::Other;
     }
     let detail = match near {
@@ -109,7 +113,7 @@ fn wrong_kind(version: &str, kind: &str) -> Class {
         None => format!("the kinds of {} are FederatedHPA and CronFederatedHPA", api::GROUP),
     };
     let violation = Violation::new("kind", &Path::Root("kind"), Cause::Invalid(kind.into()), detail);
-    if group == api::GROUP { Class::NearMiss(violation) } else { Class::Doubtful(violation) }
+    near_miss(group, violation)
 }
 
 /// `apiVersion` or `kind` is missing.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::ops::Range;
+use std::rc::Rc;
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::super::manifest::Source;
 use super::report::{Finding, Report, Severity, Spot};
@@ -29,7 +30,7 @@ pub(super) fn render(report: &Report, most: usize) -> String {
     out
 }
 
-fn group(finding: &Finding) -> Group<'static> {
+fn group(finding: &Finding) -> Group<'_> {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -42,10 +43,8 @@ fn group(finding: &Finding) -> Group<'static> {
     group = match &finding.spot {
         None => group.element(Origin::path(printable(&finding.file))),
         Some(spot) => {
-            let position = spot.source.position(spot.span.start);
-            let origin = Origin::path(printable(&finding.file)).line(position.line).char_column(position.column);
-            let others = finding.other.iter().filter(|(other, _)| std::rc::Rc::ptr_eq(&other.source, &spot.source));
-            group.element(origin).element(snippet(spot, label, others.map(|(other, label)| (other, label.as_str())).next()))
+            let other = finding.other.as_ref().filter(|(other, _)| Rc::ptr_eq(&other.source, &spot.source));
+            shown(group, &finding.file, spot, label, other)
         }
     };
     if !beside {
@@ -57,30 +56,33 @@ fn group(finding: &Finding) -> Group<'static> {
     group
 }
 
-/// The lines of a place, and of a second one when it is near.
-fn snippet(spot: &Spot, label: String, other: Option<(&Spot, &str)>) -> Snippet<'static, Annotation<'static>> {
+/// Adds the lines of a place, and of a second one when it is near and comes before.
+fn shown<'a>(group: Group<'a>, file: &str, spot: &Spot, label: String, other: Option<&'a (Spot, String)>) -> Group<'a> {
     let source = &spot.source;
-    let other = other.filter(|(other, _)| other.span.start <= spot.span.start);
     let mut window = window(source, &spot.span);
+    let other = other.filter(|(other, _)| other.span.start <= spot.span.start);
     if let Some((other, _)) = other {
         let joined = self::window(source, &other.span).start..window.end;
-        if joined.len() <= 10 * WINDOW {
-            window = joined;
-        }
+        window = if joined.len() <= 10 * WINDOW { joined } else { window };
     }
-    let text = source.text.get(window.clone()).unwrap_or_default().to_owned();
     let within = |span: &Range<usize>| {
         let start = span.start.clamp(window.start, window.end) - window.start;
         start..(span.end.clamp(window.start, window.end) - window.start).max(start)
     };
-    let label = (!label.is_empty()).then_some(label);
-    let mut snippet = Snippet::source(text.clone())
-        .line_start(source.position(window.start).line)
-        .annotation(AnnotationKind::Primary.span(within(&spot.span)).label(label));
+    let position = source.position(window.start);
+    let mut snippet = Snippet::source(source.text.get(window.clone()).unwrap_or_default().to_owned())
+        .line_start(position.line)
+        .annotation(AnnotationKind::Primary.span(within(&spot.span)).label((!label.is_empty()).then_some(label)));
     if let Some((other, label)) = other.filter(|(other, _)| window.contains(&other.span.start)) {
-        snippet = snippet.annotation(AnnotationKind::Context.span(within(&other.span)).label(label.to_owned()));
+        snippet = snippet.annotation(AnnotationKind::Context.span(within(&other.span)).label(label.as_str()));
     }
-    snippet
+    let file = printable(file);
+    if position.column == 1 {
+        return group.element(snippet.path(file));
+    }
+    // The line is cut at its start: the column in the snippet is not that in the file.
+    let position = source.position(spot.span.start);
+    group.element(Origin::path(file).line(position.line).char_column(position.column)).element(snippet)
 }
 
 /// The lines of `span`, cut when they are very long.

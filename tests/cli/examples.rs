@@ -1,0 +1,30 @@
+//! The good manifests in `examples/` pass.
+
+use std::fs;
+
+use super::command::fhpa;
+
+fn names(directory: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("{}/{directory}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name.ends_with(".yaml"));
+    names.sort();
+    names
+}
+
+#[test]
+fn the_good_examples_are_accepted_without_a_warning() {
+    for name in names("examples") {
+        let outcome = fhpa(&["validate", "--strict", &format!("examples/{name}")]);
+        assert_eq!(outcome.code, 0, "{name}:\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn the_good_examples_do_not_contradict_each_other() {
+    let paths: Vec<String> = names("examples").iter().map(|name| format!("examples/{name}")).collect();
+    let mut args = vec!["validate", "--strict"];
+    args.extend(paths.iter().map(String::as_str));
+    let outcome = fhpa(&args);
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+}
