@@ -6,7 +6,6 @@ mod completions;
 mod crds;
 mod cron;
 mod manifest;
-mod surroundings;
 mod validate;
 
 pub use args::{Cli, Command};

@@ -73,7 +73,7 @@ fn not_utf8(bytes: &[u8], error: std::str::Utf8Error) -> String {
         _ => "; save it as UTF-8",
     };
     let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = before.split(|byte| *byte == b'\n').count();
     format!("the file is not UTF-8 (first on line {line}){hint}")
 }
 

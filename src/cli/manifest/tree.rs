@@ -179,13 +179,12 @@ impl<'a> Builder<'a> {
             self.charge(name.len(), span)?;
         }
         let Some(Frame { open: Open::Map { keys, key, .. }, .. }) = self.frames.last_mut() else { return Ok(()) };
-        if let Key::Name(name, span) = &new {
-            if let Some(first) = keys.insert(Rc::clone(name), span.clone()) {
-                let mut error =
-                    SyntaxError::new(format!("the key {name:?} stands twice in this mapping"), span.clone());
-                error.other = Some((first, "first here"));
-                return Err(error.with_help("only one of them would count: remove or rename the other"));
-            }
+        if let Key::Name(name, span) = &new
+            && let Some(first) = keys.insert(Rc::clone(name), span.clone())
+        {
+            let mut error = SyntaxError::new(format!("the key {name:?} stands twice in this mapping"), span.clone());
+            error.other = Some((first, "first here"));
+            return Err(error.with_help("only one of them would count: remove or rename the other"));
         }
         *key = Some(new);
         Ok(())
@@ -233,9 +232,9 @@ impl<'a> Builder<'a> {
         }
         let mut seen: HashSet<Rc<str>> = keys.into_keys().collect();
         for node in merges {
-            let Content::Map(merged) = &node.content else { continue };
-            self.charge(merged.len() * NODE_BYTES, span)?;
-            entries.extend(merged.iter().filter(|entry| seen.insert(Rc::clone(&entry.key))).cloned());
+            let Content::Map(theirs) = &node.content else { continue };
+            self.charge(theirs.len() * NODE_BYTES, span)?;
+            entries.extend(theirs.iter().filter(|entry| seen.insert(Rc::clone(&entry.key))).cloned());
         }
         Ok(())
     }

@@ -32,8 +32,7 @@ struct Given {
 
 /// Checks all objects of all sources, each beside the others.
 pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
-    let read = |source: Result<_, _>| source.map_err(Finding::unreadable).and_then(|s| objects(s, around.namespace));
-    let files: Vec<Result<Vec<Given>, Finding>> = sources.into_iter().map(read).collect();
+    let files: Vec<File> = sources.into_iter().map(|source| read(source, around.namespace)).collect();
     let known = neighbours(files.iter().flatten().flatten());
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.now);
     let mut report = Report::default();
@@ -43,7 +42,7 @@ pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundi
             Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &mut firsts)),
             Err(finding) => {
                 report.unreadable += 1;
-                report.findings.push(finding);
+                report.findings.push(*finding);
             }
         }
     }
@@ -74,9 +73,12 @@ impl Report {
     }
 }
 
-fn objects(source: Source, namespace: &str) -> Result<Vec<Given>, Finding> {
-    let source = Rc::new(source);
-    let documents = manifest::load(&source).map_err(|error| Finding::syntax(&source, error))?;
+/// The objects of a file, or why it could not be read.
+type File = Result<Vec<Given>, Box<Finding>>;
+
+fn read(source: Result<Source, Unreadable>, namespace: &str) -> File {
+    let source = Rc::new(source.map_err(|unreadable| Box::new(Finding::unreadable(unreadable)))?);
+    let documents = manifest::load(&source).map_err(|error| Box::new(Finding::syntax(&source, error)))?;
     let subjects = documents.iter().flat_map(Subject::all_of);
     Ok(subjects.map(|subject| Given::new(&source, subject, namespace)).collect())
 }

@@ -6,7 +6,7 @@ use super::report::{Finding, Report, Severity};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct Record<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -23,18 +23,18 @@ struct Line<'a> {
 
 /// The first `most` findings, as one JSON array. A place of 0 means the file as a whole.
 pub(super) fn render(report: &Report, most: usize) -> String {
-    let lines: Vec<Line<'_>> = report.findings.iter().take(most).map(line).collect();
-    let mut out = serde_json::to_string_pretty(&lines).unwrap_or_default();
+    let records: Vec<Record<'_>> = report.findings.iter().take(most).map(record).collect();
+    let mut out = serde_json::to_string_pretty(&records).unwrap_or_default();
     out.push('\n');
     out
 }
 
-fn line(finding: &Finding) -> Line<'_> {
+fn record(finding: &Finding) -> Record<'_> {
     let (start, end) = finding.spot.as_ref().map_or(((0, 0), (0, 0)), |spot| {
         let (start, end) = (spot.source.position(spot.span.start), spot.source.position(spot.span.end));
         ((start.line, start.column), (end.line, end.column))
     });
-    Line {
+    Record {
         file: &finding.file,
         line: start.0,
         column: start.1,

@@ -12,10 +12,13 @@ mod text;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 
 use super::color::Color;
+use crate::runtime::clock;
+use crate::runtime::zones::ZoneDatabase;
 
 /// Findings that are shown in text, unless told otherwise.
 const SHOWN: usize = 100;
@@ -80,8 +83,8 @@ impl Args {
         let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
         let around = check::Surroundings {
             namespace: &self.namespace,
-            zones: super::surroundings::zones(),
-            now: super::surroundings::now(),
+            zones: Arc::new(ZoneDatabase::open()),
+            now: clock::now(),
         };
         let report = check::check(inputs::read(&paths), &around);
         let printed = match self.output {
