@@ -19,7 +19,9 @@ pub(crate) const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Deepest nesting, aliases followed. The admission decoder stops at 128.
 pub(crate) const MAX_DEPTH: usize = 100;
 /// Upper bound of the memory that the documents of a file take, aliases written out, in rough bytes.
-pub(crate) const MAX_EXPANDED: usize = 4 * MAX_BYTES;
+pub(crate) const MAX_EXPANDED: usize = 8 * MAX_BYTES;
+/// Most brackets, commas and colons in a file: the parser keeps some hundred bytes for each while a bracket is open.
+const MAX_INDICATORS: usize = 2_000_000;
 
 /// Why a text could not be read as documents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +115,10 @@ impl Node {
 /// The documents of a text; empty ones are left out. What was read before an error is lost: a file with a syntax error
 /// is not applied in part.
 pub(crate) fn load(source: &Source) -> Result<Vec<Rc<Node>>, SyntaxError> {
+    let indicator = |byte: &u8| matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b':');
+    if source.text.as_bytes().iter().filter(|byte| indicator(byte)).nth(MAX_INDICATORS).is_some() {
+        return Err(SyntaxError::new("the file holds too many values", 0..0));
+    }
     match json::segments(source) {
         Some(segments) => json::load(source, &segments?),
         None => tree::load(source),

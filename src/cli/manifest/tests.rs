@@ -62,7 +62,7 @@ fn scalars_are_read_as_kubernetes_reads_them() {
             "~",
             true,
             ".inf5",
-            "-",
+            "-x",
             1,
             6
         ])]
