@@ -1,6 +1,7 @@
 //! All integration tests, in one binary.
 #![allow(
     missing_docs,
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
@@ -9,6 +10,7 @@
     clippy::string_slice
 )]
 mod cli;
+mod cluster;
 mod crds;
 mod cron;
 mod rules;
