@@ -1,3 +1,5 @@
 //! The shell: sockets, files, signals, clocks, metrics, TLS.
 
+pub mod clock;
 pub mod webhook;
+pub mod zones;

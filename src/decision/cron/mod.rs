@@ -1,3 +1,18 @@
 //! Cron schedules: syntax, next and previous runs, intervals (design: Admission, Cron). Pure.
+//!
+//! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
+//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules of design.md 6.
 
+mod field;
+mod never;
+mod parser;
+mod refusal;
+mod run;
+mod schedule;
+mod wall;
+pub mod zone_name;
 pub mod zones;
+
+pub use field::Field;
+pub use refusal::ScheduleError;
+pub use schedule::Schedule;
