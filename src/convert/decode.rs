@@ -8,7 +8,7 @@ use serde_path_to_error::Segment;
 
 use super::reader::{Read, Whole};
 use crate::decision::api_version::{GROUP, VERSION};
-use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
+use crate::decision::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::decision::suggestion::{did_you_mean, nearest};
 
 /// Why an object could not be decoded.
@@ -39,6 +39,14 @@ pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeErro
     let object: CronFederatedHPA<'_> = whole(json)?;
     check_kind("CronFederatedHPA", &object.api_version, &object.kind)?;
     Ok(object)
+}
+
+/// Decodes a ResourceBinding.
+///
+/// # Errors
+/// When the text is no JSON or a value has the wrong type.
+pub fn resource_binding(json: &str) -> Result<ResourceBinding<'_>, DecodeError> {
+    whole(json)
 }
 
 /// Reads the whole text as `T`.

@@ -7,9 +7,10 @@ pub mod decode;
 mod federated_hpa;
 mod hpa;
 mod metadata;
+mod resource_binding;
 mod scalar;
 mod status;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
-pub use decode::{DecodeError, cron_federated_hpa, federated_hpa};
+pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};
 pub use federated_hpa::known_federated_hpa;

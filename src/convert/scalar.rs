@@ -110,8 +110,12 @@ impl<'de> Read<'de> for Quantity<'de> {
             *self = Self::new("0");
             return Ok(());
         }
-        let text = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(json);
-        *self = Self::new(text.trim());
+        *self = match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
+            Some(text) => Self::new(text.trim()),
+            // The API server cannot carry a number that is none to it.
+            None if json.parse().is_ok_and(f64::is_infinite) => Self { text: json, sign: None },
+            None => Self::new(json),
+        };
         Ok(())
     }
 }

@@ -41,7 +41,8 @@ impl<'a> ApiVersion<'a> {
     /// The API version that is meant when the group is a misspelt group of Kubernetes (`app/v1` -> `apps/v1`).
     #[must_use]
     pub fn misspelt_group(&self) -> Option<String> {
-        if self.group.is_empty() || self.group.contains('.') || BUILT_IN.iter().any(|(group, ..)| *group == self.group) {
+        if self.group.is_empty() || self.group.contains('.') || BUILT_IN.iter().any(|(group, ..)| *group == self.group)
+        {
             return None;
         }
         let group = nearest(self.group, BUILT_IN.iter().map(|(group, ..)| *group))?;

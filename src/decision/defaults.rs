@@ -4,8 +4,10 @@
 
 use serde_json::{Value, json};
 
+use super::api_version::ApiVersion;
+use super::neighbours::{Neighbours, Target};
 use super::subject::hpa::{Behavior, ScalingRules};
-use super::subject::{CronFederatedHPA, FederatedHPA};
+use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
 
 /// How a FederatedHPA works (design: API, `mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -145,4 +147,26 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
         }
     }
     additions
+}
+
+/// What keeps Karmada's scheduler off a new binding whose workload is the target of a Distributed FederatedHPA that is
+/// not being deleted (design: Admission, ResourceBinding CREATE). Other members of the suspension stay.
+#[must_use]
+pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Option<Addition> {
+    let spec = binding.spec.as_ref()?;
+    let resource = &spec.resource;
+    let target = Target {
+        namespace: resource.namespace.to_string(),
+        group: ApiVersion::parse(&resource.api_version)?.group.to_owned(),
+        kind: resource.kind.to_string(),
+        name: resource.name.to_string(),
+    };
+    if !neighbours.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed && !hpa.deleting) {
+        return None;
+    }
+    match &spec.suspension {
+        None => Some(Addition::new("/spec/suspension", json!({"scheduling": true}))),
+        Some(suspension) if suspension.scheduling == Some(true) => None,
+        Some(_) => Some(Addition::new("/spec/suspension/scheduling", true)),
+    }
 }

@@ -150,9 +150,25 @@ impl Warning {
     /// A warning of `rule` at `path`.
     #[must_use]
     pub fn new(rule: &'static str, path: &Path<'_>, text: impl Into<String>) -> Self {
-        Self { path: path.to_string(), text: text.into(), rule }
+        Self::shortened(path.to_string(), text.into(), rule)
+    }
+
+    /// A warning whose text is cut where the whole would be longer than clients show.
+    #[must_use]
+    pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
+        let room = WARNING.saturating_sub(path.chars().count() + 2);
+        match text.char_indices().nth(room) {
+            None => Self { path, text, rule },
+            Some(_) => {
+                let kept: String = text.chars().take(room.saturating_sub(3)).collect();
+                Self { path, text: kept + "...", rule }
+            }
+        }
     }
 }
+
+/// Most characters of a warning, place included.
+const WARNING: usize = 120;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -47,6 +47,16 @@ pub struct FederatedHPASpec<'a> {
     pub cluster_hpa_preference: Vec<ClusterHPAPreference<'a>>,
 }
 
+impl FederatedHPASpec<'_> {
+    /// Whether every quantity can be parsed.
+    #[must_use]
+    pub fn quantities_are_sound(&self) -> bool {
+        let behavior = self.behavior.iter().flat_map(|behavior| [&behavior.scale_up, &behavior.scale_down]);
+        let mut tolerances = behavior.flatten().filter_map(|rules| rules.tolerance);
+        self.metrics.iter().all(Metric::quantities_are_sound) && tolerances.all(|tolerance| tolerance.sign.is_some())
+    }
+}
+
 /// `federatedHPAAssignment`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assignment<'a> {

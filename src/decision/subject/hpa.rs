@@ -33,6 +33,22 @@ pub struct Metric<'a> {
     pub external: Option<MetricSource<'a>>,
 }
 
+impl Metric<'_> {
+    /// Whether every quantity can be parsed.
+    #[must_use]
+    pub fn quantities_are_sound(&self) -> bool {
+        let targets = [
+            self.resource.as_ref().map(|source| &source.target),
+            self.container_resource.as_ref().map(|source| &source.target),
+            self.pods.as_ref().map(|source| &source.target),
+            self.object.as_ref().map(|source| &source.target),
+            self.external.as_ref().map(|source| &source.target),
+        ];
+        let mut quantities = targets.iter().flatten().flat_map(|target| [target.value, target.average_value]).flatten();
+        quantities.all(|quantity| quantity.sign.is_some())
+    }
+}
+
 /// `resource`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceSource<'a> {

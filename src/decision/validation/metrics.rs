@@ -10,6 +10,7 @@ use crate::decision::quantity::Quantity;
 use crate::decision::subject::hpa::{
     ContainerResourceSource, Metric, MetricIdentifier, MetricSource, MetricTarget, ObjectSource, ResourceSource,
 };
+use crate::decision::suggestion::{did_you_mean, nearest};
 
 const RULE: &str = "metric";
 /// The types of a metric; each has a source whose member is named like it, in lower camel case.
@@ -78,6 +79,9 @@ fn validate_resource(source: &ResourceSource<'_>, path: &Path<'_>, findings: &mu
 
 fn validate_container(source: &ContainerResourceSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_resource_name(&source.name, path, findings);
+    if let Some(problem) = container_resource_problem(&source.name) {
+        findings.invalid(RULE, &path.field("name"), &*source.name, problem);
+    }
     let container = path.field("container");
     if source.container.is_empty() {
         findings.required(RULE, &container, "must be the name of the container");
@@ -93,6 +97,28 @@ fn validate_resource_name(name: &str, path: &Path<'_>, findings: &mut Findings) 
     }
 }
 
+/// Why no container can have the resource `name`.
+fn container_resource_problem(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(problem) = names::qualified_name(name) {
+        return Some(problem);
+    }
+    if !name.contains('/') {
+        let known = ["cpu", "memory", "ephemeral-storage"];
+        let taken = known.contains(&name) || name.starts_with("hugepages-");
+        let meant = did_you_mean(nearest(name, known));
+        return (!taken).then(|| format!("containers have cpu, memory, ephemeral-storage and hugepages-<size>{meant}"));
+    }
+    let extended = !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_none();
+    (!name.contains("kubernetes.io/") && !extended).then(|| {
+        "must be the name of an extended resource, at most 253 characters before '/' and without 'requests.' (e.g. \
+         'nvidia.com/gpu')"
+            .to_owned()
+    })
+}
+
 fn validate_pods(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_identifier(&source.metric, &path.field("metric"), findings);
     validate_target(&source.target, &["AverageValue"], &path.field("target"), findings);
@@ -106,7 +132,12 @@ fn validate_object(source: &ObjectSource<'_>, path: &Path<'_>, findings: &mut Fi
 
 fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_identifier(&source.metric, &path.field("metric"), findings);
-    validate_target(&source.target, &["Value", "AverageValue"], &path.field("target"), findings);
+    let (target, path) = (&source.target, path.field("target"));
+    validate_target(target, &["Value", "AverageValue"], &path, findings);
+    if target.value.is_some() && target.average_value.is_some() {
+        let detail = "an External metric has either value or averageValue";
+        findings.refuse(RULE, &path.field("averageValue"), Cause::Forbidden, detail);
+    }
 }
 
 fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings: &mut Findings) {
@@ -178,12 +209,7 @@ fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: 
 }
 
 /// Refuses a text that is no quantity.
-pub(super) fn refuse_spelling(
-    rule: &'static str,
-    quantity: Quantity<'_>,
-    path: &Path<'_>,
-    findings: &mut Findings,
-) {
+pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
     let value = BadValue::Text(quantity.text.to_owned());
     findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
 }

@@ -13,8 +13,8 @@ pub mod metrics;
 pub mod names;
 pub mod owners;
 pub mod ratchet;
-pub mod schedules;
 pub mod scale_target;
+pub mod schedules;
 pub mod selectors;
 
 use jiff::Timestamp;

@@ -51,6 +51,6 @@ fn places_agree(one: &str, other: &str) -> bool {
 
 /// A violation that is let through.
 fn spare(violation: Violation) -> Warning {
-    let text = format!("{} (let through: it was stored like this)", violation.message());
-    Warning { path: violation.path, text, rule: violation.rule }
+    let text = format!("stored before and let through: {}", violation.message());
+    Warning::shortened(violation.path, text, violation.rule)
 }

@@ -60,12 +60,7 @@ fn validate_api_version<'a>(text: &'a str, path: &Path<'_>, findings: &mut Findi
     Some(version)
 }
 
-fn validate_kind(
-    reference: &TargetRef<'_>,
-    version: Option<ApiVersion<'_>>,
-    path: &Path<'_>,
-    findings: &mut Findings,
-) {
+fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, path: &Path<'_>, findings: &mut Findings) {
     let kind = &*reference.kind;
     if kind.is_empty() {
         findings.required(RULE, path, "must be the kind of the object to scale, for example Deployment");
@@ -106,10 +101,8 @@ pub(super) fn target(reference: &TargetRef<'_>, namespace: &str) -> Option<Targe
 /// Adds what is wrong with the kind of a target in Karmada's autoscaling group.
 pub(super) fn validate_autoscaler_kind(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     if is_autoscaler(reference) && reference.kind != "FederatedHPA" && !reference.kind.is_empty() {
-        let cause = Cause::NotSupported {
-            value: (&*reference.kind).into(),
-            supported: vec!["FederatedHPA".to_owned()],
-        };
+        let cause =
+            Cause::NotSupported { value: (&*reference.kind).into(), supported: vec!["FederatedHPA".to_owned()] };
         let detail = format!("of {} only a FederatedHPA can be a target", reference.api_version);
         findings.refuse(RULE, &path.field("kind"), cause, detail);
     }
