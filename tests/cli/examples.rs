@@ -1,4 +1,4 @@
-//! The good manifests in `examples/` pass.
+//! Every manifest in `examples/`: the good ones pass, the wrong ones are refused in words that say what to write.
 
 use std::fs;
 
@@ -27,4 +27,17 @@ fn the_good_examples_do_not_contradict_each_other() {
     args.extend(paths.iter().map(String::as_str));
     let outcome = fhpa(&args);
     assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+}
+
+#[test]
+fn the_wrong_examples_are_refused_as_the_snapshots_say() {
+    let names = names("examples/wrong");
+    assert!(names.len() >= 10);
+    for name in names {
+        let path = format!("examples/wrong/{name}");
+        let outcome = fhpa(&["validate", &path]);
+        assert_ne!(outcome.code, 0, "{name} is accepted:\n{}", outcome.stdout);
+        assert_eq!(outcome.stderr, "");
+        insta::assert_snapshot!(format!("wrong_{}", name.trim_end_matches(".yaml")), outcome.stdout);
+    }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::super::manifest::{self, Place, Source};
 use super::inputs::Unreadable;
@@ -12,8 +13,11 @@ use super::neighbours::GivenObjects;
 use super::report::{Finding, ObjectName, Report, Severity, Spot};
 use super::rules::{self, Rules, Undecodable};
 use super::subject::{Class, Kind, Subject};
+use super::unknown::{Schemas, Unknown};
 use crate::decision::cron::zones::Zones;
+use crate::decision::defaults::Mode;
 use crate::decision::finding::{Violation, Warning};
+use crate::decision::validation::Settings;
 
 /// What the check depends on besides the files.
 pub(super) struct Surroundings<'a> {
@@ -21,6 +25,9 @@ pub(super) struct Surroundings<'a> {
     pub(super) namespace: &'a str,
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
+    pub(super) schemas: Schemas,
+    /// What the operator of the webhook chose.
+    pub(super) settings: Settings,
 }
 
 /// An object and the file it stands in.
@@ -33,13 +40,13 @@ struct Given {
 /// Checks all objects of all sources, each beside the others.
 pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
     let files: Vec<File> = sources.into_iter().map(|source| read(source, around.namespace)).collect();
-    let known = neighbours(files.iter().flatten().flatten());
-    let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.now);
+    let known = neighbours(files.iter().flatten().flatten(), around.settings.default_mode);
+    let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();
     let mut firsts = HashMap::new();
     for file in files {
         match file {
-            Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &mut firsts)),
+            Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &around.schemas, &mut firsts)),
             Err(finding) => {
                 report.unreadable += 1;
                 report.findings.push(*finding);
@@ -53,7 +60,7 @@ pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundi
 type Firsts = HashMap<(String, String, String), Spot>;
 
 impl Report {
-    fn add(&mut self, object: &Given, rules: &Rules, firsts: &mut Firsts) {
+    fn add(&mut self, object: &Given, rules: &Rules, schemas: &Schemas, firsts: &mut Firsts) {
         match object.subject.class {
             Class::Known(kind) => {
                 match kind {
@@ -61,7 +68,7 @@ impl Report {
                     Kind::CronFederatedHPA => self.cron_federated_hpas += 1,
                 }
                 self.findings.extend(object.twice(firsts));
-                self.findings.extend(object.check(kind, rules));
+                self.findings.extend(object.check(kind, rules, schemas));
             }
             Class::NearMiss(ref violation) => self.findings.push(object.violation(violation)),
             Class::Doubtful(ref violation) => {
@@ -84,16 +91,16 @@ fn read(source: Result<Source, Unreadable>, namespace: &str) -> File {
 }
 
 /// What the rules on other objects may know of the given ones.
-fn neighbours<'a>(given: impl Iterator<Item = &'a Given>) -> GivenObjects {
+fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
-        let value = || object.subject.node.to_value();
+        let (namespace, value) = (&object.name.namespace, || object.subject.node.to_value());
         match object.subject.class {
             Class::Known(Kind::FederatedHPA) => {
-                known.federated_hpas.extend(rules::known_federated_hpa(&object.name.namespace, &value()));
+                known.federated_hpas.extend(rules::known_federated_hpa(namespace, value(), default_mode));
             }
             Class::Known(Kind::CronFederatedHPA) => {
-                known.cron_federated_hpas.extend(rules::known_cron_federated_hpa(&object.name.namespace, &value()));
+                known.cron_federated_hpas.extend(rules::known_cron_federated_hpa(namespace, value()));
             }
             _ => {}
         }
@@ -112,13 +119,29 @@ impl Given {
         Self { source: Rc::clone(source), subject, name }
     }
 
-    fn check(&self, kind: Kind, rules: &Rules) -> Vec<Finding> {
-        let object = self.subject.node.to_value();
-        let mut findings: Vec<Finding> =
-            rules::unknown_fields(kind, &object).iter().map(|violation| self.unknown_field(violation)).collect();
-        match rules.review(kind, &self.name.namespace, &self.name.name, object) {
+    /// The object as the API server would see it: in a namespace.
+    fn object(&self) -> Value {
+        let mut object = self.subject.node.to_value();
+        if let Some(members) = object.as_object_mut() {
+            let metadata = members.entry("metadata").or_insert(Value::Null);
+            if metadata.is_null() {
+                *metadata = Value::Object(serde_json::Map::new());
+            }
+            if let Some(metadata) = metadata.as_object_mut() {
+                metadata.insert("namespace".to_owned(), Value::String(self.name.namespace.clone()));
+            }
+        }
+        object
+    }
+
+    fn check(&self, kind: Kind, rules: &Rules, schemas: &Schemas) -> Vec<Finding> {
+        let unknown = schemas.unknown(kind, &self.subject.node);
+        let mut findings = Vec::new();
+        match rules.review(kind, &self.name.namespace, &self.name.name, self.object()) {
             Ok(found) => {
-                findings.extend(found.violations.iter().map(|violation| self.violation(violation)));
+                let renamed = |path: &str| unknown.iter().any(|unknown| unknown.meant.as_deref() == Some(path));
+                let violations = found.violations.iter().filter(|violation| !renamed(&violation.path));
+                findings.extend(violations.map(|violation| self.violation(violation)));
                 findings.extend(found.warnings.iter().map(|warning| self.warning(warning)));
             }
             Err(Undecodable { path, message }) => {
@@ -126,6 +149,7 @@ impl Given {
                 findings.push(self.finding(Severity::Error, "decode", &path, place, message));
             }
         }
+        findings.extend(unknown.into_iter().map(|unknown| self.unknown_field(unknown)));
         findings.sort_by_key(|finding| finding.spot.as_ref().map_or(0, |spot| spot.span.start));
         findings
     }
@@ -150,17 +174,14 @@ impl Given {
         format!("{}{dot}{path}", self.subject.prefix)
     }
 
+    fn unknown_field(&self, unknown: Unknown) -> Finding {
+        let place = Place::of_key(&self.subject.node, &unknown.path, &self.source);
+        let finding = self.finding(Severity::Error, "unknown-field", &unknown.path, place, "unknown field".to_owned());
+        Finding { detail: unknown.detail, ..finding }
+    }
+
     fn violation(&self, violation: &Violation) -> Finding {
         let place = Place::of(&self.subject.node, &violation.path, &self.source);
-        self.violation_at(violation, place)
-    }
-
-    fn unknown_field(&self, violation: &Violation) -> Finding {
-        let place = Place::of_key(&self.subject.node, &violation.path, &self.source);
-        self.violation_at(violation, place)
-    }
-
-    fn violation_at(&self, violation: &Violation, place: Place) -> Finding {
         let message = violation.message();
         let head = message.strip_suffix(&violation.detail).and_then(|head| head.strip_suffix(": "));
         let head = head.filter(|_| !violation.detail.is_empty());

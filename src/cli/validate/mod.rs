@@ -8,6 +8,7 @@ mod report;
 mod rules;
 mod subject;
 mod text;
+mod unknown;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 
 use super::color::Color;
+use crate::decision::defaults::Mode;
+use crate::decision::validation::{ConflictPolicy, Settings};
 use crate::runtime::clock;
 use crate::runtime::zones::ZoneDatabase;
 
@@ -41,6 +44,12 @@ pub struct Args {
     /// How to print the findings.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     output: Output,
+    /// What happens to objects that fight over one workload; as the webhook is run.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Conflicts::Deny, ignore_case = true)]
+    conflict_policy: Conflicts,
+    /// Mode of a FederatedHPA that names none; as the webhook is run.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = DefaultMode::Distributed, ignore_case = true)]
+    default_mode: DefaultMode,
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
@@ -56,6 +65,22 @@ enum Output {
     Text,
     /// For programs: one array.
     Json,
+}
+
+/// [`ConflictPolicy`], as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum Conflicts {
+    Deny,
+    Warn,
+}
+
+/// [`Mode`], as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum DefaultMode {
+    Distributed,
+    Centralized,
 }
 
 const EXAMPLES: &str = "\
@@ -81,10 +106,29 @@ impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
         let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
+        let schemas = match unknown::Schemas::new() {
+            Ok(schemas) => schemas,
+            Err(error) => {
+                anstream::eprintln!("fhpa validate: the schemas cannot be made: {error}");
+                return ExitCode::from(2);
+            }
+        };
         let around = check::Surroundings {
             namespace: &self.namespace,
             zones: Arc::new(ZoneDatabase::open()),
             now: clock::now(),
+            schemas,
+            settings: Settings {
+                default_mode: match self.default_mode {
+                    DefaultMode::Distributed => Mode::Distributed,
+                    DefaultMode::Centralized => Mode::Centralized,
+                },
+                conflict_policy: match self.conflict_policy {
+                    Conflicts::Deny => ConflictPolicy::Deny,
+                    Conflicts::Warn => ConflictPolicy::Warn,
+                },
+                ..Settings::default()
+            },
         };
         let report = check::check(inputs::read(&paths), &around);
         let printed = match self.output {

@@ -12,9 +12,13 @@ use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::{Operation, Request};
 use crate::admission::review::Reviewer;
 use crate::admission::verdict::{Denial, PatchOperation, Verdict};
+use crate::api;
+use crate::convert;
 use crate::decision::cron::zones::Zones;
-use crate::decision::finding::{Findings, Violation};
+use crate::decision::defaults::Mode;
+use crate::decision::finding::Findings;
 use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours};
+use crate::decision::validation::Settings;
 
 /// The rules of the webhook, with the given files as neighbours.
 pub(super) struct Rules {
@@ -30,8 +34,13 @@ pub(super) struct Undecodable {
 }
 
 impl Rules {
-    pub(super) fn new(neighbours: Arc<dyn Neighbours + Send + Sync>, zones: Arc<dyn Zones>, now: Timestamp) -> Self {
-        Self { reviewer: Reviewer { neighbours, zones }, now }
+    pub(super) fn new(
+        neighbours: Arc<dyn Neighbours + Send + Sync>,
+        zones: Arc<dyn Zones>,
+        settings: Settings,
+        now: Timestamp,
+    ) -> Self {
+        Self { reviewer: Reviewer { neighbours, zones, settings, preview: None }, now }
     }
 
     /// The findings on `object`, as when it is created in `namespace`.
@@ -102,20 +111,16 @@ fn undecodable(error: &dyn std::fmt::Display) -> Undecodable {
     Undecodable { path: String::new(), message: error.to_string() }
 }
 
-/// Members that the kind does not have; the API server would drop them silently.
-pub(super) fn unknown_fields(kind: Kind, object: &Value) -> Vec<Violation> {
-    let _ = (kind, object);
-    Vec::new()
+/// What the rules on other objects may know of this FederatedHPA; nothing when it cannot be read.
+pub(super) fn known_federated_hpa(namespace: &str, object: Value, default_mode: Mode) -> Option<KnownFederatedHPA> {
+    let mut hpa: api::FederatedHPA = serde_json::from_value(object).ok()?;
+    hpa.metadata.namespace = Some(namespace.to_owned());
+    Some(convert::known_federated_hpa(&hpa, default_mode))
 }
 
-/// What the rules on other objects may know of this FederatedHPA.
-pub(super) fn known_federated_hpa(namespace: &str, object: &Value) -> Option<KnownFederatedHPA> {
-    let _ = (namespace, object);
-    None
-}
-
-/// What the rules on other objects may know of this CronFederatedHPA.
-pub(super) fn known_cron_federated_hpa(namespace: &str, object: &Value) -> Option<KnownCronFederatedHPA> {
-    let _ = (namespace, object);
-    None
+/// What the rules on other objects may know of this CronFederatedHPA; nothing when it cannot be read.
+pub(super) fn known_cron_federated_hpa(namespace: &str, object: Value) -> Option<KnownCronFederatedHPA> {
+    let mut cron: api::CronFederatedHPA = serde_json::from_value(object).ok()?;
+    cron.metadata.namespace = Some(namespace.to_owned());
+    Some(convert::known_cron_federated_hpa(&cron))
 }

@@ -9,8 +9,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use super::super::manifest::Source;
 use super::report::{Finding, Report, Severity, Spot};
 
-/// Characters of a detail that still fit beside the underlined text.
-const LABEL: usize = 72;
+/// Characters of a line up to which a detail stands beside the underlined text.
+const WIDTH: usize = 120;
 /// Bytes of one line that are shown around a place.
 const WINDOW: usize = 400;
 
@@ -37,7 +37,8 @@ fn group(finding: &Finding) -> Group<'_> {
     };
     let separator = if finding.path.is_empty() { "" } else { ": " };
     let title = printable(&format!("{}{separator}{}", finding.path, finding.head));
-    let beside = finding.detail.chars().count() <= LABEL;
+    let column = finding.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.end).column);
+    let beside = column + finding.detail.chars().count() <= WIDTH;
     let label = if beside { printable(&finding.detail) } else { String::new() };
     let mut group = Group::with_title(level.primary_title(title).id(finding.rule.clone()));
     group = match &finding.spot {
