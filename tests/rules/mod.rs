@@ -1,1 +1,5 @@
-//! Tests of: rules.
+//! Tests of the rules, through reviews.
+
+mod bench;
+mod upstream;
+mod world;

@@ -1,0 +1,69 @@
+//! All rules of a FederatedHPA, in the order of its fields. Pure.
+
+use super::{Subject, Surroundings, assignment, behavior, conflicts, metadata, metrics, scale_target};
+use crate::decision::defaults::{MIN_REPLICAS, Mode};
+use crate::decision::finding::Findings;
+use crate::decision::path::Path;
+use crate::decision::subject::FederatedHPA;
+use crate::decision::subject::federated_hpa::FederatedHPASpec;
+
+/// All findings of `hpa` as it stands.
+#[must_use]
+pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
+    let mut findings = Findings::default();
+    metadata::validate(&hpa.metadata, &mut findings);
+    match &hpa.spec {
+        Some(spec) => validate_spec(spec, around, &mut findings),
+        None => validate_spec(&FederatedHPASpec::default(), around, &mut findings),
+    }
+    conflicts::of_federated_hpa(hpa, around, &mut findings);
+    let status = Path::Root("status");
+    for (member, replicas) in
+        [("currentReplicas", hpa.status.current_replicas), ("desiredReplicas", hpa.status.desired_replicas)]
+    {
+        if replicas < 0 {
+            findings.invalid("status", &status.field(member), replicas, "must be greater than or equal to 0");
+        }
+    }
+    findings
+}
+
+fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
+    let path = Path::Root("spec");
+    scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), findings);
+    validate_bounds(spec, &path, findings);
+    metrics::validate(&spec.metrics, &path.field("metrics"), findings);
+    if let Some(behavior) = &spec.behavior {
+        behavior::validate(behavior, &path.field("behavior"), findings);
+    }
+    if let Some(mode) = spec.mode.as_deref().filter(|mode| Mode::parse(mode).is_none()) {
+        findings.not_supported("mode", &path.field("mode"), mode, &Mode::NAMES);
+    }
+    let mode = spec.mode.as_deref().and_then(Mode::parse).unwrap_or(around.settings.default_mode);
+    assignment::validate(spec, mode, &path, findings);
+}
+
+fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if let Some(min) = spec.min_replicas.filter(|min| *min < 1) {
+        findings.invalid("bounds", &path.field("minReplicas"), min, "must be greater than or equal to 1");
+    }
+    let (min, max) = (spec.min_replicas.unwrap_or(MIN_REPLICAS), spec.max_replicas);
+    let path = path.field("maxReplicas");
+    if max < 1 {
+        findings.invalid("bounds", &path, max, "must be greater than 0");
+    } else if max < min {
+        findings.invalid("bounds", &path, max, format!("must be greater than or equal to minReplicas ({min})"));
+    }
+}
+
+impl Subject for FederatedHPA<'_> {
+    fn findings(&self, around: &Surroundings<'_>) -> Findings {
+        validate(self, around)
+    }
+    fn same_spec(&self, stored: &Self) -> bool {
+        self.spec == stored.spec
+    }
+    fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}
