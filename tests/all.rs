@@ -10,6 +10,7 @@
     clippy::string_slice
 )]
 mod cli;
+mod cluster;
 mod crds;
 mod cron;
 mod rules;

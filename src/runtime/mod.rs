@@ -12,3 +12,4 @@ pub mod server;
 pub mod tls;
 pub mod watch;
 pub mod webhook;
+pub mod zones;
