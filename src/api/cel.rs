@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 /// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`.
 fn rule(holds: &str, field: &str, reason: &str, message: &str) -> Value {
+    let holds = holds.split_whitespace().collect::<Vec<_>>().join(" ");
     json!({"rule": holds, "fieldPath": field, "reason": reason, "message": message})
 }
 
@@ -128,7 +129,7 @@ pub(super) fn object_reference() -> Value {
 }
 
 /// The member of a metric that belongs to each of its types.
-pub(super) const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 5] = [
     ("Resource", "resource"),
     ("ContainerResource", "containerResource"),
     ("Pods", "pods"),
@@ -197,10 +198,16 @@ pub(super) fn resource_source() -> Value {
     json!([
         not_of_type("Value", "a resource metric has type Utilization or AverageValue"),
         rule(
-            "!has(self.target.averageValue) || !has(self.target.averageUtilization)",
+            "self.target.type != 'Utilization' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
             ".target.averageValue",
             FORBIDDEN,
-            "write either averageUtilization or averageValue, not both",
+            "type is Utilization: remove averageValue",
+        ),
+        rule(
+            "self.target.type != 'AverageValue' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
+            ".target.averageUtilization",
+            FORBIDDEN,
+            "type is AverageValue: remove averageUtilization",
         ),
     ])
 }
@@ -272,6 +279,18 @@ pub(super) fn scaling_rules() -> Value {
         ".tolerance",
         INVALID,
         "must not be negative",
+    )])
+}
+
+/// `spec.federatedHPAAssignment`: weights that are all zero would give no cluster anything.
+pub(super) fn assignment() -> Value {
+    json!([rule(
+        "self.federatedHPAAssignmentType != 'StaticWeighted' || !has(self.clusterAutoscalingPreference)
+         || size(self.clusterAutoscalingPreference) == 0
+         || self.clusterAutoscalingPreference.exists(p, has(p.staticWeight) && p.staticWeight > 0)",
+        ".clusterAutoscalingPreference",
+        REQUIRED,
+        "StaticWeighted divides by weight: write a staticWeight greater than 0 for at least one entry",
     )])
 }
 

@@ -54,13 +54,18 @@ impl Drop for Guarded {
 }
 
 impl ControlPlane {
-    /// The plane of this process, started by the first caller; `None` where the programs are absent.
+    /// The plane of this process with our CRDs, started by the first caller; `None` where the programs are absent.
     pub fn shared(shows: &str) -> Option<&'static Self> {
         static PLANE: OnceLock<Option<ControlPlane>> = OnceLock::new();
         let plane = PLANE.get_or_init(|| {
             let assets = assets()?;
             // A thread of its own: the caller may be inside a runtime, which cannot block on another one.
-            Some(std::thread::spawn(move || Self::start(&assets)).join().expect("the control plane starts"))
+            let start = move || {
+                let plane = Self::start(&assets);
+                plane.install_crds();
+                plane
+            };
+            Some(std::thread::spawn(start).join().expect("the control plane starts"))
         });
         if plane.is_none() {
             eprintln!(
@@ -94,6 +99,18 @@ impl ControlPlane {
             }
         });
         plane
+    }
+
+    /// Applies the CRDs and waits until both are served.
+    fn install_crds(&self) {
+        for (_, text) in fhpa::api::crd::files().unwrap() {
+            let (applied, said) = self.kubectl(&["apply", "--server-side", "-f", "-"], &text);
+            assert!(applied, "{said}");
+        }
+        let wait = ["wait", "--for=condition=Established", "--timeout=30s", "crd"];
+        let names = ["federatedhpas.autoscaling.karmada.io", "cronfederatedhpas.autoscaling.karmada.io"];
+        let (established, said) = self.kubectl(&[&wait[..], &names[..]].concat(), "");
+        assert!(established, "{said}");
     }
 
     async fn ready(&self) {

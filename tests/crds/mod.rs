@@ -1,5 +1,9 @@
 //! The CustomResourceDefinitions: the files, what they accept, and that they and the rules agree.
 
+pub mod agreement;
+pub mod evaluator;
+pub mod upstream;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
