@@ -35,6 +35,7 @@ use super::lenient::null_as_default;
 pub struct FederatedHPASpec {
     /// The workload to scale. Its kind needs the `scale` subresource.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("x-kubernetes-validations" = cel::scale_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
     /// Fewest replicas over all clusters. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]

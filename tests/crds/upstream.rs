@@ -100,12 +100,11 @@ fn a_federated_hpa_that_karmada_stores_is_stored_unless_the_design_is_stricter()
 #[test]
 fn a_cron_federated_hpa_that_karmada_stores_is_stored_unless_the_design_is_stricter() {
     insta::assert_snapshot!(table(refused(&CRON)), @r#"
-     1  spec.rules cel  (as cron:target-kind-rules/073)
+     4  spec.rules cel  (as cron:ref-apiversion/006)
     27  spec.rules minItems  (as cron:random-structured/004)
     14  spec.rules[].timeZone cel  (as cron:timezone/007)
      4  spec.rules[].timeZone minLength  (as cron:timezone/006)
     15  spec.scaleTargetRef.apiVersion cel  (as cron:ref-shape/009)
-     3  spec.scaleTargetRef.kind cel  (as cron:ref-apiversion/006)
     "#);
 }
 
