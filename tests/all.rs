@@ -1,6 +1,7 @@
 //! All integration tests, in one binary.
 #![allow(
     missing_docs,
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
