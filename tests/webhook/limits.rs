@@ -120,7 +120,8 @@ async fn a_review_too_many_is_told_to_come_again() {
     options.reviews = 1;
     let server = start(options).await;
     let mut held = Sender::connect(server.address, &connector(&server.ca, H1, None)).await.unwrap();
-    let held = tokio::spawn(async move { held.send(request("/validate-federatedhpa", endless(vec![b'{']))).await.is_ok() });
+    let held =
+        tokio::spawn(async move { held.send(request("/validate-federatedhpa", endless(vec![b'{']))).await.is_ok() });
     while !server.metrics.text().contains("fhpa_reviews_in_flight 1") {
         tokio::task::yield_now().await;
     }

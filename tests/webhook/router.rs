@@ -95,7 +95,10 @@ async fn a_denial_carries_its_causes_and_a_patch_its_operations() {
          [spec.maxReplicas: Required value, spec.minReplicas: Invalid value: 0: at least 1]"
     );
     let causes = denied["status"]["details"]["causes"].as_array().unwrap();
-    assert_eq!(causes[1], json!({"reason": "FieldValueInvalid", "message": "Invalid value: 0: at least 1", "field": "spec.minReplicas"}));
+    assert_eq!(
+        causes[1],
+        json!({"reason": "FieldValueInvalid", "message": "Invalid value: 0: at least 1", "field": "spec.minReplicas"})
+    );
     assert_eq!(denied["auditAnnotations"], json!({"denied-by": "max,min", "warned-by": "zone"}));
     assert_eq!(denied["warnings"], json!(["look here"]));
     let (_, _, body) = ask(router, post("/mutate-federatedhpa", review("u"))).await;
@@ -133,10 +136,16 @@ async fn only_plain_utf8_json_is_read() {
         let body: Value = serde_json::from_slice(&send(good, None).await.2).unwrap();
         assert_eq!(body["response"]["allowed"], true, "{good}");
     }
-    for (bad, encoding) in [("text/plain", None), ("application/json; charset=utf-16", None), ("application/json", Some("gzip"))] {
+    for (bad, encoding) in
+        [("text/plain", None), ("application/json; charset=utf-16", None), ("application/json", Some("gzip"))]
+    {
         let body: Value = serde_json::from_slice(&send(bad, encoding).await.2).unwrap();
         let response = &body["response"];
-        assert_eq!((&response["uid"], &response["allowed"], &response["status"]["code"]), (&json!("u"), &json!(false), &json!(415)), "{bad}");
+        assert_eq!(
+            (&response["uid"], &response["allowed"], &response["status"]["code"]),
+            (&json!("u"), &json!(false), &json!(415)),
+            "{bad}"
+        );
     }
 }
 
@@ -146,7 +155,10 @@ async fn a_panic_is_a_denial_with_its_uid() {
     let judge: Judge = Arc::new(|_, _, _| panic!("boom"));
     let (status, _, body) = ask(desk(judge, notes.clone()), post("/validate-federatedhpa", review("u-1"))).await;
     let body: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!((status, &body["response"]["uid"], &body["response"]["allowed"]), (StatusCode::OK, &json!("u-1"), &json!(false)));
+    assert_eq!(
+        (status, &body["response"]["uid"], &body["response"]["allowed"]),
+        (StatusCode::OK, &json!("u-1"), &json!(false))
+    );
     assert_eq!(body["response"]["status"]["code"], 500);
     assert!(!body["response"].to_string().contains("boom"));
     assert_eq!(notes.0.lock().unwrap()[0].2, Outcome::Failed);
