@@ -180,11 +180,7 @@ impl Server {
     /// # Errors
     /// There is no certificate, or an address cannot be bound.
     pub async fn bind(options: Options) -> Result<Self, Error> {
-        Self::bind_with(options, |neighbours| {
-            let reviewer = Reviewer { neighbours, zones: Arc::new(BundledZones::default()) };
-            Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
-        })
-        .await
+        Self::bind_with(options, judge).await
     }
 
     /// As [`Self::bind`], with another judge.
@@ -254,6 +250,11 @@ impl Server {
     /// The CA of a self-signed certificate, as PEM.
     pub fn ca_pem(&self) -> Option<String> {
         self.keeper.ca_pem()
+    }
+
+    /// What new connections are served with.
+    pub fn tls(&self) -> tls::Current {
+        self.keeper.current()
     }
 
     /// Ends the process from elsewhere.
@@ -339,6 +340,12 @@ async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>)
         }
         Err(source) => Err(Error::Bind { address, flag: "--admin-listen", source }),
     }
+}
+
+/// Judges by the rules.
+pub fn judge(neighbours: Arc<dyn Neighbours + Send + Sync>) -> Judge {
+    let reviewer = Reviewer { neighbours, zones: Arc::new(BundledZones::default()) };
+    Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
 }
 
 /// The time zone database that is part of the program.
