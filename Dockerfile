@@ -1,0 +1,17 @@
+# A static binary on an empty base: no shell, no libc, not root.
+FROM rust:1.95-alpine AS build
+RUN apk add --no-cache musl-dev
+WORKDIR /src
+COPY Cargo.toml Cargo.lock ./
+COPY src src
+COPY crds crds
+COPY examples examples
+RUN cargo build --release --locked --bin fhpa
+
+FROM scratch
+COPY --from=build /src/target/release/fhpa /fhpa
+COPY LICENSE /LICENSE
+USER 65532:65532
+EXPOSE 9443 8080
+ENTRYPOINT ["/fhpa"]
+CMD ["webhook"]

@@ -1,0 +1,114 @@
+//! Modules know only the modules that an arrow leads to.
+
+use super::sources::{Source, sources};
+
+/// Room -> the rooms it may name. `lib` only lists them.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("api", &[]),
+    ("decision", &[]),
+    ("convert", &["api", "decision"]),
+    ("admission", &["convert", "decision"]),
+    ("runtime", &["admission", "api", "convert", "decision"]),
+    ("cli", &["admission", "api", "convert", "decision", "runtime"]),
+    ("main", &["cli"]),
+    ("lib", &[]),
+];
+
+/// What the pure core may not name: clocks, sockets, files, threads, chance, and the crates that bring them.
+const IMPURE: &[&str] = &[
+    "kube::",
+    "k8s_openapi",
+    "tokio",
+    "hyper",
+    "axum",
+    "rustls",
+    "tracing",
+    "rand::",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::io",
+    "std::process",
+    "std::thread",
+    "SystemTime",
+    "Instant",
+    "Timestamp::now",
+    "Zoned::now",
+    "TimeZone::system",
+    "TimeZone::get(",
+    "jiff::tz::db",
+];
+
+/// Rooms that a line of code names, by `crate::room` or by `fhpa::room`.
+fn named(line: &str) -> Vec<String> {
+    let mut rooms = Vec::new();
+    for marker in ["crate::", "fhpa::"] {
+        for (at, _) in line.match_indices(marker) {
+            let rest = &line[at + marker.len()..];
+            if let Some(group) = rest.strip_prefix('{') {
+                rooms.extend(group.split(',').map(first_name));
+            } else {
+                rooms.push(first_name(rest));
+            }
+        }
+    }
+    rooms.retain(|room| !room.is_empty());
+    rooms
+}
+
+fn first_name(path: &str) -> String {
+    path.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+fn missing_arrows(source: &Source) -> Vec<String> {
+    let room = source.room();
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
+        return vec![format!("{}: the room `{room}` stands in no arrow", source.path.display())];
+    };
+    source
+        .code()
+        .flat_map(|(at, line)| named(line).into_iter().map(move |to| (at, to)))
+        .filter(|(_, to)| *to != room && !allowed.contains(&to.as_str()))
+        .map(|(at, to)| format!("{}:{at}: {room} -> {to}", source.path.display()))
+        .collect()
+}
+
+#[test]
+fn every_module_follows_the_arrows() {
+    let missing: Vec<String> = sources("src").iter().flat_map(missing_arrows).collect();
+    assert!(missing.is_empty(), "arrows that nobody drew:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn a_missing_arrow_is_seen() {
+    let source = Source { path: "src/decision/plan.rs".into(), text: "use crate::api::FederatedHPA;\n".into() };
+    assert_eq!(missing_arrows(&source), ["src/decision/plan.rs:1: decision -> api"]);
+    let source = Source { path: "src/api/mod.rs".into(), text: "use crate::{decision::path, api};\n".into() };
+    assert_eq!(missing_arrows(&source), ["src/api/mod.rs:1: api -> decision"]);
+}
+
+#[test]
+fn the_core_is_pure() {
+    let mut impure = Vec::new();
+    for source in sources("src/decision") {
+        for (at, line) in source.code() {
+            impure.extend(
+                IMPURE
+                    .iter()
+                    .filter(|name| line.contains(**name))
+                    .map(|name| format!("{}:{at}: {name}", source.path.display())),
+            );
+        }
+    }
+    assert!(impure.is_empty(), "decision/ names what is not pure:\n{}", impure.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| !source.text.starts_with("//!"))
+        .map(|source| source.path.display().to_string())
+        .collect();
+    assert!(silent.is_empty(), "files without a first line `//!`: {silent:?}");
+}

@@ -1,0 +1,53 @@
+//! Reads the source tree once for the tests beside this file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub struct Source {
+    /// Path below the crate's root.
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl Source {
+    /// The folder or file directly below `src/`, without its ending.
+    pub fn room(&self) -> String {
+        let below = self.path.strip_prefix("src").unwrap();
+        Path::new(below.components().next().unwrap().as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
+    }
+
+    /// The lines that are code, with their numbers from 1: comments fall away, and so does a unit-test module at the end.
+    pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .map(|(at, line)| (at + 1, line))
+            .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
+            .map(|(at, line)| (at, line.split("//").next().unwrap_or_default()))
+            .filter(|(_, line)| !line.trim().is_empty())
+    }
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn sources(folder: &str) -> Vec<Source> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(!found.is_empty(), "no sources below {folder}");
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<Source>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push(Source { path: path.strip_prefix(root()).unwrap().to_owned(), text });
+        }
+    }
+}
