@@ -1,3 +1,5 @@
 //! Wire <-> core, one file per kind: the only folder that knows both. No I/O.
 
 pub mod known;
+
+pub use crate::api::GROUP;
