@@ -3,9 +3,12 @@
 //! A case is a good object with some members changed, and the place that must be refused. The webhook may point below
 //! that place (`spec.rules[1].targetReplicas` where CEL can only say `spec.rules`), never elsewhere.
 
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::verdict::Denial;
 use serde_json::{Value, json};
 
 use super::evaluator::evaluator;
+use crate::rules::world::create;
 
 /// A good object with changes.
 pub struct Case {
@@ -235,10 +238,20 @@ pub fn cases() -> Vec<Case> {
 type Judge = fn(&Value) -> Vec<String>;
 
 /// Who must agree.
-const JUDGES: &[(&str, Judge)] = &[("CRD", by_crd)];
+const JUDGES: &[(&str, Judge)] = &[("CRD", by_crd), ("webhook", by_webhook)];
 
 fn by_crd(object: &Value) -> Vec<String> {
     evaluator(object["kind"].as_str().unwrap()).faults(object).into_iter().map(|fault| fault.path).collect()
+}
+
+fn by_webhook(object: &Value) -> Vec<String> {
+    let federated = object["kind"] == "FederatedHPA";
+    let endpoint = if federated { Endpoint::ValidateFederatedHPA } else { Endpoint::ValidateCronFederatedHPA };
+    match create(endpoint, &object.to_string()).denial {
+        Some(Denial::Invalid(violations)) => violations.into_iter().map(|violation| violation.path).collect(),
+        Some(Denial::Undecodable { path, .. }) => vec![path],
+        None => Vec::new(),
+    }
 }
 
 /// Whether `path` is `place` or lies in it.
