@@ -1,6 +1,5 @@
 //! Tests of the rules, through reviews.
 
-mod bench;
 mod cases;
 mod defaults;
 mod laws;
