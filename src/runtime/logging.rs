@@ -22,6 +22,7 @@ pub enum Format {
 
 /// Arguments on logs.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
 pub struct LogArgs {
     /// Form of the log lines.
     #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 pub use kube::Client;
 
 use super::index::{Index, Key, Known, Shelf};
+use crate::admission::excerpt::excerpt;
 use crate::api::{CronFederatedHPA, FederatedHPA};
 use crate::convert::known;
 use crate::runtime::lifecycle::Condition;
@@ -54,6 +55,9 @@ pub async fn run(client: Client, index: Arc<Index>, listed: [Condition; 2], metr
     );
 }
 
+/// Characters of an error that are logged; it may repeat what the API server sent.
+const SHOWN: usize = 300;
+
 /// Watches one kind.
 async fn watch<K, R>(client: &Client, shelf: &Shelf<R>, convert: fn(&K) -> R, listed: Condition, metrics: &Metrics)
 where
@@ -69,7 +73,8 @@ where
     let mut listing: BTreeMap<Key, R> = BTreeMap::new();
     let mut failing = false;
     while let Some(event) = events.next().await {
-        if failing && event.is_ok() {
+        // `Init` says only that a list is asked for.
+        if failing && event.as_ref().is_ok_and(|event| !matches!(event, watcher::Event::Init)) {
             info!(kind, "the watch works again");
             failing = false;
         }
@@ -90,7 +95,9 @@ where
             Err(error) => {
                 metrics.watch_failed(kind);
                 failing = true;
-                warn!(kind, %error, "the watch fails and is tried again; {}", advice(&error));
+                let what = error.to_string();
+                let what = excerpt(&what, SHOWN);
+                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(&error));
             }
         }
         metrics.known(kind, shelf.len());
