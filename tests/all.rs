@@ -13,6 +13,7 @@ mod cli;
 mod cluster;
 mod crds;
 mod cron;
+mod random;
 mod rules;
 mod structure;
 mod webhook;
