@@ -1,7 +1,7 @@
 //! Worked cases: clock changes, intervals, clashes.
 
 use fhpa::decision::cron::{Oddity, Schedule, first_clash};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
 
@@ -169,4 +169,25 @@ fn an_odd_run_says_what_is_odd() {
     assert_eq!(oddity("30 * * * *", "2027-11-07T05:30:00Z"), Some(Oddity::FirstPass));
     assert_eq!(oddity("30 * * * *", "2027-11-07T06:30:00Z"), Some(Oddity::SecondPass));
     assert_eq!(oddity("30 * * * *", "2027-11-07T07:30:00Z"), None);
+}
+
+#[test]
+fn the_search_ends_with_the_calendar() {
+    let (first, last) = (Timestamp::MIN, Timestamp::MAX);
+    for expr in ["* * * * *", "0 0 1 * *", "0 0 29 2 *", "0 0 13 * 5", "59 23 31 12 *"] {
+        let schedule = Schedule::parse(expr).unwrap();
+        for name in ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "Etc/GMT+12"] {
+            let zone = zone(name);
+            assert_eq!(schedule.next_after(&zone, last), None, "{expr} in {name}");
+            assert_eq!(schedule.previous_before(&zone, first), None, "{expr} in {name}");
+            for near in [0, 1, 20, 400].map(|days| SignedDuration::from_hours(24 * days)) {
+                assert!(schedule.next_after(&zone, last - near).is_none_or(|at| at > last - near));
+                assert!(schedule.previous_before(&zone, last - near).is_none_or(|at| at < last - near));
+                assert!(schedule.next_after(&zone, first + near).is_none_or(|at| at > first + near));
+                assert!(schedule.previous_before(&zone, first + near).is_none_or(|at| at < first + near));
+                assert!(first_clash(&schedule, &zone, &schedule, &zone, last - near).is_none_or(|at| at > last - near));
+                let _ = (schedule.oddity(&zone, first + near), schedule.oddity(&zone, last - near));
+            }
+        }
+    }
 }
