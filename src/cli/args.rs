@@ -39,7 +39,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the admission webhook over TLS.
-    Webhook(webhook::Args),
+    Webhook(Box<webhook::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
     Validate(validate::Args),
     /// Show when a schedule runs next.
