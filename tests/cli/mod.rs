@@ -6,3 +6,4 @@ mod examples;
 mod files;
 mod findings;
 mod help;
+mod trial;
