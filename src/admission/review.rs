@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
 use super::verdict::{Denial, PatchOperation, Verdict};
-use crate::convert::{self, DecodeError};
+use crate::convert::{self, DecodeError, misnomer};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition};
 use crate::decision::finding::{Findings, Warning};
@@ -49,7 +49,7 @@ impl Reviewer {
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
-                validate(request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
+                validate(endpoint.kind(), request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
             }
         }
     }
@@ -73,7 +73,8 @@ impl Reviewer {
     }
 
     fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
-        validate(request, &self.surroundings(now), convert::federated_hpa, |hpa, findings| {
+        let kind = Endpoint::ValidateFederatedHPA.kind();
+        validate(kind, request, &self.surroundings(now), convert::federated_hpa, |hpa, findings| {
             if let Some(preview) = self.preview.as_ref().filter(|_| request.dry_run && findings.violations.is_empty()) {
                 findings.warnings.extend(preview.preview(hpa));
             }
@@ -95,7 +96,7 @@ impl Reviewer {
 
 /// The text of an object; empty and null are no objects.
 fn text(object: Option<&RawValue>) -> &str {
-    object.map(RawValue::get).unwrap_or("null")
+    object.map_or("null", RawValue::get)
 }
 
 /// Admitted with `additions`.
@@ -106,6 +107,7 @@ fn patched(additions: impl IntoIterator<Item = Addition>) -> Verdict {
 
 /// Judges the new object, on UPDATE by what it changes in the stored one.
 fn validate<'a, S: Subject>(
+    kind: &str,
     request: &Request<'a>,
     around: &Surroundings<'_>,
     decode: impl Fn(&'a str) -> Result<S, DecodeError>,
@@ -125,7 +127,8 @@ fn validate<'a, S: Subject>(
         _ => new.findings(around),
     };
     finish(&new, &mut findings);
-    let Findings { violations, warnings } = findings;
+    let Findings { mut violations, warnings } = findings;
+    misnomer::explain(kind, text(request.object), &mut violations);
     let denial = (!violations.is_empty()).then_some(Denial::Invalid(violations));
     Verdict { denial, warnings, ..Verdict::default() }
 }

@@ -2,6 +2,8 @@
 //!
 //! The good way is one pass without a path; only when that fails the text is read again to name the place.
 
+use std::fmt::{self, Write};
+
 use serde::Deserialize;
 use serde_json::Deserializer;
 use serde_path_to_error::Segment;
@@ -9,7 +11,6 @@ use serde_path_to_error::Segment;
 use super::reader::{Read, Whole};
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
-use crate::decision::suggestion::{did_you_mean, nearest};
 
 /// Why an object could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,10 +79,18 @@ fn message(error: &serde_json::Error) -> String {
     if !error.is_data() {
         return format!("the text is no JSON: {text}");
     }
-    match text.rsplit_once(" at line ") {
-        Some((text, _)) => text.to_owned(),
-        None => text,
+    let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
+    for (rust, json) in [("sequence", "list"), ("map", "object")] {
+        if let Some(rest) = text.strip_prefix("invalid type: ").and_then(|rest| rest.strip_prefix(rust)) {
+            return format!("invalid type: {json}{rest}");
+        }
     }
+    text.to_owned()
+}
+
+/// Writing to a text cannot fail.
+fn write_to(text: &mut String, part: fmt::Arguments<'_>) {
+    let _ = text.write_fmt(part);
 }
 
 /// Members whose value is a map with keys of the user.
@@ -93,8 +102,8 @@ fn path(path: &serde_path_to_error::Path) -> String {
     let mut in_map = false;
     for segment in path {
         match segment {
-            Segment::Seq { index } => text.push_str(&format!("[{index}]")),
-            Segment::Map { key } if in_map => text.push_str(&format!("[{key}]")),
+            Segment::Seq { index } => write_to(&mut text, format_args!("[{index}]")),
+            Segment::Map { key } if in_map => write_to(&mut text, format_args!("[{key}]")),
             Segment::Map { key } => {
                 if !text.is_empty() {
                     text.push('.');
@@ -114,8 +123,7 @@ fn path(path: &serde_path_to_error::Path) -> String {
 /// server has filled both in.
 fn check_kind(expected: &str, api_version: &str, kind: &str) -> Result<(), DecodeError> {
     if !kind.is_empty() && kind != expected {
-        let near = did_you_mean(nearest(kind, [expected]));
-        let message = format!("expected an object of kind {expected}, got kind {kind:?}{near}");
+        let message = format!("expected an object of kind {expected}, got kind {kind:?}");
         return Err(DecodeError { path: "kind".to_owned(), message });
     }
     let ours = api_version.split_once('/') == Some((GROUP, VERSION));

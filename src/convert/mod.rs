@@ -7,6 +7,7 @@ pub mod decode;
 mod federated_hpa;
 mod hpa;
 mod metadata;
+pub mod misnomer;
 mod resource_binding;
 mod scalar;
 mod status;

@@ -157,12 +157,11 @@ impl Warning {
     #[must_use]
     pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
         let room = WARNING.saturating_sub(path.chars().count() + 2);
-        match text.char_indices().nth(room) {
-            None => Self { path, text, rule },
-            Some(_) => {
-                let kept: String = text.chars().take(room.saturating_sub(3)).collect();
-                Self { path, text: kept + "...", rule }
-            }
+        if text.char_indices().nth(room).is_none() {
+            Self { path, text, rule }
+        } else {
+            let kept: String = text.chars().take(room.saturating_sub(3)).collect();
+            Self { path, text: kept + "...", rule }
         }
     }
 }

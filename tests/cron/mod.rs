@@ -1,5 +1,7 @@
 //! Tests of: cron.
 
+mod cases;
+mod laws;
 mod next;
 mod reference;
 mod syntax;

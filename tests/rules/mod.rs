@@ -1,5 +1,7 @@
 //! Tests of the rules, through reviews.
 
 mod bench;
+mod cases;
+mod normal;
 mod upstream;
 mod world;

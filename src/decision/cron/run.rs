@@ -79,7 +79,7 @@ fn previous_fixed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first_y
 }
 
 /// The instant of a fixed wall time: the earlier of two, or the end of the gap that swallows it.
-fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
+pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match ambiguity(zone, wall) {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => instant(offset, wall),
         AmbiguousOffset::Gap { before, after } => gap_end(zone, wall, before, after),

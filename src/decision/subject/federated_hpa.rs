@@ -26,7 +26,7 @@ pub struct FederatedHPASpec<'a> {
     /// `minReplicas`
     pub min_replicas: Option<i32>,
     /// `maxReplicas`
-    pub max_replicas: i32,
+    pub max_replicas: Option<i32>,
     /// `metrics`
     pub metrics: Vec<Metric<'a>>,
     /// `behavior`

@@ -9,6 +9,8 @@ use crate::decision::subject::federated_hpa::{
 };
 
 const RULE: &str = "assignment";
+/// Earlier entries that a choice of clusters is compared with.
+const COMPARED: usize = 1000;
 /// The ways to divide.
 const TYPES: [&str; 5] = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"];
 
@@ -42,10 +44,10 @@ fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &
     let path = path.field("clusterAutoscalingPreference");
     for (index, preference) in assignment.preferences.iter().enumerate() {
         validate_preference(preference, type_, &path.index(index), findings);
-        let earlier = assignment.preferences.iter().take(index);
-        if earlier.into_iter().any(|other| other.target_cluster == preference.target_cluster) {
-            let value = BadValue::Json("the same clusters".to_owned());
-            let detail = "an earlier entry selects the same clusters";
+        let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
+        if let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same) {
+            let value = BadValue::Json(format!("as in {}", path.index(earlier)));
+            let detail = "each choice of clusters stands once";
             findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
         }
     }
@@ -84,7 +86,7 @@ fn validate_preference(
         ("priority", preference.priority.is_some(), "Prioritized"),
     ] {
         if set && type_ != used_by && TYPES.contains(&type_) {
-            findings.warn(RULE, &path.field(member), format!("has no effect: {type_} does not use it, {used_by} does"));
+            findings.warn(RULE, &path.field(member), format!("{type_} does not use it"));
         }
     }
 }

@@ -52,11 +52,12 @@ fn validate_bounds(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
             findings.invalid(RULE, &path.field(member), number, "must be greater than 0");
         }
     }
-    if let (Some(min), Some(max)) = (min, max) {
-        if max >= 1 && max < min {
-            let detail = format!("must be greater than or equal to targetMinReplicas ({min})");
-            findings.invalid(RULE, &path.field("targetMaxReplicas"), max, detail);
-        }
+    if let (Some(min), Some(max)) = (min, max)
+        && max >= 1
+        && max < min
+    {
+        let detail = format!("must be greater than or equal to targetMinReplicas ({min})");
+        findings.invalid(RULE, &path.field("targetMaxReplicas"), max, detail);
     }
 }
 

@@ -51,7 +51,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
             bounds::warn_of_contradiction(rule, hpa, &path, findings);
         }
         validate_limits(rule, &path, findings);
-        schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), around, &path, findings);
+        schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);
     }
     schedules::warn_of_clashes(rules, &timings, around, path, findings);
 }

@@ -47,8 +47,12 @@ fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut 
     if let Some(min) = spec.min_replicas.filter(|min| *min < 1) {
         findings.invalid("bounds", &path.field("minReplicas"), min, "must be greater than or equal to 1");
     }
-    let (min, max) = (spec.min_replicas.unwrap_or(MIN_REPLICAS), spec.max_replicas);
     let path = path.field("maxReplicas");
+    let Some(max) = spec.max_replicas else {
+        findings.required("bounds", &path, "must be the most replicas to have, over all clusters");
+        return;
+    };
+    let min = spec.min_replicas.unwrap_or(MIN_REPLICAS);
     if max < 1 {
         findings.invalid("bounds", &path, max, "must be greater than 0");
     } else if max < min {

@@ -39,7 +39,7 @@ fn validate_metric(metric: &Metric<'_>, path: &Path<'_>, findings: &mut Findings
         }
         None => findings.not_supported(RULE, &type_path, &metric.type_, &TYPES),
         Some((member, false)) => {
-            let detail = format!("a metric of type {} says more here", metric.type_);
+            let detail = format!("a metric of type {} is described here", metric.type_);
             findings.required(RULE, &path.field(member), detail);
         }
         Some(_) => {}
@@ -183,20 +183,35 @@ fn validate_chosen_value(target: &MetricTarget<'_>, types: &[&str], path: &Path<
         }
         return;
     }
+    let given = values.iter().find(|(type_, _, set)| *set && types.contains(type_));
     for (type_, member, set) in values {
         let chosen = type_ == target.type_;
-        let both = types.contains(&"Utilization") && type_ != "Value";
-        if chosen && !set {
-            let detail = format!("a target of type {type_} sets {member}");
-            findings.required(RULE, &path.field(member), detail);
-        } else if !chosen && set && both {
-            let detail = format!("a target of type {} does not set {member}", target.type_);
-            findings.refuse(RULE, &path.field(member), Cause::Forbidden, detail);
-        } else if !chosen && set {
-            let text = format!("has no effect in a target of type {}", target.type_);
-            findings.warn(RULE, &path.field(member), text);
+        // Kubernetes lets a resource have one value only and ignores what an object metric has too much.
+        let exclusive = types.contains(&"Utilization") && type_ != "Value";
+        match (chosen, set, given) {
+            (true, false, Some((fitting, given, _))) => {
+                let detail = format!("{given} is set: write type {fitting}, or set {member}");
+                findings.invalid(RULE, &path.field("type"), type_, detail);
+            }
+            (true, false, None) => {
+                findings.required(RULE, &path.field(member), format!("a target of type {type_} sets {member}"));
+            }
+            (false, true, Some(_)) if exclusive && is_set(&values, &target.type_) => {
+                let detail = format!("a target of type {} does not set {member}", target.type_);
+                findings.refuse(RULE, &path.field(member), Cause::Forbidden, detail);
+            }
+            (false, true, _) if !types.contains(&type_) || !exclusive && is_set(&values, &target.type_) => {
+                let text = format!("has no effect in a target of type {}", target.type_);
+                findings.warn(RULE, &path.field(member), text);
+            }
+            _ => {}
         }
     }
+}
+
+/// Whether the member of that type is set.
+fn is_set(values: &[(&str, &str, bool)], chosen: &str) -> bool {
+    values.iter().any(|(type_, _, set)| *set && *type_ == chosen)
 }
 
 fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: &mut Findings) {

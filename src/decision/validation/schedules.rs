@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::Surroundings;
-use crate::decision::cron::{Schedule, zone_name};
+use crate::decision::cron::{Schedule, first_clash, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::Rule;
@@ -52,23 +52,24 @@ fn read_schedule(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option
 }
 
 /// Adds what is wrong with `maxDelaySeconds`: a run made up that late must not meet the next one.
-pub(super) fn validate_delay(
-    rule: &Rule<'_>,
-    timing: Option<&Timing>,
-    around: &Surroundings<'_>,
-    path: &Path<'_>,
-    findings: &mut Findings,
-) {
+pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Path<'_>, findings: &mut Findings) {
     let Some(delay) = rule.max_delay_seconds else { return };
     let path = path.field("maxDelaySeconds");
     if delay < 0 {
         findings.invalid("max-delay", &path, delay, "must be 0 or more");
         return;
     }
-    let _ = (timing, around);
+    let shortest = timing.map(|timing| timing.schedule.shortest_interval().as_secs());
+    if let Some(shortest) = shortest.filter(|shortest| delay >= *shortest) {
+        let detail = format!("must be less than {shortest}, the fewest seconds between two runs of the rule");
+        findings.invalid("max-delay", &path, delay, detail);
+    }
 }
 
-/// Warns of rules that fire in the same minute and set different values.
+/// Pairs of rules that are compared; an object with more is compared in part.
+const PAIRS: usize = 300;
+
+/// Warns of the first instant at which two rules fire together and set different values.
 pub(super) fn warn_of_clashes(
     rules: &[Rule<'_>],
     timings: &[Option<Timing>],
@@ -76,5 +77,29 @@ pub(super) fn warn_of_clashes(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let _ = (rules, timings, around, path, findings);
+    let running = || {
+        let timed = rules.iter().zip(timings).enumerate();
+        timed.filter_map(|(index, (rule, timing))| {
+            let runs = rule.suspend != Some(true);
+            timing.as_ref().filter(|_| runs).map(|timing| (index, rule, timing))
+        })
+    };
+    let pairs =
+        running().flat_map(|later| running().take_while(move |other| other.0 < later.0).map(move |e| (e, later)));
+    let clashes = pairs.filter(|((_, one, _), (_, other, _))| disagree(one, other)).take(PAIRS).filter_map(
+        |((_, one, early), (index, _, late))| {
+            let at = first_clash(&early.schedule, &early.zone, &late.schedule, &late.zone, around.now)?;
+            Some((at, index, one))
+        },
+    );
+    if let Some((at, index, other)) = clashes.min_by_key(|(at, index, _)| (*at, *index)) {
+        let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", &*other.name);
+        findings.warn("clash", &path.index(index), text);
+    }
+}
+
+/// Whether two rules set one thing to different values.
+fn disagree(one: &Rule<'_>, other: &Rule<'_>) -> bool {
+    let values = |rule: &Rule<'_>| [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
+    values(one).into_iter().zip(values(other)).any(|pair| matches!(pair, (Some(one), Some(other)) if one != other))
 }
