@@ -9,6 +9,11 @@ use crate::api::crd;
 use crate::decision::finding::{Cause, Violation};
 use crate::decision::suggestion::nearest;
 
+/// Bytes of an object beyond which no help is given: it is read as a tree, which takes a multiple of its size.
+const LARGEST: usize = 128 * 1024;
+/// Unknown members that are considered for one that is missing.
+const CONSIDERED: usize = 32;
+
 /// The schemas of both kinds, made once.
 static SCHEMAS: LazyLock<Vec<Value>> = LazyLock::new(|| crd::all().map(Vec::from).unwrap_or_default());
 
@@ -21,7 +26,7 @@ fn schema(kind: &str) -> Option<&'static Value> {
 /// Adds to each violation for a missing member which unknown member was probably meant for it.
 pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
     let missing = |violation: &Violation| matches!(violation.cause, Cause::Required);
-    if !violations.iter().any(missing) {
+    if json.len() > LARGEST || !violations.iter().any(missing) {
         return;
     }
     let (Some(schema), Ok(object)) = (schema(kind), serde_json::from_str::<Value>(json)) else { return };
@@ -48,5 +53,5 @@ fn find(path: &str, object: &Value, schema: &Value) -> Option<String> {
     }
     let known = schema.get("properties")?.as_object()?;
     let unknown = object.as_object()?.keys().filter(|key| !known.contains_key(*key));
-    nearest(member, unknown.map(String::as_str)).map(str::to_owned)
+    nearest(member, unknown.take(CONSIDERED).map(String::as_str)).map(str::to_owned)
 }

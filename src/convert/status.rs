@@ -84,9 +84,12 @@ reads! {
     ClusterStatus {
         ; shape
         "clusterName": Text<'de>,
+        "status": FederatedHPAStatus,
     }
     CronStatus {
         ; shape
+        "observedGeneration": Option<i64>,
+        "conditions": Vec<Condition>,
         "executionHistories": Vec<History>,
     }
     History {

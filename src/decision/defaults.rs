@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::api_version::ApiVersion;
 use super::neighbours::{Neighbours, Target};
 use super::subject::hpa::{Behavior, ScalingRules};
-use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
+use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
 
 /// How a FederatedHPA works (design: API, `mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,6 +133,10 @@ fn complete_rules(
 pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
     let mut additions = Vec::new();
     for (index, rule) in cron.spec.rules.iter().enumerate() {
+        // It may be null, which has no members to add to; validation refuses it either way.
+        if *rule == Rule::default() {
+            continue;
+        }
         let mut add = |member: &str, value: Value| {
             additions.push(Addition::new(format!("/spec/rules/{index}/{member}"), value));
         };

@@ -184,10 +184,21 @@ pub struct Findings {
     pub warnings: Vec<Warning>,
 }
 
+/// Most findings of either kind that are kept of one object, so that a hostile one costs no more than a wrong one.
+const MOST: usize = 256;
+
 impl Findings {
+    /// Whether no more violations are kept; the rules then need not look further.
+    #[must_use]
+    pub fn are_full(&self) -> bool {
+        self.violations.len() >= MOST
+    }
+
     /// Adds a reason to refuse the object.
     pub fn refuse(&mut self, rule: &'static str, path: &Path<'_>, cause: Cause, detail: impl Into<String>) {
-        self.violations.push(Violation::new(rule, path, cause, detail));
+        if !self.are_full() {
+            self.violations.push(Violation::new(rule, path, cause, detail));
+        }
     }
 
     /// Refuses `value` at `path`.
@@ -218,6 +229,8 @@ impl Findings {
 
     /// Adds something the user should know.
     pub fn warn(&mut self, rule: &'static str, path: &Path<'_>, text: impl Into<String>) {
-        self.warnings.push(Warning::new(rule, path, text));
+        if self.warnings.len() < MOST {
+            self.warnings.push(Warning::new(rule, path, text));
+        }
     }
 }

@@ -43,6 +43,9 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     let mut names = BTreeSet::new();
     let mut timings = Vec::with_capacity(rules.len());
     for (index, rule) in rules.iter().enumerate() {
+        if findings.are_full() {
+            break;
+        }
         let path = path.index(index);
         validate_name(rule, &mut names, &path, findings);
         timings.push(Timing::of(rule, around, &path, findings));

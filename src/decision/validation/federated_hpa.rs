@@ -12,11 +12,12 @@ use crate::decision::subject::federated_hpa::FederatedHPASpec;
 pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let mut findings = Findings::default();
     metadata::validate(&hpa.metadata, &mut findings);
-    match &hpa.spec {
-        Some(spec) => validate_spec(spec, around, &mut findings),
-        None => validate_spec(&FederatedHPASpec::default(), around, &mut findings),
-    }
+    let path = Path::Root("spec");
+    let nothing = FederatedHPASpec::default();
+    let spec = hpa.spec.as_ref().unwrap_or(&nothing);
+    scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), &mut findings);
     conflicts::of_federated_hpa(hpa, around, &mut findings);
+    validate_spec(spec, around, &path, &mut findings);
     let status = Path::Root("status");
     for (member, replicas) in
         [("currentReplicas", hpa.status.current_replicas), ("desiredReplicas", hpa.status.desired_replicas)]
@@ -28,10 +29,9 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     findings
 }
 
-fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
-    let path = Path::Root("spec");
-    scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), findings);
-    validate_bounds(spec, &path, findings);
+/// The members of the spec after the target.
+fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_bounds(spec, path, findings);
     metrics::validate(&spec.metrics, &path.field("metrics"), findings);
     if let Some(behavior) = &spec.behavior {
         behavior::validate(behavior, &path.field("behavior"), findings);
@@ -40,7 +40,7 @@ fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, finding
         findings.not_supported("mode", &path.field("mode"), mode, &Mode::NAMES);
     }
     let mode = spec.mode.as_deref().and_then(Mode::parse).unwrap_or(around.settings.default_mode);
-    assignment::validate(spec, mode, &path, findings);
+    assignment::validate(spec, mode, path, findings);
 }
 
 fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {

@@ -14,6 +14,10 @@ pub fn validate_update<S: Subject>(new: &S, stored: &S, around: &Surroundings<'_
         return findings;
     }
     let spares_all = new.is_being_deleted() || new.same_spec(stored);
+    // Of an object with so many errors some are not known, and what is not known is not spared.
+    if findings.are_full() && !spares_all {
+        return findings;
+    }
     let mut known = if spares_all { Vec::new() } else { stored.findings(around).violations };
     let (kept, spared): (Vec<_>, Vec<_>) = std::mem::take(&mut findings.violations)
         .into_iter()

@@ -66,8 +66,10 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
     }
 }
 
-/// Pairs of rules that are compared; an object with more is compared in part.
-const PAIRS: usize = 300;
+/// Pairs of rules that are looked at; an object with more is looked at in part.
+const PAIRS: usize = 10_000;
+/// Pairs whose schedules are compared.
+const COMPARED: usize = 300;
 
 /// Warns of the first instant at which two rules fire together and set different values.
 pub(super) fn warn_of_clashes(
@@ -86,12 +88,13 @@ pub(super) fn warn_of_clashes(
     };
     let pairs =
         running().flat_map(|later| running().take_while(move |other| other.0 < later.0).map(move |e| (e, later)));
-    let clashes = pairs.filter(|((_, one, _), (_, other, _))| disagree(one, other)).take(PAIRS).filter_map(
-        |((_, one, early), (index, _, late))| {
-            let at = first_clash(&early.schedule, &early.zone, &late.schedule, &late.zone, around.now)?;
-            Some((at, index, one))
-        },
-    );
+    let clashes =
+        pairs.take(PAIRS).filter(|((_, one, _), (_, other, _))| disagree(one, other)).take(COMPARED).filter_map(
+            |((_, one, early), (index, _, late))| {
+                let at = first_clash(&early.schedule, &early.zone, &late.schedule, &late.zone, around.now)?;
+                Some((at, index, one))
+            },
+        );
     if let Some((at, index, other)) = clashes.min_by_key(|(at, index, _)| (*at, *index)) {
         let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", &*other.name);
         findings.warn("clash", &path.index(index), text);
