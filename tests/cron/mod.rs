@@ -1,6 +1,7 @@
 //! Tests of: cron.
 
 mod cases;
+mod command;
 mod laws;
 mod next;
 mod reference;
