@@ -2,13 +2,14 @@
 //! No I/O, no decisions.
 //!
 //! They hold while no webhook answers, so they say what the webhook says. Three things keep them fit for old objects: none
-//! refuses what Karmada's webhook accepts, save where the design is stricter; none looks at `oldSelf`; and every rule
-//! reads only members of its own type, so that the API server ratchets it by itself.
+//! refuses what Karmada's webhook accepts, save where the design is stricter; none looks at `oldSelf`; and each stands at the
+//! smallest type that has all it reads, for the API server lets a stored fault pass as long as that type is not changed.
 
 use serde_json::{Value, json};
 
 /// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`.
 fn rule(holds: &str, field: &str, reason: &str, message: &str) -> Value {
+    let holds = holds.split_whitespace().collect::<Vec<_>>().join(" ");
     json!({"rule": holds, "fieldPath": field, "reason": reason, "message": message})
 }
 
@@ -16,35 +17,46 @@ const INVALID: &str = "FieldValueInvalid";
 const REQUIRED: &str = "FieldValueRequired";
 const FORBIDDEN: &str = "FieldValueForbidden";
 
-/// The reference of both specs names an API version. (`describedObject` may go without, as in the HPA.)
-fn api_version() -> [Value; 2] {
-    let field = ".scaleTargetRef.apiVersion";
+/// `FederatedHPA.spec.scaleTargetRef`: as any reference, and it names an API version. (`describedObject` may go without.)
+pub(super) fn scale_target() -> Value {
     let message = "write the API version of the target, for example apps/v1";
-    [
-        rule("has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion != ''", field, REQUIRED, message),
-        rule(
-            "!has(self.scaleTargetRef.apiVersion) || self.scaleTargetRef.apiVersion == ''
-             || self.scaleTargetRef.apiVersion.matches('^([^/]+/)?[^/]+$')",
-            field,
-            INVALID,
-            message,
-        ),
-    ]
+    let given = rule("has(self.apiVersion) && self.apiVersion != ''", ".apiVersion", REQUIRED, message);
+    let readable = rule(
+        "!has(self.apiVersion) || self.apiVersion == '' || self.apiVersion.matches('^([^/]+/)?[^/]+$')",
+        ".apiVersion",
+        INVALID,
+        message,
+    );
+    and(object_reference(), [given, readable])
+}
+
+/// `CronFederatedHPA.spec.scaleTargetRef`: as [`scale_target`], and fit for the API group.
+pub(super) fn cron_target() -> Value {
+    let kind = rule(
+        "!has(self.apiVersion) || !self.apiVersion.startsWith('autoscaling.karmada.io/') || self.kind == 'FederatedHPA'",
+        ".kind",
+        INVALID,
+        "write FederatedHPA: it is the only kind of autoscaling.karmada.io that can be scaled",
+    );
+    and(scale_target(), [kind])
+}
+
+/// The list `rules` with `more` at its end.
+fn and<const N: usize>(mut rules: Value, more: [Value; N]) -> Value {
+    if let Some(rules) = rules.as_array_mut() {
+        rules.extend(more);
+    }
+    rules
 }
 
 /// `FederatedHPA.spec`.
 pub(super) fn federated_hpa_spec() -> Value {
-    let [given, readable] = api_version();
-    json!([
-        given,
-        readable,
-        rule(
-            "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
-            ".maxReplicas",
-            INVALID,
-            "must not be less than minReplicas: raise maxReplicas or lower minReplicas",
-        ),
-    ])
+    json!([rule(
+        "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+        ".maxReplicas",
+        INVALID,
+        "must not be less than minReplicas: raise maxReplicas or lower minReplicas",
+    ),])
 }
 
 /// Whether the target is a FederatedHPA, as far as its API group tells.
@@ -61,16 +73,7 @@ fn each_rule(unless: &str, each: &str, reason: &str, message: &str) -> Value {
 /// `CronFederatedHPA.spec`. What a rule may set hangs on the target, so these rules stand here and not at the rule.
 pub(super) fn cron_federated_hpa_spec() -> Value {
     let other = format!("!{FEDERATED}");
-    let [given, readable] = api_version();
     json!([
-        given,
-        readable,
-        rule(
-            &format!("{other} || self.scaleTargetRef.kind == 'FederatedHPA'"),
-            ".scaleTargetRef.kind",
-            INVALID,
-            "write FederatedHPA: it is the only kind of autoscaling.karmada.io that can be scaled",
-        ),
         each_rule(
             &other,
             "has(r.targetMinReplicas) || has(r.targetMaxReplicas)",
@@ -128,7 +131,7 @@ pub(super) fn object_reference() -> Value {
 }
 
 /// The member of a metric that belongs to each of its types.
-pub(super) const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 5] = [
     ("Resource", "resource"),
     ("ContainerResource", "containerResource"),
     ("Pods", "pods"),
@@ -197,33 +200,36 @@ pub(super) fn resource_source() -> Value {
     json!([
         not_of_type("Value", "a resource metric has type Utilization or AverageValue"),
         rule(
-            "!has(self.target.averageValue) || !has(self.target.averageUtilization)",
+            "self.target.type != 'Utilization' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
             ".target.averageValue",
             FORBIDDEN,
-            "write either averageUtilization or averageValue, not both",
+            "type is Utilization: remove averageValue",
+        ),
+        rule(
+            "self.target.type != 'AverageValue' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
+            ".target.averageUtilization",
+            FORBIDDEN,
+            "type is AverageValue: remove averageUtilization",
         ),
     ])
 }
 
-/// As [`resource_source`]; the resource is one that a container can request.
+/// As [`resource_source`]; the container has a name, the resource is one that a container can request.
 pub(super) fn container_resource_source() -> Value {
-    let mut rules = resource_source();
-    if let Some(rules) = rules.as_array_mut() {
-        rules.push(rule(
-            "self.container.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-            ".container",
-            INVALID,
-            "write the name of a container: lowercase letters, digits and '-', not at the ends",
-        ));
-        rules.push(rule(
-            "self.name in ['cpu', 'memory', 'ephemeral-storage'] || self.name.startsWith('hugepages-')
-             || self.name.contains('/')",
-            ".name",
-            INVALID,
-            "write what a container requests: cpu, memory, ephemeral-storage, hugepages-<size> or a name such as example.com/gpu",
-        ));
-    }
-    rules
+    let container = rule(
+        "self.container.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+        ".container",
+        INVALID,
+        "write the name of a container: lowercase letters, digits and '-', not at the ends",
+    );
+    let name = rule(
+        "self.name in ['cpu', 'memory', 'ephemeral-storage'] || self.name.startsWith('hugepages-')
+         || self.name.contains('/')",
+        ".name",
+        INVALID,
+        "write what a container requests: cpu, memory, ephemeral-storage, hugepages-<size> or a name such as example.com/gpu",
+    );
+    and(resource_source(), [container, name])
 }
 
 /// `pods` of a metric: an average over the pods.
@@ -239,16 +245,13 @@ pub(super) fn object_source() -> Value {
 
 /// As [`object_source`]; only one of the two values counts, so only one may be there.
 pub(super) fn external_source() -> Value {
-    let mut rules = object_source();
-    if let Some(rules) = rules.as_array_mut() {
-        rules.push(rule(
-            "!has(self.target.value) || !has(self.target.averageValue)",
-            ".target.averageValue",
-            FORBIDDEN,
-            "write either value or averageValue, not both",
-        ));
-    }
-    rules
+    let one = rule(
+        "!has(self.target.value) || !has(self.target.averageValue)",
+        ".target.averageValue",
+        FORBIDDEN,
+        "write either value or averageValue, not both",
+    );
+    and(object_source(), [one])
 }
 
 /// The type of the target is not `kind`.
@@ -272,6 +275,18 @@ pub(super) fn scaling_rules() -> Value {
         ".tolerance",
         INVALID,
         "must not be negative",
+    )])
+}
+
+/// `spec.federatedHPAAssignment`: weights that are all zero would give no cluster anything.
+pub(super) fn assignment() -> Value {
+    json!([rule(
+        "self.federatedHPAAssignmentType != 'StaticWeighted' || !has(self.clusterAutoscalingPreference)
+         || size(self.clusterAutoscalingPreference) == 0
+         || self.clusterAutoscalingPreference.exists(p, has(p.staticWeight) && p.staticWeight > 0)",
+        ".clusterAutoscalingPreference",
+        REQUIRED,
+        "StaticWeighted divides by weight: write a staticWeight greater than 0 for at least one entry",
     )])
 }
 

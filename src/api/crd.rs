@@ -90,6 +90,9 @@ fn walk(node: &mut Value) {
             node.insert(bound.into(), json!(whole));
         }
     }
+    if node.contains_key("x-kubernetes-int-or-string") {
+        node.insert("anyOf".into(), json!([{"type": "integer"}, {"type": "string"}]));
+    }
     let required: Vec<String> = node
         .get("required")
         .and_then(Value::as_array)

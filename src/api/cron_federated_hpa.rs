@@ -32,6 +32,7 @@ use super::lenient::null_as_default;
 pub struct CronFederatedHPASpec {
     /// A FederatedHPA, or any object with the `scale` subresource.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("x-kubernetes-validations" = cel::cron_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
     /// When to set which replicas; at least one.
     #[serde(deserialize_with = "null_as_default")]

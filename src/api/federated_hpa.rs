@@ -35,6 +35,7 @@ use super::lenient::null_as_default;
 pub struct FederatedHPASpec {
     /// The workload to scale. Its kind needs the `scale` subresource.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("x-kubernetes-validations" = cel::scale_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
     /// Fewest replicas over all clusters. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ pub struct FederatedHPASpec {
 /// How min and max are divided over the clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
-#[schemars(extend("required" = ["federatedHPAAssignmentType"]))]
+#[schemars(extend("required" = ["federatedHPAAssignmentType"], "x-kubernetes-validations" = cel::assignment()))]
 pub struct FederatedHPAAssignment {
     /// `Duplicated`, `Aggregated`, `StaticWeighted`, `DynamicWeighted` or `Prioritized`.
     #[serde(rename = "federatedHPAAssignmentType", deserialize_with = "null_as_default")]
@@ -130,10 +131,12 @@ pub struct ClusterAffinity {
     pub field_selector: Option<FieldSelector>,
     /// By name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub cluster_names: Option<Vec<String>>,
     /// Clusters that are left out, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub exclude: Option<Vec<String>>,
 }
@@ -171,7 +174,7 @@ pub struct FieldSelectorRequirement {
 /// A cap on what the workload may take of one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
-#[schemars(extend("required" = ["clusterName"]))]
+#[schemars(extend("required" = ["clusterName", "maxResourceUsage"]))]
 pub struct ClusterHPAPreference {
     /// Name of the member cluster.
     #[serde(deserialize_with = "null_as_default")]

@@ -9,6 +9,7 @@ pub mod hpa_status;
 pub mod lenient;
 pub mod quantity;
 pub mod resource_binding;
+pub mod structural;
 
 pub use cron_federated_hpa::CronFederatedHPA;
 pub use federated_hpa::FederatedHPA;

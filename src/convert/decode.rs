@@ -133,3 +133,67 @@ fn check_kind(expected: &str, api_version: &str, kind: &str) -> Result<(), Decod
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{cron_federated_hpa, federated_hpa};
+
+    fn place_of_error(json: &str) -> String {
+        federated_hpa(json).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_place_of_an_error_is_named() {
+        let cases = [
+            (
+                r#"{"metadata":{"labels":{"a.b/c":1}}}"#,
+                "metadata.labels[a.b/c]: invalid type: integer `1`, expected a string",
+            ),
+            (
+                r#"{"spec":{"metrics":[{},{"pods":[]}]}}"#,
+                "spec.metrics[1].pods: invalid type: list, expected an object",
+            ),
+            (r#"{"spec":{"metrics":{}}}"#, "spec.metrics: invalid type: object, expected a list"),
+            (
+                r#"{"spec":{"scaleAssist":"yes"}}"#,
+                "spec.scaleAssist: invalid type: string \"yes\", expected true or false",
+            ),
+            (
+                r#"{"spec":{"maxReplicas":1.0}}"#,
+                "spec.maxReplicas: invalid value: 1.0, expected a whole number from -2147483648 to 2147483647",
+            ),
+            (
+                r#"{"metadata":{"creationTimestamp":"today"}}"#,
+                "metadata.creationTimestamp: invalid value: \"today\", expected a time such as \"2026-01-31T08:30:00Z\"",
+            ),
+            (r#"{"spec":}"#, "the text is no JSON: expected value at line 1 column 9"),
+            ("null", "expected an object, got null"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(place_of_error(json), expected);
+        }
+    }
+
+    #[test]
+    fn names_count_by_letter_case_and_of_doubled_ones_the_last() {
+        let json =
+            r#"{"Spec":1,"spec":{"maxReplicas":1,"MaxReplicas":2,"maxReplicas":3,"min\u0052eplicas":2,"other":[{}]}}"#;
+        let spec = federated_hpa(json).unwrap().spec.unwrap();
+        assert_eq!((spec.min_replicas, spec.max_replicas), (Some(2), Some(3)));
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing() {
+        let json = r#"{"kind":null,"metadata":{"name":null,"labels":{"a":null},"finalizers":null,"generation":null},"spec":{"rules":[null,{"timeZone":null,"targetReplicas":-0}]},"status":null}"#;
+        let cron = cron_federated_hpa(json).unwrap();
+        assert_eq!(cron.metadata.labels.len(), 1);
+        assert_eq!(cron.spec.rules.len(), 2);
+        assert_eq!(cron.spec.rules.last().unwrap().target_replicas, Some(0));
+    }
+
+    #[test]
+    fn a_list_has_an_end() {
+        let json = format!(r#"{{"spec":{{"metrics":[{}{{}}]}}}}"#, "{},".repeat(10_000));
+        assert_eq!(place_of_error(&json), "spec.metrics: invalid length, expected at most 10000 elements");
+    }
+}

@@ -10,6 +10,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 /// Reads a JSON value over what is there.
 pub(super) trait Read<'de>: Default {
+    /// Longest list of such values. The bound is far above what the schemas allow; without it a body of empty objects
+    /// would take a hundred times its size in memory.
+    const LONGEST_LIST: usize = 10_000;
+
     fn read<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
 }
 
@@ -79,6 +83,12 @@ impl<'de, T: Read<'de>> Read<'de> for Option<T> {
     }
 }
 
+impl<'de, T: Read<'de>> Read<'de> for Box<T> {
+    fn read<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        (**self).read(deserializer)
+    }
+}
+
 /// Elements that are allocated for before any of them is read.
 const RESERVED: usize = 4;
 
@@ -101,6 +111,10 @@ impl<'de, T: Read<'de>> Read<'de> for Vec<T> {
                     let mut element = T::default();
                     if elements.next_element_seed(Over(&mut element))?.is_none() {
                         return Ok(());
+                    }
+                    if self.0.len() >= T::LONGEST_LIST {
+                        let text = format_args!("invalid length, expected at most {} elements", T::LONGEST_LIST);
+                        return Err(A::Error::custom(text));
                     }
                     self.0.push(element);
                 }

@@ -13,6 +13,8 @@ use crate::decision::quantity::Quantity;
 use crate::decision::subject::metadata::Time;
 
 impl<'de> Read<'de> for Cow<'de, str> {
+    const LONGEST_LIST: usize = usize::MAX;
+
     fn read<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
         struct Characters<'a, 'de>(&'a mut Cow<'de, str>);
         impl<'de> Visitor<'de> for Characters<'_, 'de> {

@@ -66,3 +66,31 @@ impl<'a> ApiVersion<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ApiVersion;
+
+    #[test]
+    fn an_api_version_has_at_most_one_slash_and_no_blanks() {
+        let parsed = |text| ApiVersion::parse(text).map(|version| (version.group, version.version));
+        assert_eq!(parsed("v1"), Some(("", "v1")));
+        assert_eq!(parsed("apps/v1"), Some(("apps", "v1")));
+        for bad in ["", "/", "/v1", "apps/", "a/b/c", " apps/v1", "部/v1"] {
+            assert_eq!(parsed(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn misspelt_groups_and_versions_are_set_right() {
+        let misspelt = |text| ApiVersion::parse(text).and_then(|version| version.misspelt_group());
+        assert_eq!(misspelt("app/v1").as_deref(), Some("apps/v1"));
+        assert_eq!(misspelt("apps/v1"), None);
+        assert_eq!(misspelt("app.example.com/v1"), None);
+        assert_eq!(misspelt("shop/v1"), None);
+        let unknown = |text| ApiVersion::parse(text).and_then(|version| version.unknown_version());
+        assert_eq!(unknown("apps/v2").as_deref(), Some("apps/v1"));
+        assert_eq!(unknown("autoscaling/v2"), None);
+        assert_eq!(unknown("example.com/v9"), None);
+    }
+}

@@ -24,7 +24,7 @@ pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
 }
 
 fn ready(readiness: &Readiness) -> Response {
-    let missing = readiness.missing(clock::now());
+    let missing = readiness.missing(clock::wall());
     if missing.is_empty() {
         return answer(StatusCode::OK, TEXT, "ok\n".to_owned());
     }

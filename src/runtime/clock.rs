@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-/// The time of day.
+/// The wall clock.
 #[allow(clippy::disallowed_methods)]
-pub fn now() -> Timestamp {
+pub fn wall() -> Timestamp {
     Timestamp::now()
 }
 

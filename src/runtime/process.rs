@@ -22,6 +22,7 @@ use super::{admin, clock};
 use crate::admission::body;
 use crate::admission::review::Reviewer;
 use crate::admission::router::{Clock, Desk, Judge, router};
+use crate::decision::defaults::Mode;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
 
@@ -77,6 +78,8 @@ pub struct Options {
     pub certificate: Certificate,
     /// The other objects.
     pub control_plane: ControlPlane,
+    /// What the operator chose of the rules.
+    pub settings: Settings,
     /// Bounds on connections.
     pub limits: server::Limits,
     /// Bounds on bodies.
@@ -104,6 +107,7 @@ impl Options {
                 poll: Duration::from_secs(10),
             },
             control_plane: ControlPlane::Offline,
+            settings: Settings::default(),
             limits: server::Limits::default(),
             bodies: body::Limits::default(),
             reviews: 256,
@@ -165,7 +169,7 @@ pub struct Server {
     admin_local: Option<SocketAddr>,
     keeper: Keeper,
     poll: Duration,
-    watches: Option<(Client, Arc<Index>)>,
+    watches: Option<(Client, Arc<Index>, Mode)>,
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
     lifecycle: Arc<Lifecycle>,
@@ -180,12 +184,8 @@ impl Server {
     /// # Errors
     /// There is no certificate, or an address cannot be bound.
     pub async fn bind(options: Options) -> Result<Self, Error> {
-        Self::bind_with(options, |neighbours| {
-            let zones = Arc::new(ZoneDatabase::open());
-            let reviewer = Reviewer { neighbours, zones, settings: Settings::default(), preview: None };
-            Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
-        })
-        .await
+        let settings = options.settings.clone();
+        Self::bind_with(options, judge(settings)).await
     }
 
     /// As [`Self::bind`], with another judge.
@@ -196,21 +196,21 @@ impl Server {
         options: Options,
         judge: impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge,
     ) -> Result<Self, Error> {
-        let Options { listen, admin, certificate, control_plane, limits, bodies, reviews, drain } = options;
+        let Options { listen, admin, certificate, control_plane, settings, limits, bodies, reviews, drain } = options;
         let Certificate { source, client, min_version, ca_out, poll } = certificate;
         let metrics = Arc::new(Metrics::new());
         let readiness = Arc::new(Readiness::default());
-        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(&metrics), clock::now())?;
+        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(&metrics), clock::wall())?;
         let current = keeper.current();
         readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
         let (neighbours, watches): (Arc<dyn Neighbours + Send + Sync>, _) = match control_plane {
             ControlPlane::Offline => (Arc::new(NoNeighbours), None),
             ControlPlane::Watched(client) => {
                 let index = Arc::new(Index::default());
-                (Arc::clone(&index) as _, Some((client, index)))
+                (Arc::clone(&index) as _, Some((client, index, settings.default_mode)))
             }
         };
-        let clocks = Clock { wall: clock::now, monotonic: clock::monotonic };
+        let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let journal = Arc::new(Journal::new(Arc::clone(&metrics)));
         let desk = Arc::new(Desk::new(judge(neighbours), clocks, journal, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
@@ -257,6 +257,11 @@ impl Server {
         self.keeper.ca_pem()
     }
 
+    /// What new connections are served with.
+    pub fn tls(&self) -> tls::Current {
+        self.keeper.current()
+    }
+
     /// Ends the process from elsewhere.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
@@ -272,12 +277,12 @@ impl Server {
         let _guard = AbortOnDrop([Arc::clone(&self.lifecycle), Arc::clone(&self.admin_lifecycle)]);
         let mut tasks = JoinSet::new();
         let listening = self.readiness.condition("the socket does not listen");
-        if let Some((client, index)) = self.watches {
+        if let Some((client, index, mode)) = self.watches {
             let listed = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
             let listed = listed.map(|missing| self.readiness.condition(missing));
-            tasks.spawn(watch::run(client, index, listed, Arc::clone(&self.metrics)));
+            tasks.spawn(watch::run(client, index, mode, listed, Arc::clone(&self.metrics)));
         }
-        tasks.spawn(self.keeper.run(self.poll, clock::now));
+        tasks.spawn(self.keeper.run(self.poll, clock::wall));
         if let Some(admin) = self.admin {
             tasks.spawn(admin.run());
         }
@@ -339,5 +344,13 @@ async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>)
             Ok(None)
         }
         Err(source) => Err(Error::Bind { address, flag: "--admin-listen", source }),
+    }
+}
+
+/// Judges by the rules, as an operator chose them.
+pub fn judge(settings: Settings) -> impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge {
+    |neighbours| {
+        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview: None };
+        Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

@@ -25,6 +25,9 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, Extend
 /// How long the API server may take until it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// How often kubectl is asked whether the CRDs are served.
+const ATTEMPTS: usize = 200;
+
 /// `$1`: directory of the program, removed at the end; the rest: the program and its arguments.
 const GUARD: &str = r#"home=$1; shift
 "$@" >"$home/log" 2>&1 </dev/null & program=$!
@@ -54,24 +57,39 @@ impl Drop for Guarded {
 }
 
 impl ControlPlane {
-    /// The plane of this process, started by the first caller; `None` where the programs are absent.
+    /// The plane of this process with our CRDs, started by the first caller; `None` where the programs are absent.
     pub fn shared(shows: &str) -> Option<&'static Self> {
         static PLANE: OnceLock<Option<ControlPlane>> = OnceLock::new();
         let plane = PLANE.get_or_init(|| {
-            let assets = assets()?;
-            // A thread of its own: the caller may be inside a runtime, which cannot block on another one.
-            Some(std::thread::spawn(move || Self::start(&assets)).join().expect("the control plane starts"))
+            assets()?;
+            let plane = Self::own(shows)?;
+            plane.install_crds();
+            Some(plane)
         });
         if plane.is_none() {
-            eprintln!(
-                "ran without kube-apiserver: {shows} (set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver)"
-            );
+            Self::say_without(shows);
         }
         plane.as_ref()
     }
 
-    /// Starts a plane of the caller's own and waits until it is ready.
-    pub fn start(assets: &Path) -> Self {
+    /// A plane of the caller's own, without our CRDs; `None` where the programs are absent.
+    pub fn own(shows: &str) -> Option<Self> {
+        let Some(assets) = assets() else {
+            Self::say_without(shows);
+            return None;
+        };
+        // A thread of its own: the caller may be inside a runtime, which cannot block on another one.
+        Some(std::thread::spawn(move || Self::start(&assets)).join().expect("the control plane starts"))
+    }
+
+    fn say_without(shows: &str) {
+        eprintln!(
+            "ran without kube-apiserver: {shows} (set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver)"
+        );
+    }
+
+    /// Starts a plane and waits until it is ready.
+    fn start(assets: &Path) -> Self {
         let directory = tempfile::Builder::new().prefix("fhpa-plane").tempdir().unwrap().keep();
         let etcd_home = home(&directory, "etcd");
         let server_home = home(&directory, "apiserver");
@@ -94,6 +112,27 @@ impl ControlPlane {
             }
         });
         plane
+    }
+
+    /// Applies our CRDs and waits until both are served.
+    pub fn install_crds(&self) {
+        for (_, text) in fhpa::api::crd::files().unwrap() {
+            self.apply(&text);
+        }
+        self.established();
+    }
+
+    /// Waits until both kinds are served. (`kubectl wait` fails while a CRD has no condition at all.)
+    pub fn established(&self) {
+        let established = "-o=jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}";
+        let mut said = String::new();
+        for _ in 0..ATTEMPTS {
+            said = self.kubectl(&["get", "crds", established], "").1;
+            if said == "True True" {
+                return;
+            }
+        }
+        panic!("the CRDs are not served: {said}");
     }
 
     async fn ready(&self) {
@@ -139,6 +178,12 @@ impl ControlPlane {
         let output = child.wait_with_output().unwrap();
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         (output.status.success(), text)
+    }
+
+    /// Applies a manifest on the server's side, as the one who owns every field of it.
+    pub fn apply(&self, manifest: &str) {
+        let (applied, said) = self.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], manifest);
+        assert!(applied, "{said}");
     }
 
     /// Makes the namespace `name` and returns it.

@@ -1,6 +1,7 @@
 //! What only a real kube-apiserver can show. Without one these tests say so and pass.
 
 pub mod control_plane;
+mod crds;
 
 use control_plane::ControlPlane;
 

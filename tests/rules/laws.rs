@@ -5,6 +5,7 @@ use fhpa::admission::envelope::Operation;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::cases::{cron, federated_with};
 use super::upstream::patched;
 use super::world::{Others, create, review, reviewer, said};
 
@@ -161,5 +162,49 @@ proptest! {
                 prop_assert_eq!(create(endpoint, &defaulted.to_string()).patch, vec![]);
             }
         }
+    }
+}
+
+/// Bodies made to cost much: each about a megabyte. The bound on the time is generous, for a slow build on a busy
+/// machine; work that grows with the square of the size takes minutes.
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn a_hostile_object_costs_no_more_than_its_size() {
+    let many = |count: usize, element: &dyn Fn(usize) -> String| (0..count).map(element).collect::<Vec<_>>().join(",");
+    let rule = |schedule: &str, zone: &str| {
+        let (schedule, zone) = (schedule.to_owned(), zone.to_owned());
+        move |index: usize| {
+            format!(r#"{{"name":"r{index}","schedule":"{schedule}","timeZone":"{zone}","targetReplicas":{index}}}"#)
+        }
+    };
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let preferences = many(9_000, &|index| format!(r#"{{"targetCluster":{{"clusterNames":["m{index}"]}}}}"#));
+    let objects = [
+        cron(&many(9_000, &rule("0 8 * * *", "UTC"))),
+        cron(&many(9_000, &rule("0 8 29 2 *", "Europe/Berlin"))),
+        cron(&many(9_000, &rule("0 8 * * 9", "Europe/Berlim"))),
+        cron(&many(9_999, &|_| r#"{"ruleName":"a"}"#.to_owned())),
+        federated_with(&format!(r#""metrics":[{}]"#, many(9_999, &|_| r#"{"type":"Podz"}"#.to_owned()))),
+        federated_with(&format!(
+            r#""federatedHPAAssignment":{{"federatedHPAAssignmentType":"Duplicated","clusterAutoscalingPreference":[{preferences}]}}"#
+        )),
+        federated_with(&format!(r#""more":{nested},"behavior":{{"x":{nested}}}"#)),
+        federated_with(&format!(r#""metrics":[{}]"#, many(300_000, &|_| "{}".to_owned()))),
+    ];
+    let reviewer = reviewer(Others::default());
+    for object in objects {
+        let start = std::time::Instant::now();
+        for endpoint in [
+            Endpoint::MutateFederatedHPA,
+            Endpoint::ValidateFederatedHPA,
+            Endpoint::MutateCronFederatedHPA,
+            Endpoint::ValidateCronFederatedHPA,
+        ] {
+            let old = object.replace("prod", "test").replace("10", "11");
+            review(&reviewer, endpoint, Operation::Update, &object, Some(&old));
+        }
+        let took = start.elapsed();
+        let head: String = object.chars().skip(180).take(120).collect();
+        assert!(took.as_secs() < 20, "{took:?} for {head}");
     }
 }

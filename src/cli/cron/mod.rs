@@ -70,7 +70,7 @@ impl Args {
         let question = Question {
             zones: &zones,
             process_zone: zones::process_zone(&zones),
-            after: self.after.unwrap_or_else(clock::now),
+            after: self.after.unwrap_or_else(clock::wall),
             count: self.count.into(),
         };
         let code = match self.inputs.as_slice() {

@@ -22,15 +22,15 @@ pub struct Metric<'a> {
     /// `type`: names the one source that is set.
     pub type_: Text<'a>,
     /// `resource`
-    pub resource: Option<ResourceSource<'a>>,
+    pub resource: Option<Box<ResourceSource<'a>>>,
     /// `containerResource`
-    pub container_resource: Option<ContainerResourceSource<'a>>,
+    pub container_resource: Option<Box<ContainerResourceSource<'a>>>,
     /// `pods`
-    pub pods: Option<MetricSource<'a>>,
+    pub pods: Option<Box<MetricSource<'a>>>,
     /// `object`
-    pub object: Option<ObjectSource<'a>>,
+    pub object: Option<Box<ObjectSource<'a>>>,
     /// `external`
-    pub external: Option<MetricSource<'a>>,
+    pub external: Option<Box<MetricSource<'a>>>,
 }
 
 impl Metric<'_> {

@@ -16,6 +16,10 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let nothing = FederatedHPASpec::default();
     let spec = hpa.spec.as_ref().unwrap_or(&nothing);
     scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), &mut findings);
+    if scale_target::is_autoscaler(&spec.scale_target_ref) {
+        let text = "has no replicas of its own: point at the workload itself";
+        findings.warn("scale-target", &path.field("scaleTargetRef"), text);
+    }
     conflicts::of_federated_hpa(hpa, around, &mut findings);
     validate_spec(spec, around, &path, &mut findings);
     let status = Path::Root("status");
