@@ -5,6 +5,7 @@ mod command;
 mod laws;
 mod next;
 mod reference;
+mod smoke;
 mod syntax;
 mod zones;
 

@@ -16,6 +16,7 @@ use crate::admission::review::Reviewer;
 use crate::decision::validation::Settings;
 use crate::runtime::clock;
 use crate::runtime::process::{Options, Server};
+use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
 use ask::{Answers, Client};
 
@@ -30,6 +31,8 @@ pub struct Args {
     /// Namespace of objects that name none.
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
+    #[command(flatten)]
+    rules: RuleArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -93,7 +96,7 @@ impl Args {
             let _ = out.write_all(text::render(&report, usize::MAX).as_bytes());
             return ExitCode::from(2);
         }
-        match trial(&given, &mut out) {
+        match trial(&given, self.rules.settings(), &mut out) {
             Ok(()) => ExitCode::SUCCESS,
             // A reader that went away early has seen enough.
             Err(TrialError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -113,9 +116,8 @@ fn built_in() -> Vec<Result<Source, inputs::Unreadable>> {
     BUILT_IN.into_iter().map(source).collect()
 }
 
-fn trial(given: &[Given], out: &mut impl Write) -> Result<(), TrialError> {
+fn trial(given: &[Given], settings: Settings, out: &mut impl Write) -> Result<(), TrialError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(TrialError::Runtime)?;
-    let settings = Settings::default();
     let known = neighbours(given.iter(), settings.default_mode);
     let zones = Arc::new(ZoneDatabase::open());
     let reviewer = Reviewer { neighbours: Arc::new(known), zones, settings, preview: None };
