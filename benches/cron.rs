@@ -112,7 +112,7 @@ fn rules(c: &mut Criterion) {
     for (class, text, _) in CLASSES {
         let schedule = Schedule::parse(text).unwrap();
         group.bench_function(format!("shortest-interval/{class}"), |b| {
-            b.iter(|| black_box(&schedule).shortest_interval())
+            b.iter(|| black_box(&schedule).shortest_interval());
         });
     }
     // Fifty rules, each with each: of one zone, and of two that never meet.
