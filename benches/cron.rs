@@ -2,7 +2,7 @@
 //!
 //! Floors: `floor/cron-utc` is the `cron` crate alone, stepping in UTC; `floor/jiff-zoned` is one lookup of a wall time in
 //! a zone and back, which no mapping of walls to instants can do without.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::hint::black_box;
 use std::str::FromStr;
