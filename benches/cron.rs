@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fhpa::decision::cron::zones::Zones;
-use fhpa::decision::cron::{Schedule, first_clash, zone_name};
+use fhpa::decision::cron::{Outlook, Schedule, first_clash, zone_name};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{Timestamp, ToSpan};
 
@@ -128,11 +128,12 @@ fn rules(c: &mut Criterion) {
             b.iter(|| {
                 let schedules: Vec<Schedule> =
                     (0..50).map(|rule| Schedule::parse(&format!("{rule} {} * * 1-5", rule % 24)).unwrap()).collect();
+                let outlooks = [0, 1].map(|zone: usize| Outlook::new(&pair[zone], start()));
                 let mut clashes = 0;
                 for (index, a) in schedules.iter().enumerate() {
                     for (offset, b) in schedules.iter().enumerate().skip(index + 1) {
-                        let zones = (&pair[index % 2], &pair[offset % 2]);
-                        clashes += usize::from(first_clash(a, zones.0, b, zones.1, start()).is_some());
+                        let zones = (&outlooks[index % 2], &outlooks[offset % 2]);
+                        clashes += usize::from(first_clash(a, zones.0, b, zones.1).is_some());
                     }
                 }
                 clashes

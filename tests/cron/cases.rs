@@ -1,6 +1,6 @@
 //! Worked cases: clock changes, intervals, clashes.
 
-use fhpa::decision::cron::{Oddity, Schedule, first_clash};
+use fhpa::decision::cron::{Oddity, Outlook, Schedule, first_clash};
 use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
@@ -137,7 +137,7 @@ fn a_clash_is_found_where_both_run() {
     let clash = |a: (&str, &str), b: (&str, &str)| {
         let at = "2026-11-20T10:00:00Z".parse().unwrap();
         let (one, two) = (Schedule::parse(a.0).unwrap(), Schedule::parse(b.0).unwrap());
-        first_clash(&one, &zone(a.1), &two, &zone(b.1), at).map(|at| at.to_string())
+        first_clash(&one, &Outlook::new(&zone(a.1), at), &two, &Outlook::new(&zone(b.1), at)).map(|at| at.to_string())
     };
     let utc = "UTC";
     assert_eq!(clash(("0 8 * * *", utc), ("0 8 * * 1-5", utc)).as_deref(), Some("2026-11-23T08:00:00Z"));
@@ -185,7 +185,8 @@ fn the_search_ends_with_the_calendar() {
                 assert!(schedule.previous_before(&zone, last - near).is_none_or(|at| at < last - near));
                 assert!(schedule.next_after(&zone, first + near).is_none_or(|at| at > first + near));
                 assert!(schedule.previous_before(&zone, first + near).is_none_or(|at| at < first + near));
-                assert!(first_clash(&schedule, &zone, &schedule, &zone, last - near).is_none_or(|at| at > last - near));
+                let outlook = Outlook::new(&zone, last - near);
+                assert!(first_clash(&schedule, &outlook, &schedule, &outlook).is_none_or(|at| at > last - near));
                 let _ = (schedule.oddity(&zone, first + near), schedule.oddity(&zone, last - near));
             }
         }
