@@ -1,7 +1,5 @@
 //! The first instant at which two schedules run together. Pure; the work is bounded.
 
-use std::cmp::Ordering;
-
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
@@ -15,8 +13,8 @@ use super::schedule::{Schedule, Sets};
 const MONTHS: u32 = 5 * 12;
 /// Wall times tried when both schedules live in one zone.
 const WALLS: usize = 256;
-/// Runs looked at when the zones differ.
-const STEPS: usize = 192;
+/// Days and times of day looked at when the zones differ.
+const STEPS: usize = 4096;
 /// Clock changes looked at when the zones differ: of a year where both have two, and one more.
 const CHANGES: usize = 5;
 
@@ -37,38 +35,46 @@ impl<'a> Outlook<'a> {
     }
 
     fn is_of_the_zone_of(&self, other: &Self) -> bool {
-        self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
+        std::ptr::eq(self, other) || self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
     }
 }
 
 /// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five years
-/// in one zone, about a year and some hundred runs in two. In one zone a run that a clock change moves onto a time of the
+/// in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the
 /// other schedule is no clash.
 pub fn first_clash(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
+    first_clash_before(Timestamp::MAX, a, in_a, b, in_b)
+}
+
+/// As [`first_clash`], when it is earlier than `limit`.
+pub fn first_clash_before(
+    limit: Timestamp,
+    a: &Schedule,
+    in_a: &Outlook<'_>,
+    b: &Schedule,
+    in_b: &Outlook<'_>,
+) -> Option<Timestamp> {
     if in_a.is_of_the_zone_of(in_b) {
-        in_one_zone(a, b, in_a.zone, in_a.from)
+        in_one_zone(a, b, in_a.zone, in_a.from, limit)
     } else {
-        in_two_zones(&mut Clock::new(a, in_a), &mut Clock::new(b, in_b))
+        in_two_zones(&mut Clock::new(a, in_a), &mut Clock::new(b, in_b), limit)
     }
 }
 
-fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp) -> Option<Timestamp> {
+fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, limit: Timestamp) -> Option<Timestamp> {
     let hours = a.sets.hours & b.sets.hours;
     let minutes = a.sets.minutes & b.sets.minutes;
     if hours == 0 || minutes == 0 {
         return None;
     }
     let start = zone.to_datetime(from);
-    let times = move |day: Date| {
-        calendar::values(hours)
-            .flat_map(move |hour| calendar::values(minutes).map(move |minute| (hour, minute)))
-            .filter_map(move |(hour, minute)| Some(day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0)))
-    };
+    let both = Sets { minutes, hours, ..a.sets };
     days_of_both(&a.sets, &b.sets, start)
-        .flat_map(times)
+        .flat_map(|day| times_of(&both, day))
         .filter(|wall| *wall > start)
         .take(WALLS)
         .filter_map(|wall| first_instant(zone, wall))
+        .take_while(|at| *at < limit)
         .find(|at| *at > from && a.fires_at(zone, *at) && b.fires_at(zone, *at))
 }
 
@@ -111,42 +117,37 @@ impl<'a> Clock<'a> {
         self.changes.as_slice().first().map(|(at, _)| *at)
     }
 
-    /// Goes on to the stretch that holds `at`, and says whether a run may be due at just that instant.
+    /// Goes on to the stretch that holds `at`, and says whether that is the end of a gap, onto which a run may have been
+    /// moved.
     fn pass(&mut self, at: Timestamp) -> bool {
-        if self.until() == Some(at) {
-            self.offset = self.changes.next().map_or(self.offset, |(_, offset)| *offset);
-            // A run may have been moved to the very end of a gap.
-            return true;
+        if self.until() != Some(at) {
+            return false;
         }
-        let wall = self.offset.to_datetime(at);
-        let holds = |set: u64, value: i8| u32::try_from(value).is_ok_and(|value| set & (1 << value) != 0);
-        holds(self.schedule.sets.hours, wall.hour()) && holds(self.schedule.sets.minutes, wall.minute())
+        let before = self.offset;
+        self.offset = self.changes.next().map_or(before, |(_, offset)| *offset);
+        self.offset > before
     }
 
     fn fires_at(&self, at: Timestamp) -> bool {
         self.schedule.fires_at(self.outlook.zone, at)
     }
-
-    fn next_after(&self, at: Timestamp) -> Option<Timestamp> {
-        self.schedule.next_after(self.outlook.zone, at)
-    }
 }
 
 /// Goes from one clock change to the next: in between, both clocks keep their distance.
-fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>) -> Option<Timestamp> {
+fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Option<Timestamp> {
     let mut from = a.outlook.from;
     let mut steps = STEPS;
     for _ in 0..CHANGES {
-        let until = a.until().into_iter().chain(b.until()).min();
+        let change = a.until().into_iter().chain(b.until()).min();
         if times_meet(&a.schedule.sets, a.offset, &b.schedule.sets, b.offset) {
-            let clash = leapfrog(a, b, from, until.unwrap_or(Timestamp::MAX), &mut steps);
+            let clash = in_one_stretch(a, b, from, change.unwrap_or(limit).min(limit), &mut steps);
             if clash.is_some() || steps == 0 {
                 return clash;
             }
         }
-        from = until?;
-        let (may_a, may_b) = (a.pass(from), b.pass(from));
-        if may_a && may_b && a.fires_at(from) && b.fires_at(from) {
+        from = change.filter(|change| *change < limit)?;
+        let (gap_a, gap_b) = (a.pass(from), b.pass(from));
+        if (gap_a || gap_b) && a.fires_at(from) && b.fires_at(from) {
             return Some(from);
         }
     }
@@ -167,18 +168,40 @@ const fn turned(hours: u64, by: u32) -> u64 {
     (hours << by | hours >> (24 - by)) & Field::Hour.full()
 }
 
-/// The first common run between `from` and `until`, both excluded.
-fn leapfrog(a: &Clock<'_>, b: &Clock<'_>, from: Timestamp, until: Timestamp, steps: &mut usize) -> Option<Timestamp> {
-    let just_before = |at: Timestamp| at.checked_sub(SignedDuration::from_nanos(1)).ok();
-    let mut at_a = a.next_after(from)?;
-    let mut at_b = b.next_after(from)?;
-    while at_a.max(at_b) < until && *steps > 0 {
-        *steps -= 1;
-        match at_a.cmp(&at_b) {
-            Ordering::Equal => return Some(at_a),
-            Ordering::Less => at_a = a.next_after(just_before(at_b)?)?,
-            Ordering::Greater => at_b = b.next_after(just_before(at_a)?)?,
+/// The first common run between `from` and `until`, both excluded, while both clocks keep their offsets.
+fn in_one_stretch(
+    a: &Clock<'_>,
+    b: &Clock<'_>,
+    from: Timestamp,
+    until: Timestamp,
+    steps: &mut usize,
+) -> Option<Timestamp> {
+    let ahead = i64::from(b.offset.seconds() - a.offset.seconds());
+    let mut day = a.offset.to_datetime(from).date();
+    while a.offset.to_timestamp(day.at(0, 0, 0, 0)).ok()? < until {
+        *steps = steps.checked_sub(1)?;
+        if calendar::has_day(&a.schedule.sets, day) {
+            for wall in times_of(&a.schedule.sets, day) {
+                *steps = steps.checked_sub(1)?;
+                let theirs = wall.checked_add(SignedDuration::from_secs(ahead)).ok()?;
+                if calendar::has_wall(&b.schedule.sets, theirs) {
+                    let at = a.offset.to_timestamp(wall).ok()?;
+                    // A repeated time runs once only, so the neighbours of a clock change are asked for their runs.
+                    if from < at && at < until && a.fires_at(at) && b.fires_at(at) {
+                        return Some(at);
+                    }
+                }
+            }
         }
+        day = day.tomorrow().ok()?;
     }
     None
+}
+
+/// The wall times of a schedule on `day`, ascending, whether or not it runs on that day.
+fn times_of(sets: &Sets, day: Date) -> impl Iterator<Item = DateTime> {
+    let minutes = sets.minutes;
+    calendar::values(sets.hours)
+        .flat_map(move |hour| calendar::values(minutes).map(move |minute| (hour, minute)))
+        .filter_map(move |(hour, minute)| Some(day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0)))
 }

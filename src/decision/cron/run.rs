@@ -11,6 +11,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
+use super::calendar;
 use super::schedule::Schedule;
 use super::wall::Stepper;
 
@@ -44,6 +45,12 @@ impl Schedule {
 
     /// Whether a run is due at exactly `at`.
     pub fn fires_at(&self, zone: &TimeZone, at: Timestamp) -> bool {
+        let offset = zone.to_offset(at);
+        let wall = offset.to_datetime(at);
+        // Away from clock changes the sets decide alone.
+        if same_stretch(zone, offset, wall) && calendar::has_wall(&self.sets, wall) {
+            return true;
+        }
         at.checked_sub(SignedDuration::from_nanos(1)).is_ok_and(|before| self.next_after(zone, before) == Some(at))
     }
 }
@@ -149,7 +156,7 @@ fn previous_elapsed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first
 }
 
 /// Whether `wall` occurs once, at `offset`.
-fn same_stretch(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
+pub(super) fn same_stretch(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
     matches!(ambiguity(zone, wall), AmbiguousOffset::Unambiguous { offset: only } if only == offset)
 }
 

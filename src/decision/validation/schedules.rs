@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Surroundings;
-use crate::decision::cron::{Outlook, Schedule, first_clash, zone_name};
+use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::Rule;
@@ -100,17 +101,19 @@ pub(super) fn warn_of_clashes(
     for (_, _, timing) in running() {
         outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
     }
+    let clocks: Vec<_> = running().filter_map(|rule| Some((rule, outlooks.get(rule.2.zone_name())?))).collect();
     let pairs =
-        running().flat_map(|later| running().take_while(move |other| other.0 < later.0).map(move |e| (e, later)));
-    let clashes =
-        pairs.take(PAIRS).filter(|((_, one, _), (_, other, _))| disagree(one, other)).take(COMPARED).filter_map(
-            |((_, one, early), (index, _, late))| {
-                let (in_early, in_late) = (outlooks.get(early.zone_name())?, outlooks.get(late.zone_name())?);
-                let at = first_clash(&early.schedule, in_early, &late.schedule, in_late)?;
-                Some((at, index, one))
-            },
-        );
-    if let Some((at, index, other)) = clashes.min_by_key(|(at, index, _)| (*at, *index)) {
+        clocks.iter().enumerate().flat_map(|(count, later)| clocks.iter().take(count).map(move |one| (one, later)));
+    let mut first: Option<(Timestamp, usize, &Rule<'_>)> = None;
+    for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one.0.1, later.0.1)).take(COMPARED) {
+        let ((_, rule, early), in_early) = one;
+        let ((index, _, late), in_late) = later;
+        let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
+        if let Some(at) = first_clash_before(limit, &early.schedule, in_early, &late.schedule, in_late) {
+            first = Some((at, *index, rule));
+        }
+    }
+    if let Some((at, index, other)) = first {
         let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", &*other.name);
         findings.warn("clash", &path.index(index), text);
     }
