@@ -128,6 +128,11 @@ impl<'a> Clock<'a> {
         self.offset > before
     }
 
+    /// Whether the clock shows a time of the schedule at `at`, which lies in the stretch.
+    fn shows_a_time_at(&self, at: Timestamp) -> bool {
+        calendar::has_wall(&self.schedule.sets, self.offset.to_datetime(at))
+    }
+
     fn fires_at(&self, at: Timestamp) -> bool {
         self.schedule.fires_at(self.outlook.zone, at)
     }
@@ -147,7 +152,9 @@ fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Optio
         }
         from = change.filter(|change| *change < limit)?;
         let (gap_a, gap_b) = (a.pass(from), b.pass(from));
-        if (gap_a || gap_b) && a.fires_at(from) && b.fires_at(from) {
+        // Two shifted runs, or one and a time that the other clock shows.
+        let may_meet = (gap_a || gap_b && a.shows_a_time_at(from)) && (gap_b || b.shows_a_time_at(from));
+        if may_meet && a.fires_at(from) && b.fires_at(from) {
             return Some(from);
         }
     }

@@ -47,11 +47,32 @@ impl Schedule {
     pub fn fires_at(&self, zone: &TimeZone, at: Timestamp) -> bool {
         let offset = zone.to_offset(at);
         let wall = offset.to_datetime(at);
-        // Away from clock changes the sets decide alone.
-        if same_stretch(zone, offset, wall) && calendar::has_wall(&self.sets, wall) {
-            return true;
+        if calendar::has_wall(&self.sets, wall) {
+            return self.has_wildcard_hour() || is_first_pass(zone, offset, wall);
         }
-        at.checked_sub(SignedDuration::from_nanos(1)).is_ok_and(|before| self.next_after(zone, before) == Some(at))
+        !self.has_wildcard_hour() && self.skips_into(zone, at, wall)
+    }
+
+    /// Whether a time of the schedule lies in a gap that ends at `at`.
+    fn skips_into(&self, zone: &TimeZone, at: Timestamp, end: DateTime) -> bool {
+        let Ok(before) = at.checked_sub(SignedDuration::from_nanos(1)) else { return false };
+        let mut wall = zone.to_offset(before).to_datetime(at);
+        while wall < end {
+            if calendar::has_wall(&self.sets, wall) {
+                return true;
+            }
+            let Ok(next) = wall.checked_add(SignedDuration::from_mins(1)) else { return false };
+            wall = next;
+        }
+        false
+    }
+}
+
+/// Whether `wall` occurs at `offset` for the first time.
+fn is_first_pass(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
+    match ambiguity(zone, wall) {
+        AmbiguousOffset::Fold { before, .. } => before == offset,
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => true,
     }
 }
 
@@ -156,7 +177,7 @@ fn previous_elapsed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first
 }
 
 /// Whether `wall` occurs once, at `offset`.
-pub(super) fn same_stretch(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
+fn same_stretch(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
     matches!(ambiguity(zone, wall), AmbiguousOffset::Unambiguous { offset: only } if only == offset)
 }
 
