@@ -12,6 +12,7 @@
 mod cli;
 mod crds;
 mod cron;
+mod hpa;
 mod rules;
 mod structure;
 mod webhook;

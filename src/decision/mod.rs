@@ -2,5 +2,6 @@
 
 pub mod cron;
 pub mod finding;
+pub mod hpa;
 pub mod neighbours;
 pub mod path;
