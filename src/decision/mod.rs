@@ -1,5 +1,6 @@
 //! The pure core: rules, schedules and plans. No kube, no tokio, no clock, no randomness, no I/O.
 
+pub mod amount;
 pub mod cron;
 pub mod finding;
 pub mod hpa;
