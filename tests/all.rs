@@ -9,9 +9,13 @@
     clippy::pedantic,
     clippy::string_slice
 )]
+#[cfg(feature = "playground")]
+mod bed;
 mod cli;
 mod crds;
 mod cron;
+#[cfg(feature = "playground")]
+mod playground;
 mod rules;
 mod structure;
 mod webhook;

@@ -1,0 +1,3 @@
+//! The playground.
+
+mod client;
