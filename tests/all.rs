@@ -9,10 +9,14 @@
     clippy::pedantic,
     clippy::string_slice
 )]
+#[cfg(feature = "playground")]
+mod bed;
 mod cli;
 mod crds;
 mod cron;
 mod hpa;
+#[cfg(feature = "playground")]
+mod playground;
 mod rules;
 mod structure;
 mod webhook;

@@ -187,17 +187,32 @@ impl Objects {
         let mut whole = object.clone();
         super::json::set(&mut whole, &["status"], status.clone());
         let path = format!("{}/status", kind.path(namespace(object), name(object)));
-        self.write(Method::PUT, &path, "application/json", &whole).await?;
-        Ok(true)
+        let written = self.write(Method::PUT, &path, "application/json", &whole).await?;
+        Ok(!matches!(written, Written::Refused(_)))
     }
 
-    /// Deletes an object and what it owns.
+    /// Deletes an object and what it owns. Pods get their time to stop.
     ///
     /// # Errors
     /// When the API server does not answer.
     pub async fn delete(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
-            "propagationPolicy": "Background", "preconditions": {"uid": text(object, "/metadata/uid")}});
+        self.remove(kind, object, &json!({})).await
+    }
+
+    /// Deletes an object at once.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn force_delete(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
+        self.remove(kind, object, &json!({"gracePeriodSeconds": 0})).await
+    }
+
+    async fn remove(&self, kind: &Kind, object: &Value, more: &Value) -> Result<Written, kube::Error> {
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": text(object, "/metadata/uid")}});
+        for (key, value) in super::json::members(more, "") {
+            super::json::set(&mut options, &[key], value.clone());
+        }
         self.write(Method::DELETE, &kind.path(namespace(object), name(object)), "application/json", &options).await
     }
 

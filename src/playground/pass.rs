@@ -5,6 +5,8 @@
 
 use jiff::Timestamp;
 
+use super::objects::Written;
+
 /// The outcome of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
@@ -18,6 +20,13 @@ impl Pass {
     /// Counts a write.
     pub fn wrote(&mut self) {
         self.writes = self.writes.saturating_add(1);
+    }
+
+    /// Counts a write, unless it was refused: the next pass would only try the same again.
+    pub fn count(&mut self, written: &Written) {
+        if !matches!(written, Written::Refused(_)) {
+            self.wrote();
+        }
     }
 
     /// Asks for another look at `time`.

@@ -37,13 +37,11 @@ impl Karmada {
     async fn release(&self, binding: &Value, works: &[&Value]) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for work in works.iter().filter(|work| !deleting(work)) {
-            self.objects.delete(&self.kinds.work, work).await?;
-            pass.wrote();
+            pass.count(&self.objects.delete(&self.kinds.work, work).await?);
         }
         if works.is_empty() && !items(binding, "/metadata/finalizers").is_empty() {
             let released = json!({"metadata": {"finalizers": null}});
-            self.objects.merge(&self.kinds.binding, binding, "", &released).await?;
-            pass.wrote();
+            pass.count(&self.objects.merge(&self.kinds.binding, binding, "", &released).await?);
         }
         Ok(pass)
     }
@@ -53,8 +51,7 @@ impl Karmada {
         let kept = clusters(binding);
         for work in works.iter().filter(|work| !deleting(work)) {
             if !kept.iter().any(|cluster| execution_space(cluster) == namespace(work)) {
-                self.objects.delete(&self.kinds.work, work).await?;
-                pass.wrote();
+                pass.count(&self.objects.delete(&self.kinds.work, work).await?);
             }
         }
         let targets = items(binding, "/spec/clusters");

@@ -86,8 +86,7 @@ impl Karmada {
         let works = self.objects.list(&self.kinds.work, &execution_space(name(cluster))).await?;
         if works.is_empty() {
             let released = json!({"metadata": {"finalizers": null}});
-            self.objects.merge(&self.kinds.cluster, cluster, "", &released).await?;
-            pass.wrote();
+            pass.count(&self.objects.merge(&self.kinds.cluster, cluster, "", &released).await?);
         }
         Ok(pass)
     }

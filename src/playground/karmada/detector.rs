@@ -51,15 +51,13 @@ impl Karmada {
         let (labels, annotations) = marks(policy);
         let marked = json!({"metadata": {"labels": labels, "annotations": annotations}});
         if !json::covers(template, &marked) {
-            self.objects.merge(kind, template, "", &marked).await?;
-            pass.wrote();
+            pass.count(&self.objects.merge(kind, template, "", &marked).await?);
             return Ok(pass);
         }
         let own = binding(text(template, "/kind"), name(template));
         let before = self.objects.get(&self.kinds.binding, namespace(template), &own).await?;
         let Some(before) = before else {
-            self.objects.create(&self.kinds.binding, &new_binding(template, policy, &own)).await?;
-            pass.wrote();
+            pass.count(&self.objects.create(&self.kinds.binding, &new_binding(template, policy, &own)).await?);
             return Ok(pass);
         };
         let mut after = before.clone();

@@ -93,13 +93,11 @@ impl Karmada {
                 };
                 let there = member.objects().get(&kind, namespace(manifest), name(manifest)).await?;
                 if let Some(there) = there.filter(managed) {
-                    member.objects().delete(&kind, &there).await?;
-                    pass.wrote();
+                    pass.count(&member.objects().delete(&kind, &there).await?);
                 }
             }
         }
-        self.objects.merge(&self.kinds.work, work, "", &json!({"metadata": {"finalizers": null}})).await?;
-        pass.wrote();
+        pass.count(&self.objects.merge(&self.kinds.work, work, "", &json!({"metadata": {"finalizers": null}})).await?);
         Ok(pass)
     }
 
@@ -155,9 +153,10 @@ async fn apply(
     };
     let manifest = &stamped(manifest);
     let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
-        pass.wrote();
         ensure_namespace(member, namespace(manifest)).await?;
-        return Ok(refusal(member.objects().create(&kind, manifest).await?));
+        let created = member.objects().create(&kind, manifest).await?;
+        pass.count(&created);
+        return Ok(refusal(created));
     };
     if deleting(&observed) {
         return Ok(Ok(()));
@@ -170,8 +169,9 @@ async fn apply(
     if json::covers(&observed, &desired) {
         return Ok(Ok(()));
     }
-    pass.wrote();
-    Ok(refusal(member.objects().replace(&kind, &desired).await?))
+    let replaced = member.objects().replace(&kind, &desired).await?;
+    pass.count(&replaced);
+    Ok(refusal(replaced))
 }
 
 fn refusal(written: Written) -> Result<(), String> {

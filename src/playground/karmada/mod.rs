@@ -28,6 +28,24 @@ use clusters::Probe;
 use execution::Retry;
 use interpreter::Interpreter;
 
+/// The definitions of Karmada's kinds that fhpa touches, as YAML.
+const DEFINITIONS: &[&str] = &[
+    include_str!("crds/clusters.yaml"),
+    include_str!("crds/propagationpolicies.yaml"),
+    include_str!("crds/clusterpropagationpolicies.yaml"),
+    include_str!("crds/resourcebindings.yaml"),
+    include_str!("crds/works.yaml"),
+    include_str!("crds/resourceinterpretercustomizations.yaml"),
+];
+
+/// CustomResourceDefinitions of Karmada's kinds, ready to be created.
+///
+/// # Errors
+/// When one of the files is not YAML.
+pub fn definitions() -> Result<Vec<Value>, serde_saphyr::Error> {
+    DEFINITIONS.iter().map(|text| serde_saphyr::from_str(text)).collect()
+}
+
 /// How long things take in Karmada.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {

@@ -20,8 +20,9 @@ impl Karmada {
         let clusters = self.clusters().await?;
         for cluster in clusters.iter().filter(|cluster| !items(cluster, "/status/conditions").is_empty()) {
             if let Some(taints) = self.taints(cluster, now) {
-                self.objects.merge(&self.kinds.cluster, cluster, "", &json!({"spec": {"taints": taints}})).await?;
-                pass.wrote();
+                pass.count(
+                    &self.objects.merge(&self.kinds.cluster, cluster, "", &json!({"spec": {"taints": taints}})).await?,
+                );
             }
         }
         for binding in self.objects.list(&self.kinds.binding, "").await? {
@@ -32,10 +33,11 @@ impl Karmada {
             for cluster in &clusters {
                 leave_cluster(&mut after, cluster, now, &mut pass);
             }
-            self.end_evictions(&mut after, now, &mut pass);
+            if after == binding {
+                self.end_evictions(&mut after, now, &mut pass);
+            }
             if after != binding {
-                self.objects.replace(&self.kinds.binding, &after).await?;
-                pass.wrote();
+                pass.count(&self.objects.replace(&self.kinds.binding, &after).await?);
             }
         }
         Ok(pass)

@@ -27,6 +27,8 @@ use load::Load;
 pub struct Timing {
     /// From the start of a pod to its readiness.
     pub ready_delay: SignedDuration,
+    /// From the deletion of a pod to its end.
+    pub stop_delay: SignedDuration,
     /// Between two looks of the HPA controller. Kubernetes: 15 seconds.
     pub autoscaler_period: SignedDuration,
     /// Window of the metrics; a pod's use counts only when it was ready for so long. metrics-server: 15 seconds.
@@ -39,6 +41,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             ready_delay: SignedDuration::from_secs(2),
+            stop_delay: SignedDuration::from_secs(1),
             autoscaler_period: SignedDuration::from_secs(15),
             metrics_window: SignedDuration::from_secs(15),
             downscale_window: SignedDuration::from_secs(300),

@@ -1,12 +1,12 @@
 //! Pods: made, bound to nodes, started, ready. The decisions need no I/O; the passes need the client.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::nodes::{Room, choose, free};
 use super::{Member, Seen};
 use crate::playground::clock::{after, parse, rfc3339};
-use crate::playground::json::{condition, deleting, items, name, namespace, text};
+use crate::playground::json::{condition, deleting, int, items, name, namespace, text};
 use crate::playground::pass::Pass;
 
 /// Uid and name of the workload that a pod belongs to.
@@ -86,6 +86,13 @@ fn running(pod: &Value, started: &str, ready_since: Option<&str>, number: u32) -
     })
 }
 
+/// When a pod that is being deleted is gone. Its `deletionTimestamp` is the end of the time it was given.
+fn stopped(pod: &Value, delay: SignedDuration, now: Timestamp) -> Timestamp {
+    let grace = SignedDuration::from_secs(int(pod, "/metadata/deletionGracePeriodSeconds").unwrap_or_default());
+    let end = parse(text(pod, "/metadata/deletionTimestamp")).unwrap_or(now);
+    after(end, delay.min(grace).saturating_sub(grace))
+}
+
 impl Member {
     /// Scheduler: pods without a node get one, or the condition that says why not.
     pub(super) async fn bind(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
@@ -99,8 +106,7 @@ impl Member {
             match choose(&mut free, need) {
                 Ok(node) => {
                     let bound = json!({"spec": {"nodeName": node}});
-                    self.objects.merge(&self.kinds.pod, pod, "", &bound).await?;
-                    pass.wrote();
+                    pass.count(&self.objects.merge(&self.kinds.pod, pod, "", &bound).await?);
                 }
                 Err(message) => {
                     let told = condition(pod, "/status/conditions", "PodScheduled");
@@ -108,8 +114,7 @@ impl Member {
                         let since = told.map_or("", |told| text(told, "/lastTransitionTime"));
                         let since = if since.is_empty() { rfc3339(now) } else { since.to_owned() };
                         let status = json!({"status": scheduled_false(&message, &since)});
-                        self.objects.merge(&self.kinds.pod, pod, "status", &status).await?;
-                        pass.wrote();
+                        pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &status).await?);
                     }
                 }
             }
@@ -117,9 +122,17 @@ impl Member {
         Ok(pass)
     }
 
-    /// Kubelet: pods on a node start at once and are ready after the delay.
+    /// Kubelet: pods on a node start at once and are ready after the delay; deleted ones go after theirs.
     pub(super) async fn run(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
+        for pod in seen.pods.iter().filter(|pod| deleting(pod)) {
+            let gone = stopped(pod, self.timing.stop_delay, now);
+            if gone > now {
+                pass.look_at(gone);
+            } else {
+                pass.count(&self.objects.force_delete(&self.kinds.pod, pod).await?);
+            }
+        }
         let delay = self.timing.ready_delay;
         let bound = seen.pods.iter().filter(|pod| !text(pod, "/spec/nodeName").is_empty() && !ended(pod));
         for pod in bound.filter(|pod| !ready(pod)) {
@@ -135,8 +148,7 @@ impl Member {
             let begun = rfc3339(started.unwrap_or(now));
             let number = crate::playground::names::fnv32(text(pod, "/metadata/uid"));
             let status = running(pod, &begun, (ready_at <= now).then_some(&since), number);
-            self.objects.merge(&self.kinds.pod, pod, "status", &json!({"status": status})).await?;
-            pass.wrote();
+            pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &json!({"status": status})).await?);
         }
         Ok(pass)
     }

@@ -31,12 +31,10 @@ impl Member {
             let pods: Vec<&Value> = seen.pods_of(workload).collect();
             let Step { create, delete } = step(workload, &pods);
             for pod in delete {
-                self.objects.delete(&self.kinds.pod, pod).await?;
-                pass.wrote();
+                pass.count(&self.objects.delete(&self.kinds.pod, pod).await?);
             }
             for name in self.new_names(workload, &pods, create.min(BATCH)) {
-                self.objects.create(&self.kinds.pod, &pods::pod(workload, &name, &hash(workload))).await?;
-                pass.wrote();
+                pass.count(&self.objects.create(&self.kinds.pod, &pods::pod(workload, &name, &hash(workload))).await?);
             }
         }
         Ok(pass)

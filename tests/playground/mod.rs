@@ -1,0 +1,4 @@
+//! The playground.
+
+mod client;
+mod fleet;
