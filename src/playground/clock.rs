@@ -25,7 +25,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            None => crate::runtime::clock::now(),
+            None => crate::runtime::clock::wall(),
             Some(time) => *time.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }

@@ -1,3 +1,24 @@
 //! Cron schedules: syntax, next and previous runs, intervals (design: Admission, Cron). Pure.
+//!
+//! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
+//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules of design.md 6.
 
+mod calendar;
+mod clash;
+mod field;
+mod interval;
+mod never;
+mod oddity;
+mod parser;
+mod refusal;
+mod run;
+mod schedule;
+mod wall;
+pub mod zone_name;
 pub mod zones;
+
+pub use clash::first_clash;
+pub use field::Field;
+pub use oddity::Oddity;
+pub use refusal::ScheduleError;
+pub use schedule::Schedule;

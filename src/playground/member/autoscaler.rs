@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::nodes::Room;
 use super::{Member, Seen, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
-use crate::convert::hpa;
+use crate::convert::scaling;
 use crate::decision::amount::{from_milli, milli};
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
@@ -149,7 +149,7 @@ impl Member {
             part("/spec/metrics").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         let given: Option<HorizontalPodAutoscalerBehavior> =
             part("/spec/behavior").and_then(|value| serde_json::from_value(value).ok());
-        let behavior = given.as_ref().map(hpa::behavior);
+        let behavior = given.as_ref().map(scaling::behavior);
         let usual = Tolerance::default();
         let tolerance = behavior.as_ref().map_or(usual, |rules| Tolerance {
             up: rules.up.tolerance.unwrap_or(usual.up),
@@ -160,7 +160,7 @@ impl Member {
             min: count(object, "/spec/minReplicas").unwrap_or(1),
             max: count(object, "/spec/maxReplicas").unwrap_or(1),
         };
-        let metrics = hpa::metrics(&specs, namespace(object));
+        let metrics = scaling::metrics(&specs, namespace(object));
         let downscale_window_seconds = i32::try_from(window).unwrap_or(i32::MAX);
         Order { object, specs, metrics, policy: Policy { range, behavior, downscale_window_seconds }, tolerance }
     }

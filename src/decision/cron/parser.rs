@@ -1,0 +1,130 @@
+//! Text -> the sets of a schedule: the five-field syntax of Kubernetes CronJob, and 7 for Sunday. Pure.
+//!
+//! What is accepted is what robfig's `ParseStandard` accepts, odd corners too (`*-5` is `*`, empty list items are
+//! dropped); only texts tied to no clock time or to a zone of their own are refused (design: Admission).
+
+use super::field::Field;
+use super::refusal::{self, ScheduleError};
+use super::schedule::Sets;
+
+/// Longest text that is looked at, in bytes.
+pub(super) const MAX_LENGTH: usize = 16 * 1024;
+
+/// Reads `text`.
+pub(super) fn parse(text: &str) -> Result<Sets, ScheduleError> {
+    if text.len() > MAX_LENGTH {
+        return Err(refusal::too_long(text.len()));
+    }
+    if let Some(sets) = five_fields(text) {
+        return sets;
+    }
+    macro_sets(text).ok_or_else(|| refusal::whole(text))
+}
+
+/// The sets when the text has exactly five fields.
+pub(super) fn five_fields(text: &str) -> Option<Result<Sets, ScheduleError>> {
+    let mut words = text.split_whitespace();
+    let fields = [words.next()?, words.next()?, words.next()?, words.next()?, words.next()?];
+    // A zone prefix in front of four fields makes five words too.
+    if words.next().is_some() || text.starts_with('@') || text.contains("TZ=") { None } else { Some(sets(fields)) }
+}
+
+fn sets([minute, hour, day, month, weekday]: [&str; 5]) -> Result<Sets, ScheduleError> {
+    let (minutes, _) = set(Field::Minute, minute)?;
+    let (hours, _) = set(Field::Hour, hour)?;
+    let (days, any_day) = set(Field::DayOfMonth, day)?;
+    let (months, _) = set(Field::Month, month)?;
+    let (weekdays, any_weekday) = set(Field::DayOfWeek, weekday)?;
+    Ok(Sets { minutes, hours, days, months, weekdays, any_day, any_weekday })
+}
+
+/// The macros, case counts.
+fn macro_sets(text: &str) -> Option<Sets> {
+    let five = match text {
+        "@yearly" | "@annually" => ["0", "0", "1", "1", "*"],
+        "@monthly" => ["0", "0", "1", "*", "*"],
+        "@weekly" => ["0", "0", "*", "*", "0"],
+        "@daily" | "@midnight" => ["0", "0", "*", "*", "*"],
+        "@hourly" => ["0", "*", "*", "*", "*"],
+        _ => return None,
+    };
+    sets(five).ok()
+}
+
+/// The values of one field, one bit each, and whether it is a star: it restricts nothing.
+fn set(field: Field, text: &str) -> Result<(u64, bool), ScheduleError> {
+    let mut values = 0;
+    let mut star = false;
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        let (some, item_star) = item_set(field, item)?;
+        values |= some;
+        star |= item_star;
+    }
+    Ok((values, star))
+}
+
+/// The values of one list item: `value`, `value-value`, `*`, each with or without `/step`.
+fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
+    let (range, step) = match item.split_once('/') {
+        Some((range, step)) => (range, Some(positive_step(field, item, step)?)),
+        None => (item, None),
+    };
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (first, Some(last)),
+        None => (range, None),
+    };
+    if first == "*" || first == "?" {
+        // `*/1` restricts nothing, `*/2` does; what follows a hyphen is not looked at.
+        return Ok((every(field, field.min(), field.max(), step.unwrap_or(1)), step.unwrap_or(1) == 1));
+    }
+    let low = value(field, item, first)?;
+    let high = match (last, step) {
+        (Some(last), _) => value(field, item, last)?,
+        // `5/10` runs from 5 to the end of the field.
+        (None, Some(_)) => field.max().max(low),
+        (None, None) => low,
+    };
+    if low > high {
+        return Err(refusal::backwards(field, item, low, high));
+    }
+    Ok((every(field, low, high, step.unwrap_or(1)), false))
+}
+
+/// Every `step`-th value from `low` to `high`; 7 of a week folds to 0.
+fn every(field: Field, low: u64, high: u64, step: u64) -> u64 {
+    let mut bits = 0_u64;
+    let mut value = low;
+    while value <= high {
+        bits |= 1 << value;
+        value = value.saturating_add(step);
+    }
+    if field == Field::DayOfWeek && bits & (1 << 7) != 0 { (bits | 1) & field.full() } else { bits }
+}
+
+fn value(field: Field, item: &str, text: &str) -> Result<u64, ScheduleError> {
+    let value = match number(text) {
+        Some(value) => value,
+        None => field.named(text).ok_or_else(|| refusal::bad_value(field, item, text))?,
+    };
+    if (field.min()..=field.max_written()).contains(&value) {
+        Ok(value)
+    } else {
+        Err(refusal::out_of_range(field, text))
+    }
+}
+
+fn positive_step(field: Field, item: &str, text: &str) -> Result<u64, ScheduleError> {
+    // A step beyond what the reference implementation can hold is refused there too.
+    number(text)
+        .filter(|step| (1..=i64::MAX.unsigned_abs()).contains(step))
+        .ok_or_else(|| refusal::bad_step(field, item, text))
+}
+
+/// Decimal digits with or without a plus sign; too large a number is the greatest one.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.bytes().fold(0_u64, |sum, byte| sum.saturating_mul(10).saturating_add(u64::from(byte - b'0'))))
+}

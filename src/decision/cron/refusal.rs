@@ -1,0 +1,274 @@
+//! Why a schedule is refused, and what to write instead. Pure; the work is bounded by the length of the text.
+
+use std::fmt;
+
+use super::field::{Field, MONTHS, WEEKDAYS};
+use super::parser;
+
+/// A schedule that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleError {
+    /// The field at fault; absent when it is the whole text.
+    pub field: Option<Field>,
+    /// What is wrong and what to write.
+    pub message: String,
+}
+
+impl ScheduleError {
+    pub(super) fn at(field: Field, message: impl Into<String>) -> Self {
+        Self { field: Some(field), message: message.into() }
+    }
+
+    fn of_text(message: impl Into<String>) -> Self {
+        Self { field: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScheduleError {}
+
+const FIVE: &str = "minute hour day-of-month month day-of-week";
+const MACROS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+
+/// Characters of a refused text that a message repeats.
+const SHOWN: usize = 32;
+
+/// The text as a message shows it: short and printable.
+fn shown(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut out: String = chars.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
+    if chars.next().is_some() {
+        out.push_str("...");
+    }
+    out
+}
+
+pub(super) fn too_long(length: usize) -> ScheduleError {
+    ScheduleError::of_text(format!("schedule has {length} bytes, at most {} are allowed", parser::MAX_LENGTH))
+}
+
+pub(super) fn out_of_range(field: Field, text: &str) -> ScheduleError {
+    let number = text.strip_prefix('+').unwrap_or(text).trim_start_matches('0');
+    let number = if number.is_empty() { "0" } else { number };
+    let (min, max) = (field.min(), field.max_written());
+    ScheduleError::at(field, format!("{field} {} is out of range {min}-{max}", shown(number)))
+}
+
+pub(super) fn backwards(field: Field, item: &str, low: u64, high: u64) -> ScheduleError {
+    let tail = format_range(low, field.max());
+    let head = format_range(field.min(), high);
+    let step = item.split_once('/').map(|(_, step)| shown(step));
+    let hint = match step {
+        Some(step) => {
+            format!("list the values, or write two ranges: {low}-{}/{step},{}-{high}/{step}", field.max(), field.min())
+        }
+        None => format!("write {tail},{head}"),
+    };
+    ScheduleError::at(field, format!("{field} range {} runs backwards; {hint}", shown(item)))
+}
+
+fn format_range(low: u64, high: u64) -> String {
+    if low >= high { low.to_string() } else { format!("{low}-{high}") }
+}
+
+pub(super) fn bad_step(field: Field, item: &str, text: &str) -> ScheduleError {
+    let (range, _) = item.split_once('/').unwrap_or((item, ""));
+    let range = if range.is_empty() { "*".to_owned() } else { shown(range) };
+    let magnitude = parser::number(text.trim_start_matches(['-', '+'])).unwrap_or(0);
+    let message = if text.is_empty() {
+        format!("{field} {} has no step after the slash; write {range}/N, for example {range}/5", shown(item))
+    } else if text.contains('/') {
+        format!("{field} {} has more than one slash; write {range}/N with a single step", shown(item))
+    } else if text.starts_with('-') && magnitude > 0 {
+        format!("{field} step {} is negative; write {range}/{}", shown(text), shown(text.trim_start_matches('-')))
+    } else if parser::number(text).is_some_and(|step| step > 0) {
+        format!("{field} step {} is too large; write a step of at most {}", shown(text), field.max())
+    } else if parser::number(text.trim_start_matches('-')).is_some() {
+        format!("{field} step {} never advances; write a step of at least 1", shown(text))
+    } else {
+        format!("{field} step {} is not a number; write {range}/N, for example {range}/5", shown(text))
+    };
+    ScheduleError::at(field, message)
+}
+
+pub(super) fn bad_value(field: Field, item: &str, text: &str) -> ScheduleError {
+    let message = shape_message(field, item, text)
+        .or_else(|| name_message(field, text))
+        .or_else(|| quartz_message(field, text))
+        .unwrap_or_else(|| format!("{field} {} is not {}", shown(text), wanted(field)));
+    ScheduleError::at(field, message)
+}
+
+fn wanted(field: Field) -> String {
+    let (min, max) = (field.min(), field.max_written());
+    match field {
+        Field::Month => format!("a number {min}-{max} or a name JAN-DEC"),
+        Field::DayOfWeek => format!("a number {min}-{max} or a name SUN-SAT"),
+        _ => format!("a number {min}-{max}"),
+    }
+}
+
+/// Hyphens and slashes in the wrong place.
+fn shape_message(field: Field, item: &str, text: &str) -> Option<String> {
+    if text.contains('-') {
+        return Some(format!("{field} {} has more than one hyphen; write a range as LOW-HIGH", shown(item)));
+    }
+    if !text.is_empty() {
+        return None;
+    }
+    let positive = item.trim_start_matches('-');
+    Some(if item.starts_with('/') {
+        format!("{field} {} has a step without a range; write *{}", shown(item), shown(item))
+    } else if item.starts_with('-') && !positive.is_empty() {
+        format!("{field} {} is negative; write {}", shown(item), wanted(field))
+    } else {
+        format!("{field} range {} has no end; write LOW-HIGH", shown(item))
+    })
+}
+
+/// Names that are too long, or stand in the wrong field.
+fn name_message(field: Field, text: &str) -> Option<String> {
+    let starts = |name: &&&str| text.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(name));
+    if text.len() > 9 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    let weekday = WEEKDAYS.iter().find(starts);
+    let month = MONTHS.iter().find(starts);
+    let (name, home, kind) = match (weekday, month) {
+        (Some(name), _) => (name, Field::DayOfWeek, "weekday"),
+        (_, Some(name)) => (name, Field::Month, "month"),
+        _ => return None,
+    };
+    let nth = if home == Field::Month { "fourth" } else { "fifth" };
+    Some(if field == home {
+        format!("{field} {} is not a known name; write {name}", shown(text))
+    } else {
+        format!("{field} cannot be the {kind} {name}; it belongs in the {nth} field, {home}")
+    })
+}
+
+/// Extensions of Quartz and Jenkins.
+fn quartz_message(field: Field, text: &str) -> Option<String> {
+    let upper = text.to_ascii_uppercase();
+    let digits_or = |extra: char| upper.chars().all(|c| c == extra || c.is_ascii_digit());
+    let day_field = matches!(field, Field::DayOfMonth | Field::DayOfWeek);
+    Some(if upper.contains('#') {
+        let day = text.split('#').next().filter(|day| !day.is_empty()).unwrap_or("1");
+        format!("{field} {}: # (n-th weekday) is not supported; write {} for every week", shown(text), shown(day))
+    } else if day_field && (upper == "LW" || (upper.contains('W') && digits_or('W'))) {
+        format!("{field} {}: W (nearest weekday) is not supported; write 1-5 as day-of-week for weekdays", shown(text))
+    } else if field == Field::DayOfWeek && upper.contains('L') {
+        format!(
+            "{field} {}: L (last weekday of the month) is not supported; write the weekday for every week",
+            shown(text)
+        )
+    } else if day_field && upper.contains('L') {
+        format!("{field} {}: L (last day) is not supported; write a day, 28 occurs in every month", shown(text))
+    } else if upper == "H" || upper.starts_with("H(") {
+        format!("{field} {}: H (hashed) is not supported; write {}", shown(text), wanted(field))
+    } else {
+        return None;
+    })
+}
+
+/// Texts that are neither five fields nor a macro.
+pub(super) fn whole(text: &str) -> ScheduleError {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return ScheduleError::of_text(format!("schedule is empty; write {FIVE}, for example 0 8 * * 1-5"));
+    }
+    if text.contains("TZ=") {
+        return zone_prefix(trimmed);
+    }
+    if trimmed.starts_with('@') {
+        return ScheduleError::of_text(macro_message(text, trimmed));
+    }
+    field_count(trimmed)
+}
+
+fn zone_prefix(text: &str) -> ScheduleError {
+    let (prefix, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (_, zone) = prefix.split_once("TZ=").unwrap_or(("", prefix));
+    let rest = rest.trim();
+    let schedule = if rest.is_empty() { String::new() } else { format!("schedule: \"{}\" and ", shown(rest)) };
+    let zone = if zone.is_empty() { "an IANA name".to_owned() } else { shown(zone) };
+    ScheduleError::of_text(format!("a time zone does not belong in the schedule; write {schedule}timeZone: {zone}"))
+}
+
+fn macro_message(text: &str, trimmed: &str) -> String {
+    let lower = trimmed.get(..SHOWN.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
+    if MACROS.contains(&trimmed) && text != trimmed {
+        return format!("{trimmed} must stand alone; write it without spaces around it");
+    }
+    if let Some(exact) = MACROS.iter().find(|name| ***name == *lower) {
+        return format!("{} is not known, case counts; write {exact}", shown(trimmed));
+    }
+    if let Some(rest) = lower.strip_prefix("@every") {
+        let instead = every_suggestion(rest.trim_matches(|c: char| c.is_whitespace() || c == '_' || c == '='))
+            .unwrap_or_else(|| "*/N * * * * for every N minutes".to_owned());
+        return format!("{} is tied to no clock time; write {instead}", shown(trimmed));
+    }
+    if let Some(instead) = lower.strip_prefix('@').and_then(every_suggestion) {
+        return format!("{} is not supported; write {instead}", shown(trimmed));
+    }
+    if lower == "@reboot" {
+        return format!("@reboot is tied to no clock time; write five fields: {FIVE}");
+    }
+    let near = MACROS.iter().map(|name| (strsim::osa_distance(name, &lower), name)).min();
+    match near {
+        Some((distance, name)) if distance <= 2 => format!("{} is not known; write {name}", shown(trimmed)),
+        _ => format!("{} is not known; write one of {}, or five fields: {FIVE}", shown(trimmed), MACROS.join(", ")),
+    }
+}
+
+/// `5m`, `5minutes`, `2h` ... as five fields, where that says the same.
+fn every_suggestion(text: &str) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at_checked(digits)?;
+    let count = parser::number(count).or_else(|| count.is_empty().then_some(1))?;
+    match (unit.trim(), count) {
+        ("s" | "sec" | "second" | "seconds", _) => Some("* * * * *, a minute is the shortest interval".to_owned()),
+        ("m" | "min" | "minute" | "minutes", 1) => Some("* * * * *".to_owned()),
+        ("m" | "min" | "minute" | "minutes", 2..=59) => Some(format!("*/{count} * * * *")),
+        ("m" | "min" | "minute" | "minutes", 60) | ("h" | "hour" | "hours" | "h0m0s", 1) => {
+            Some("0 * * * *".to_owned())
+        }
+        ("h" | "hour" | "hours", 2..=23) => Some(format!("0 */{count} * * *")),
+        ("h" | "hour" | "hours", 24) | ("d" | "day" | "days", 1) => Some("0 0 * * *".to_owned()),
+        _ => None,
+    }
+}
+
+fn field_count(text: &str) -> ScheduleError {
+    // More than seven words are counted, not kept.
+    let count = text.split_whitespace().count();
+    let words: Vec<&str> = text.split_whitespace().take(7).collect();
+    let join = |words: &[&str]| words.join(" ");
+    let fits = |candidate: &String| parser::five_fields(candidate).is_some_and(|sets| sets.is_ok());
+    let (what, candidates) = match (count, words.as_slice()) {
+        (6, [first @ .., _]) => {
+            ("six fields; there is no seconds or year field", vec![words.get(1..).map(join), Some(join(first))])
+        }
+        (7, [_, middle @ .., _]) => ("seven fields; there is no seconds or year field", vec![Some(join(middle))]),
+        _ => {
+            let fields = if count == 1 { "field" } else { "fields" };
+            return ScheduleError::of_text(format!("schedule has {count} {fields}, not five; write {FIVE}"));
+        }
+    };
+    // A sixth field that is a year is dropped, otherwise the first is taken for seconds.
+    let year_last =
+        words.last().is_some_and(|word| word.len() >= 4 && parser::number(word.get(..4).unwrap_or("")).is_some());
+    let mut candidates: Vec<String> = candidates.into_iter().flatten().filter(fits).collect();
+    if year_last {
+        candidates.reverse();
+    }
+    match candidates.first() {
+        Some(five) => ScheduleError::of_text(format!("schedule has {what}; write {}", shown(five))),
+        None => ScheduleError::of_text(format!("schedule has {what}; write {FIVE}")),
+    }
+}

@@ -1,0 +1,93 @@
+//! A schedule that can fire. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use super::field::Field;
+use super::refusal::ScheduleError;
+use super::wall::Stepper;
+use super::{never, parser};
+
+/// The sets that a text stands for, one bit for each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sets {
+    pub(super) minutes: u64,
+    pub(super) hours: u64,
+    pub(super) days: u64,
+    pub(super) months: u64,
+    /// Sunday is bit 0.
+    pub(super) weekdays: u64,
+    /// The day of month is a star: it restricts nothing.
+    pub(super) any_day: bool,
+    /// The day of week is a star: it restricts nothing.
+    pub(super) any_weekday: bool,
+}
+
+impl Sets {
+    /// Both day fields restrict: either one suffices (design: Admission, schedule).
+    pub(super) const fn either_day(&self) -> bool {
+        !self.any_day && !self.any_weekday
+    }
+
+    /// Every hour of the day is in the set.
+    pub(super) const fn every_hour(&self) -> bool {
+        self.hours == Field::Hour.full()
+    }
+}
+
+/// A cron schedule that can be run: its text was understood and it fires now and then.
+///
+/// Parsing allocates nothing; what stepping needs is made at the first step.
+#[derive(Clone)]
+pub struct Schedule {
+    pub(super) sets: Sets,
+    stepper: OnceLock<Option<Box<Stepper>>>,
+}
+
+impl Schedule {
+    /// Reads the five-field syntax of Kubernetes CronJob (design: Admission, schedule).
+    ///
+    /// # Errors
+    /// The text is not understood, or never fires; the message says what to write.
+    pub fn parse(text: &str) -> Result<Self, ScheduleError> {
+        let sets = parser::parse(text)?;
+        match never::reason(&sets) {
+            Some(error) => Err(error),
+            None => Ok(Self { sets, stepper: OnceLock::new() }),
+        }
+    }
+
+    /// Whether every hour is a wildcard: such a schedule follows elapsed time over clock changes, any other names
+    /// fixed times (design: Cron). `*` and `0-23` are one set and count alike; `*/2` names fixed hours.
+    pub const fn has_wildcard_hour(&self) -> bool {
+        self.sets.every_hour()
+    }
+
+    /// The stepper over wall-clock time. Absent only if the `cron` crate refused a canonical text, which it does not.
+    pub(super) fn stepper(&self) -> Option<&Stepper> {
+        self.stepper.get_or_init(|| Stepper::new(&self.sets).map(Box::new)).as_deref()
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl PartialEq for Schedule {
+    fn eq(&self, other: &Self) -> bool {
+        self.sets == other.sets
+    }
+}
+
+impl Eq for Schedule {}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schedule").field(&self.sets).finish()
+    }
+}
