@@ -12,6 +12,8 @@
 mod cli;
 mod crds;
 mod cron;
+#[cfg(feature = "playground")]
+mod playground;
 mod rules;
 mod structure;
 mod webhook;

@@ -1,0 +1,3 @@
+//! The embedded control plane.
+
+mod machinery;
