@@ -1,3 +1,4 @@
 //! The playground.
 
 mod client;
+mod machinery;

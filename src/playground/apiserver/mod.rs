@@ -2,6 +2,7 @@
 //! the process. For trying and for tests only.
 
 pub mod answer;
+mod builtins;
 pub mod discovery;
 pub mod faults;
 pub mod fields;
