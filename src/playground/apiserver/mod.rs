@@ -1,5 +1,7 @@
 //! An in-memory Kubernetes API server.
 
 mod builtins;
+pub mod field;
 pub mod fields;
+pub mod schema;
 pub mod strategic;
