@@ -5,6 +5,7 @@ pub mod answer;
 mod builtins;
 pub mod discovery;
 pub mod faults;
+pub mod field;
 pub mod fields;
 pub mod garbage;
 pub mod handlers;

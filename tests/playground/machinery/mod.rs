@@ -1,6 +1,7 @@
 //! The pure parts of the embedded API server.
 
 mod ownership;
+mod schema;
 mod strategic;
 
 use serde_json::Value;

@@ -278,7 +278,7 @@ fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Va
     let mut causes = Vec::new();
     if let Some(schema) = &call.version.schema {
         let versioned = from_storage(&call.resource, &call.version.name, new.clone());
-        causes.extend(schema.validate(&versioned, Some(live)));
+        causes.extend(schema.validate(&versioned, Some(live)).iter().map(Cause::from));
     }
     causes.extend(validation::check(&call.resource, &new, Some(old.value())));
     if !causes.is_empty() {
