@@ -25,6 +25,7 @@ pub mod store;
 pub mod strategic;
 pub mod subresources;
 pub mod table;
+pub mod wire;
 
 use std::{
     collections::BTreeMap,

@@ -105,7 +105,8 @@ fn paths_of(group: &str, version: &str, kind: &Kind<'_>, schema: &str, paths: &m
 }
 
 fn operation(action: &str, gvk: &Value, schema: &str) -> Value {
-    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameter =
+        |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let parameters: Vec<Value> = match action {
         "get" | "list" => vec![parameter("pretty")],
         "delete" | "deletecollection" => vec![parameter("dryRun"), parameter("propagationPolicy")],

@@ -148,6 +148,9 @@ fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
 }
 
 /// A definition must compile before it is stored.
+///
+/// # Errors
+/// 422 for a schema that is not structural.
 pub fn check_definition(call: &Call, stored: &Value) -> Result<(), Failure> {
     let subject = call.kind_subject(object::name(stored));
     super::super::resources::from_definition(stored)

@@ -61,11 +61,12 @@ pub async fn update(call: &Call) -> Result<Reply, Failure> {
 /// As [`update`], and 415 for a kind of patch that is not known.
 pub async fn patch(call: &Call) -> Result<Reply, Failure> {
     let change = read_patch(call)?;
-    if let Change::Apply(config) = &change {
-        if call.server.store().get(&call.path_key()).is_none() && call.path.subresource.is_empty() {
-            let object = applied(call, None, config)?;
-            return create_from(call, object, true).await;
-        }
+    let is_new = || call.path.subresource.is_empty() && call.server.store().get(&call.path_key()).is_none();
+    if let Change::Apply(config) = &change
+        && is_new()
+    {
+        let object = applied(call, None, config)?;
+        return create_from(call, object, true).await;
     }
     write(call, &change).await
 }
@@ -138,9 +139,7 @@ fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, F
 
 /// 409 that names each manager and its fields.
 fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> Failure {
-    let cause = |conflict: &fields::Conflict| {
-        serde_json::json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.path})
-    };
+    let cause = |conflict: &fields::Conflict| serde_json::json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.path});
     let causes: Vec<Value> = conflicts.iter().map(cause).collect();
     Failure { details: Some(serde_json::json!({"causes": causes})), ..Failure::plain(409, "Conflict", message) }
 }
