@@ -2,3 +2,4 @@
 
 mod client;
 mod fleet;
+mod machinery;

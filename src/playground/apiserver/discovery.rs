@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     ApiServer,
     answer::Reply,
+    openapi,
     resources::{Catalog, Resource, Version, priority},
 };
 
@@ -37,6 +38,9 @@ pub fn answer(server: &ApiServer, path: &str, accept: &str) -> Option<Reply> {
         }
         ["apis", name] => groups(&catalog).get(*name).map(|versions| group(name, versions, true))?,
         ["apis", group, version] => resource_list(&catalog, group, version)?,
+        ["openapi", "v3"] => openapi_index(&catalog),
+        ["openapi", "v3", "api", version] => openapi_document(&catalog, "", version)?,
+        ["openapi", "v3", "apis", group, version] => openapi_document(&catalog, group, version)?,
         _ => return None,
     };
     Some(Reply::value(200, value))
@@ -45,6 +49,37 @@ pub fn answer(server: &ApiServer, path: &str, accept: &str) -> Option<Reply> {
 fn version() -> Value {
     json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+fhpa-playground", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64"})
+}
+
+/// Where the OpenAPI documents are.
+fn openapi_index(catalog: &Catalog) -> Value {
+    let mut paths = json!({});
+    let mut add = |path: String| {
+        let url = format!("/openapi/v3/{path}");
+        super::object::put_at(&mut paths, &[&path], json!({"serverRelativeURL": url}));
+    };
+    add("api/v1".to_owned());
+    for (group, versions) in groups(catalog) {
+        for version in versions {
+            add(format!("apis/{group}/{version}"));
+        }
+    }
+    json!({"paths": paths})
+}
+
+fn openapi_document(catalog: &Catalog, group: &str, version: &str) -> Option<Value> {
+    let kinds: Vec<openapi::Kind<'_>> = served(catalog, group, version)
+        .into_iter()
+        .map(|(resource, version)| openapi::Kind {
+            kind: &resource.kind,
+            plural: &resource.plural,
+            namespaced: resource.namespaced,
+            status: version.status,
+            scale: version.scale.is_some(),
+            schema: version.raw_schema.as_deref(),
+        })
+        .collect();
+    (!kinds.is_empty()).then(|| openapi::document(group, version, &kinds))
 }
 
 /// Named groups and their versions, the preferred one first.

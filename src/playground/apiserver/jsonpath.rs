@@ -91,11 +91,10 @@ fn bracket(inside: &str) -> Step {
         return Step::Index(index);
     }
     let quotes: &[char] = &['\'', '"'];
-    if let Some(condition) = inside.strip_prefix("?(").and_then(|rest| rest.strip_suffix(')')) {
-        if let Some((path, equals)) = condition.split_once("==") {
-            let path = path.trim().trim_start_matches('@').to_owned();
-            return Step::Where { path, equals: equals.trim().trim_matches(quotes).to_owned() };
-        }
+    let condition = inside.strip_prefix("?(").and_then(|rest| rest.strip_suffix(')'));
+    if let Some((path, equals)) = condition.and_then(|condition| condition.split_once("==")) {
+        let path = path.trim().trim_start_matches('@').to_owned();
+        return Step::Where { path, equals: equals.trim().trim_matches(quotes).to_owned() };
     }
     Step::Key(inside.trim_matches(quotes).to_owned())
 }

@@ -2,8 +2,10 @@
 //! the process. For trying and for tests only.
 
 pub mod answer;
+mod builtins;
 pub mod discovery;
 pub mod faults;
+pub mod field;
 pub mod fields;
 pub mod garbage;
 pub mod handlers;
@@ -23,6 +25,7 @@ pub mod store;
 pub mod strategic;
 pub mod subresources;
 pub mod table;
+pub mod wire;
 
 use std::{
     collections::BTreeMap,

@@ -189,6 +189,7 @@ struct Row {
     marks: &'static str,
 }
 
+#[allow(clippy::too_many_arguments, reason = "a row of a table")]
 const fn row(
     group: &'static str,
     versions: &'static [&'static str],

@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn matches(selector: &str, labels: Value) -> bool {
+    fn matches(selector: &str, labels: &Value) -> bool {
         Selection::parse(selector, "", "ConfigMap", &[]).unwrap().matches(&json!({"metadata": {"labels": labels}}))
     }
 
@@ -247,7 +247,7 @@ mod tests {
             ("app=web,tier in (back,front),!x", true),
             ("", true),
         ] {
-            assert_eq!(matches(selector, labels.clone()), expected, "{selector}");
+            assert_eq!(matches(selector, &labels), expected, "{selector}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::field::FieldError;
+
 /// What a failure is about.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
@@ -49,6 +51,12 @@ pub struct Cause {
     pub message: String,
     /// Path of the field.
     pub field: String,
+}
+
+impl From<&FieldError> for Cause {
+    fn from(error: &FieldError) -> Self {
+        Self { reason: error.fault.reason().into(), message: error.message(), field: error.field.clone() }
+    }
 }
 
 impl Cause {

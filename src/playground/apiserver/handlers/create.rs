@@ -136,7 +136,8 @@ fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
     let (uid, now) = (call.server.identity().uid(), call.server.now());
     prepare_create(&call.resource, &call.version, &mut object, uid, &now);
     let schema = call.version.schema.as_ref();
-    let mut causes: Vec<Cause> = schema.map(|schema| schema.validate(&object, None)).unwrap_or_default();
+    let errors = schema.map(|schema| schema.validate(&object, None)).unwrap_or_default();
+    let mut causes: Vec<Cause> = errors.iter().map(Cause::from).collect();
     let stored = to_storage(&call.resource, &call.version.name, object);
     causes.extend(validation::check(&call.resource, &stored, None));
     if causes.is_empty() {
@@ -147,6 +148,9 @@ fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
 }
 
 /// A definition must compile before it is stored.
+///
+/// # Errors
+/// 422 for a schema that is not structural.
 pub fn check_definition(call: &Call, stored: &Value) -> Result<(), Failure> {
     let subject = call.kind_subject(object::name(stored));
     super::super::resources::from_definition(stored)

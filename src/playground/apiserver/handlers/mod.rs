@@ -23,7 +23,11 @@ use super::{
     status::{Failure, Subject},
     store::Key,
     subresources,
+    wire::{self, WireError},
 };
+
+/// Kubernetes' protobuf.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// One request about objects of one kind.
 #[derive(Debug, Clone)]
@@ -122,7 +126,11 @@ impl Call {
             "" | JSON => serde_json::from_slice(&self.body)
                 .map_err(|error| Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))),
             "application/yaml" => self.yaml_body(),
-            _ => Err(Failure::unsupported_media_type(&[JSON, "application/yaml"])),
+            PROTOBUF => wire::decode(&self.body).map_err(|error| match error {
+                WireError::Malformed => Failure::bad_request(error.to_string()),
+                WireError::Unknown(_) => Failure::unsupported_media_type(&[JSON, "application/yaml"]),
+            }),
+            _ => Err(Failure::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF])),
         }
     }
 

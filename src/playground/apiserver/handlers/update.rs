@@ -61,11 +61,12 @@ pub async fn update(call: &Call) -> Result<Reply, Failure> {
 /// As [`update`], and 415 for a kind of patch that is not known.
 pub async fn patch(call: &Call) -> Result<Reply, Failure> {
     let change = read_patch(call)?;
-    if let Change::Apply(config) = &change {
-        if call.server.store().get(&call.path_key()).is_none() && call.path.subresource.is_empty() {
-            let object = applied(call, None, config)?;
-            return create_from(call, object, true).await;
-        }
+    let is_new = || call.path.subresource.is_empty() && call.server.store().get(&call.path_key()).is_none();
+    if let Change::Apply(config) = &change
+        && is_new()
+    {
+        let object = applied(call, None, config)?;
+        return create_from(call, object, true).await;
     }
     write(call, &change).await
 }
@@ -130,36 +131,17 @@ fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, F
         schema: &lists,
     };
     fields::apply(request).map_err(|error| match error {
-        ApplyError::Invalid(message) => Failure::bad_request(message),
-        ApplyError::Conflicts(conflicts) => apply_conflicts(&conflicts),
+        ApplyError::Invalid(message) => Failure::internal(message),
+        ApplyError::BadRequest(message) => Failure::bad_request(message),
+        ApplyError::Conflicts(ref conflicts) => apply_conflicts(error.to_string(), conflicts),
     })
 }
 
 /// 409 that names each manager and its fields.
-fn apply_conflicts(conflicts: &[fields::Conflict]) -> Failure {
-    let cause = |conflict: &fields::Conflict| {
-        let message = format!("conflict with \"{}\"", conflict.manager);
-        serde_json::json!({"reason": "FieldManagerConflict", "message": message, "field": conflict.path})
-    };
+fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> Failure {
+    let cause = |conflict: &fields::Conflict| serde_json::json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.path});
     let causes: Vec<Value> = conflicts.iter().map(cause).collect();
-    let message = match conflicts {
-        [one] => format!("Apply failed with 1 conflict: conflict with \"{}\": {}", one.manager, one.path),
-        many => format!("Apply failed with {} conflicts: {}", many.len(), grouped(many)),
-    };
-    let details = Some(serde_json::json!({"causes": causes}));
-    Failure { details, ..Failure::plain(409, "Conflict", message) }
-}
-
-fn grouped(conflicts: &[fields::Conflict]) -> String {
-    let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
-    managers.sort_unstable();
-    managers.dedup();
-    let part = |manager: &&str| {
-        let own = conflicts.iter().filter(|conflict| conflict.manager == *manager);
-        let paths: Vec<String> = own.map(|conflict| format!("\n- {}", conflict.path)).collect();
-        format!("conflicts with \"{manager}\":{}", paths.concat())
-    };
-    managers.iter().map(part).collect::<Vec<_>>().join("\n")
+    Failure { details: Some(serde_json::json!({"causes": causes})), ..Failure::plain(409, "Conflict", message) }
 }
 
 fn changed(call: &Call, live: &Value, change: &Change) -> Result<Value, Failure> {
@@ -295,7 +277,7 @@ fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Va
     let mut causes = Vec::new();
     if let Some(schema) = &call.version.schema {
         let versioned = from_storage(&call.resource, &call.version.name, new.clone());
-        causes.extend(schema.validate(&versioned, Some(live)));
+        causes.extend(schema.validate(&versioned, Some(live)).iter().map(Cause::from));
     }
     causes.extend(validation::check(&call.resource, &new, Some(old.value())));
     if !causes.is_empty() {

@@ -82,7 +82,7 @@ fn hpa_to_v2(object: &mut Value) {
     let mut metrics = Vec::new();
     let target = at(object, &["spec", "targetCPUUtilizationPercentage"]).filter(|value| !value.is_null()).cloned();
     let others = annotation(object, METRICS);
-    metrics.extend(others.iter().filter_map(Value::as_array).flatten().map(|metric| metric_to_v2(metric)));
+    metrics.extend(others.iter().filter_map(Value::as_array).flatten().map(metric_to_v2));
     if let Some(percent) = target {
         metrics.insert(0, cpu_metric(&percent));
     }
@@ -100,8 +100,7 @@ fn hpa_to_v2(object: &mut Value) {
     let cpu = at(object, &["status", "currentCPUUtilizationPercentage"]).cloned();
     let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
     status.remove("currentCPUUtilizationPercentage");
-    let mut now: Vec<Value> =
-        current.iter().filter_map(Value::as_array).flatten().map(|metric| current_to_v2(metric)).collect();
+    let mut now: Vec<Value> = current.iter().filter_map(Value::as_array).flatten().map(current_to_v2).collect();
     if let Some(percent) = cpu.filter(|_| now.is_empty()) {
         now.push(json!({"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": percent}}}));
     }

@@ -238,10 +238,9 @@ fn webhooks(kind: &str, object: &mut Value) {
         for rule in each(webhook, "rules") {
             fill(rule, "scope", "*".into());
         }
-        if let Some(service) = webhook.get_mut("clientConfig").and_then(|config| config.get_mut("service")) {
-            if service.is_object() {
-                fill(service, "port", json!(443));
-            }
+        let service = webhook.get_mut("clientConfig").and_then(|config| config.get_mut("service"));
+        if let Some(service) = service.filter(|service| service.is_object()) {
+            fill(service, "port", json!(443));
         }
     }
 }

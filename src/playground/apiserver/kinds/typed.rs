@@ -1,5 +1,7 @@
 //! Built-in kinds read by their types: unknown fields fall away, wrong types are refused. No I/O.
 
+use std::fmt::Write;
+
 use k8s_openapi::{
     api::{
         admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
@@ -88,7 +90,8 @@ fn collect(given: &Value, kept: &Value, path: &mut String, paths: &mut Vec<Strin
         }
         (Value::Array(given), Value::Array(kept)) => {
             for (at, (value, other)) in given.iter().zip(kept).enumerate() {
-                path.push_str(&format!("[{at}]"));
+                // Writing to text cannot fail.
+                let _: std::fmt::Result = write!(path, "[{at}]");
                 collect(value, other, path, paths);
                 path.truncate(length);
             }
