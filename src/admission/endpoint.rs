@@ -52,7 +52,7 @@ impl Endpoint {
     pub const fn group(self) -> &'static str {
         match self {
             Self::MutateResourceBinding => "work.karmada.io",
-            _ => crate::api::GROUP,
+            _ => crate::decision::api_version::GROUP,
         }
     }
 

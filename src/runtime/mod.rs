@@ -9,6 +9,7 @@ pub mod logging;
 pub mod metrics;
 pub mod process;
 pub mod server;
+pub mod settings;
 pub mod tls;
 pub mod watch;
 pub mod webhook;

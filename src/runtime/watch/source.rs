@@ -15,8 +15,9 @@ use tracing::{info, warn};
 pub use kube::Client;
 
 use super::index::{Index, Key, Known, Shelf};
-use crate::api::{CronFederatedHPA, FederatedHPA};
-use crate::convert::known;
+use crate::api::FederatedHPA;
+use crate::convert;
+use crate::decision::defaults::Mode;
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
 
@@ -45,17 +46,19 @@ pub async fn connect(file: Option<&Path>, context: Option<String>) -> Result<Cli
     Ok(Client::try_from(config)?)
 }
 
-/// Fills `index` and keeps it current, for ever. Each condition is met when its kind was listed once.
-pub async fn run(client: Client, index: Arc<Index>, listed: [Condition; 2], metrics: Arc<Metrics>) {
+/// Fills `index` and keeps it current, for ever. Each condition is met when its kind was listed once. `default_mode` is
+/// that of a FederatedHPA that names none.
+pub async fn run(client: Client, index: Arc<Index>, default_mode: Mode, listed: [Condition; 2], metrics: Arc<Metrics>) {
     let [federated, cron] = listed;
+    let known = |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
     tokio::join!(
-        watch::<FederatedHPA, _>(&client, &index.federated_hpas, known::federated_hpa, federated, &metrics),
-        watch::<CronFederatedHPA, _>(&client, &index.cron_federated_hpas, known::cron_federated_hpa, cron, &metrics),
+        watch(&client, &index.federated_hpas, known, federated, &metrics),
+        watch(&client, &index.cron_federated_hpas, convert::known_cron_federated_hpa, cron, &metrics),
     );
 }
 
 /// Watches one kind.
-async fn watch<K, R>(client: &Client, shelf: &Shelf<R>, convert: fn(&K) -> R, listed: Condition, metrics: &Metrics)
+async fn watch<K, R>(client: &Client, shelf: &Shelf<R>, convert: impl Fn(&K) -> R, listed: Condition, metrics: &Metrics)
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
     R: Known,
@@ -76,13 +79,13 @@ where
         match event {
             Ok(watcher::Event::Init) => listing.clear(),
             Ok(watcher::Event::InitApply(object)) => {
-                listing.extend(decoded(&object, kind, convert).map(|record| (key(&object.metadata), record)));
+                listing.extend(decoded(&object, kind, &convert).map(|record| (key(&object.metadata), record)));
             }
             Ok(watcher::Event::InitDone) => {
                 shelf.replace(std::mem::take(&mut listing).into_values());
                 listed.met();
             }
-            Ok(watcher::Event::Apply(object)) => match decoded(&object, kind, convert) {
+            Ok(watcher::Event::Apply(object)) => match decoded(&object, kind, &convert) {
                 Some(record) => shelf.put(record),
                 None => shelf.take(&key(&object.metadata)),
             },
@@ -98,7 +101,7 @@ where
 }
 
 /// The record of an object; none, with a log line, when it cannot be decoded.
-fn decoded<K, R>(object: &DynamicObject, kind: &'static str, convert: fn(&K) -> R) -> Option<R>
+fn decoded<K, R>(object: &DynamicObject, kind: &'static str, convert: impl Fn(&K) -> R) -> Option<R>
 where
     K: Resource + DeserializeOwned,
 {
