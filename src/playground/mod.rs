@@ -2,6 +2,7 @@
 
 pub mod apiserver;
 pub mod clock;
+pub mod command;
 pub mod fleet;
 pub mod json;
 pub mod karmada;
