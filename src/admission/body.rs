@@ -118,7 +118,9 @@ impl<'s> Gathered<'s> {
                 self.permit = Some(large.try_acquire().map_err(|_| Stop::Overloaded)?);
             }
             let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
-            self.take(piece, expected.min(limits.body), limits.body);
+            // What is only announced reserves no more than a small body.
+            let most = if self.permit.is_some() { limits.body } else { LARGE };
+            self.take(piece, expected.min(most), limits.body);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::excerpt::excerpt;
 use super::uid::UidScan;
 
 /// What the API server is about to do.
@@ -103,11 +104,11 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
     let review: Review<'_> = serde_json::from_slice(body).map_err(|_| diagnose(body))?;
     let refuse = |path: &str, message: String| Malformed { uid: UidScan::of(body), path: path.to_owned(), message };
     if review.api_version.0 != API_VERSION {
-        let given = shortened(&review.api_version.0);
+        let given = excerpt(&review.api_version.0, SHOWN);
         return Err(refuse("apiVersion", format!("{given:?} is not served, only {API_VERSION:?}")));
     }
     if review.kind.0 != KIND {
-        let given = shortened(&review.kind.0);
+        let given = excerpt(&review.kind.0, SHOWN);
         return Err(refuse("kind", format!("{given:?} is not served, only {KIND:?}")));
     }
     let request = review.request.ok_or_else(|| refuse("request", "required".to_owned()))?;
@@ -122,10 +123,8 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
 
 /// Characters of a wrong value that a message repeats.
 const SHOWN: usize = 64;
-
-fn shortened(text: &str) -> &str {
-    text.char_indices().nth(SHOWN).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
-}
+/// Characters of a decoder's message, which may repeat what was sent.
+const MESSAGE: usize = 300;
 
 /// Names the place of the error: the slow pass.
 fn diagnose(body: &[u8]) -> Malformed {
@@ -137,7 +136,8 @@ fn diagnose(body: &[u8]) -> Malformed {
     if let Err(error) = serde_path_to_error::deserialize::<_, Review<'_>>(&mut json) {
         let path = error.path().to_string();
         let path = if path == "." || path == "?" { String::new() } else { path };
-        return Malformed { uid, path, message: error.into_inner().to_string() };
+        let message = excerpt(&error.into_inner().to_string(), MESSAGE).to_owned();
+        return Malformed { uid, path: excerpt(&path, MESSAGE).to_owned(), message };
     }
     let message = json.end().err().map_or_else(|| "not JSON".to_owned(), |error| error.to_string());
     Malformed { uid, path: String::new(), message }

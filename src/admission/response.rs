@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::endpoint::Endpoint;
+use super::excerpt::excerpt;
 use super::verdict::{Denial, PatchOperation, Verdict};
 use crate::decision::finding::{Violation, Warning};
 
@@ -17,6 +18,10 @@ pub const WARNING_CHARACTERS: usize = 120;
 pub const WARNINGS_BYTES: usize = 4096;
 /// Violations of one object that are listed; the others are counted.
 pub const CAUSES: usize = 200;
+/// Characters of a name that a message repeats; no valid name is longer.
+const NAME: usize = 253;
+/// Characters of a decoder's message, which may repeat what was sent.
+const DECODER: usize = 500;
 
 /// The answer to the review `uid` of the object `name`.
 #[must_use]
@@ -122,6 +127,7 @@ struct StatusCause<'a> {
 impl<'a> Status<'a> {
     /// As kube-apiserver words it: `FederatedHPA.autoscaling.karmada.io "web" is invalid: [a, b]`.
     fn invalid(endpoint: Endpoint, name: &'a str, violations: &'a [Violation]) -> Self {
+        let name = excerpt(name, NAME);
         let (kind, group) = (endpoint.kind(), endpoint.group());
         let listed = violations.iter().take(CAUSES);
         let mut causes: Vec<_> =
@@ -149,6 +155,7 @@ impl<'a> Status<'a> {
     }
 
     fn undecodable(endpoint: Endpoint, name: &'a str, path: &'a str, what: &str) -> Self {
+        let (name, path, what) = (excerpt(name, NAME), excerpt(path, DECODER), excerpt(what, DECODER));
         let (kind, group) = (endpoint.kind(), endpoint.group());
         let colon = if path.is_empty() { "" } else { ": " };
         let message = format!("{kind}.{group} {name:?} cannot be decoded: {path}{colon}{what}");

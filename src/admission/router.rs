@@ -18,7 +18,8 @@ use tokio::sync::Semaphore;
 
 use super::body::{self, Limits, Unread};
 use super::endpoint::Endpoint;
-use super::envelope::{self, Operation, Request};
+use super::envelope::{self, Malformed, Operation, Request};
+use super::excerpt::excerpt;
 use super::response;
 use super::verdict::{Denial, Verdict};
 
@@ -199,10 +200,7 @@ impl Exchange<'_> {
     fn review(&self, body: &Bytes) -> Response {
         let request = match envelope::decode(body) {
             Ok(request) => request,
-            Err(malformed) => {
-                let message = malformed.to_string();
-                return self.refuse(malformed.uid, StatusCode::BAD_REQUEST, "BadRequest", &message);
-            }
+            Err(malformed) => return self.malformed(malformed),
         };
         let now = (self.desk.clock.wall)();
         // The judge holds no state that a panic could leave half changed.
@@ -234,10 +232,15 @@ impl Exchange<'_> {
     /// With a uid: a denial that repeats it. Without: a plain answer.
     fn refuse(&self, uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
         self.tell(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
-        match uid {
-            Some(uid) => json(response::refuse(&uid, code.as_u16(), reason, problem)),
-            None => plain(code, format!("{problem}\n")),
-        }
+        refusal(uid, code, reason, problem)
+    }
+
+    /// The client reads what is wrong; the journal only where, as the rest may repeat the body.
+    fn malformed(&self, malformed: Malformed) -> Response {
+        let place = format!("undecodable at {:?}", malformed.path);
+        self.tell(&self.unjudged(malformed.uid.as_deref().unwrap_or_default(), Outcome::Undecodable, &place));
+        let problem = malformed.to_string();
+        refusal(malformed.uid, StatusCode::BAD_REQUEST, "BadRequest", &problem)
     }
 
     fn unread(&self, unread: Unread) -> Response {
@@ -273,6 +276,9 @@ impl Exchange<'_> {
     }
 }
 
+/// Characters of a wrong content type that a message repeats.
+const SHOWN: usize = 64;
+
 /// Reviews come as `application/json`, in UTF-8 and not compressed.
 fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
     if headers.contains_key(CONTENT_ENCODING) {
@@ -285,7 +291,7 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
         return Ok(());
     }
     let text = given.to_str().unwrap_or_default();
-    let refuse = || Err(format!("content type {text:?} is not served; send application/json"));
+    let refuse = || Err(format!("content type {:?} is not served; send application/json", excerpt(text, SHOWN)));
     let mut parts = text.split(';').map(str::trim);
     if !parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
         return refuse();
@@ -300,6 +306,13 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn refusal(uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
+    match uid {
+        Some(uid) => json(response::refuse(&uid, code.as_u16(), reason, problem)),
+        None => plain(code, format!("{problem}\n")),
+    }
 }
 
 fn json(answer: Bytes) -> Response {

@@ -162,16 +162,27 @@ pub(super) fn metric_spec() -> Value {
 
 /// `target` of a metric: the member that `type` names is set, and quantities are positive.
 pub(super) fn metric_target() -> Value {
-    let given = [("Utilization", "averageUtilization"), ("Value", "value"), ("AverageValue", "averageValue")].map(
-        |(kind, member)| {
-            rule(
-                &format!("self.type != '{kind}' || has(self.{member})"),
-                &format!(".{member}"),
-                REQUIRED,
-                &format!("type is {kind}: write {member}, or the type of the value that is given"),
-            )
-        },
-    );
+    let types = [("Utilization", "averageUtilization"), ("Value", "value"), ("AverageValue", "averageValue")];
+    let given = types.map(|(kind, member)| {
+        rule(
+            &format!(
+                "self.type != '{kind}' || has(self.value) || has(self.averageValue) || has(self.averageUtilization)"
+            ),
+            &format!(".{member}"),
+            REQUIRED,
+            &format!("type is {kind}: write {member}"),
+        )
+    });
+    let fitting = types.map(|(kind, member)| {
+        let others = types.iter().filter(|(_, other)| *other != member);
+        let others: Vec<String> = others.map(|(_, other)| format!("has(self.{other})")).collect();
+        rule(
+            &format!("self.type != '{kind}' || has(self.{member}) || !({})", others.join(" || ")),
+            ".type",
+            INVALID,
+            &format!("type is {kind}, but {member} is not given: write it, or the type of the value that is given"),
+        )
+    });
     let positive = ["value", "averageValue"].map(|member| {
         rule(
             &format!("!has(self.{member}) || {}", quantity(member, POSITIVE, "> 0")),
@@ -180,7 +191,7 @@ pub(super) fn metric_target() -> Value {
             "must be greater than 0",
         )
     });
-    Value::Array(given.into_iter().chain(positive).collect())
+    Value::Array(given.into_iter().chain(fitting).chain(positive).collect())
 }
 
 /// Text of a quantity above zero: no minus, and a digit other than 0 before the unit.

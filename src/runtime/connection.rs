@@ -72,6 +72,9 @@ pub struct Server {
 /// How often an HTTP/2 connection is asked whether it lives, and how long it may take to answer.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 
+/// Bytes an HTTP/2 client may send ahead of what was read: on one stream, and on the connection.
+const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
+
 impl Server {
     /// Serves by `router` until `lifecycle` ends it.
     #[must_use]
@@ -88,6 +91,8 @@ impl Server {
             .keep_alive_timeout(PING.1)
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(limits.head_bytes)
+            .initial_stream_window_size(WINDOWS.0)
+            .initial_connection_window_size(WINDOWS.1)
             .max_send_buf_size(64 << 10);
         Self { router, http1, http2, limits, lifecycle }
     }

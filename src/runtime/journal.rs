@@ -1,10 +1,12 @@
 //! What is counted and logged of each review: uid, object and verdict, never the body.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tracing::{Level, debug, enabled, error, info};
 
 use super::metrics::Metrics;
+use crate::admission::excerpt::excerpt;
 use crate::admission::response::names;
 use crate::admission::router::{Observer, Outcome, Reviewed};
 use crate::admission::verdict::{Denial, Verdict};
@@ -32,7 +34,15 @@ impl Observer for Journal {
             return;
         }
         self.count(reviewed);
-        log_remarkable(reviewed);
+        match reviewed.outcome {
+            // Whoever sends too much must not fill the log too.
+            Outcome::Overloaded => debug!(problem = reviewed.problem, "refused"),
+            Outcome::Failed => {
+                error!(uid = excerpt(reviewed.uid, SHOWN), object = %Object(reviewed), "the rules panicked");
+            }
+            _ if enabled!(Level::INFO) => log_remarkable(reviewed),
+            _ => {}
+        }
     }
 
     fn entered(&self) {
@@ -61,13 +71,25 @@ impl Journal {
     }
 }
 
+/// Characters of a uid or a name that are logged.
+const SHOWN: usize = 253;
+
+/// Namespace and name of the object under review.
+struct Object<'a>(&'a Reviewed<'a>);
+
+impl fmt::Display for Object<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", excerpt(self.0.namespace, SHOWN), excerpt(self.0.name, SHOWN))
+    }
+}
+
 fn log_allowed(reviewed: &Reviewed<'_>) {
     debug!(
-        uid = reviewed.uid,
+        uid = excerpt(reviewed.uid, SHOWN),
         kind = reviewed.endpoint.kind(),
         action = reviewed.endpoint.action(),
         operation = reviewed.operation.as_str(),
-        object = %format_args!("{}/{}", reviewed.namespace, reviewed.name),
+        object = %Object(reviewed),
         verdict = reviewed.outcome.as_str(),
         took_us = micros(reviewed),
         "reviewed"
@@ -75,19 +97,13 @@ fn log_allowed(reviewed: &Reviewed<'_>) {
 }
 
 fn log_remarkable(reviewed: &Reviewed<'_>) {
-    if reviewed.outcome == Outcome::Failed {
-        error!(uid = reviewed.uid, object = %format_args!("{}/{}", reviewed.namespace, reviewed.name), "the rules panicked");
-    }
-    if !enabled!(Level::INFO) {
-        return;
-    }
     let rules = reviewed.verdict.map(rules).unwrap_or_default();
     info!(
-        uid = reviewed.uid,
+        uid = excerpt(reviewed.uid, SHOWN),
         kind = reviewed.endpoint.kind(),
         action = reviewed.endpoint.action(),
         operation = reviewed.operation.as_str(),
-        object = %format_args!("{}/{}", reviewed.namespace, reviewed.name),
+        object = %Object(reviewed),
         verdict = reviewed.outcome.as_str(),
         rules,
         problem = reviewed.problem,
@@ -99,7 +115,7 @@ fn log_remarkable(reviewed: &Reviewed<'_>) {
 fn rules(verdict: &Verdict) -> String {
     match &verdict.denial {
         Some(Denial::Invalid(violations)) => names(violations.iter().map(|v| v.rule)),
-        Some(Denial::Undecodable { path, .. }) => path.clone(),
+        Some(Denial::Undecodable { path, .. }) => format!("undecodable at {:?}", excerpt(path, SHOWN)),
         None => names(verdict.warnings.iter().map(|w| w.rule)),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, stderr};
 use std::panic;
 
-use tracing::error;
+use tracing::{Level, error};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -22,11 +22,13 @@ pub enum Format {
 
 /// Arguments on logs.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
 pub struct LogArgs {
     /// Form of the log lines.
     #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]
     pub log_format: Format,
-    /// Least level that is logged (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`.
+    /// Least level that is logged (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. Filters that
+    /// let libraries speak below `info` may show what was sent.
     #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL")]
     pub log_level: String,
 }
@@ -36,7 +38,12 @@ pub struct LogArgs {
 /// # Errors
 /// The filter cannot be read; the text says why.
 pub fn start(args: &LogArgs) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&args.log_level)
+    // A level alone is that of this program; what the libraries say at it may repeat what was sent.
+    let filter = match args.log_level.parse::<Level>() {
+        Ok(level) => format!("{},fhpa={level}", level.min(Level::WARN)),
+        Err(_) => args.log_level.clone(),
+    };
+    let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("--log-level {:?} cannot be read: {error}", args.log_level))?;
     let terminal = stderr().is_terminal();
     let builder = fmt().with_env_filter(filter).with_writer(stderr).with_target(false);

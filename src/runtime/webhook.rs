@@ -32,21 +32,8 @@ pub struct Args {
     tls: TlsArgs,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
-    /// Seconds in which reviews are still taken after a signal to end; /readyz fails from its start.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    drain_seconds: Duration,
-    /// Seconds for reviews in flight after that.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    finish_seconds: Duration,
-    /// Connections open at a time.
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    max_connections: u32,
-    /// Reviews in flight at a time; the API server tries again when there are more.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    max_reviews: u32,
-    /// Threads that answer reviews. Default: one per core, at most 4.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     rules: RuleArgs,
     #[command(flatten)]
@@ -98,6 +85,26 @@ struct ControlPlaneArgs {
     offline: bool,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits and end")]
+struct LimitArgs {
+    /// Seconds in which reviews are still taken after a signal to end; /readyz fails from its start.
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    drain_seconds: Duration,
+    /// Seconds for reviews in flight after that.
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    finish_seconds: Duration,
+    /// Connections open at a time.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    max_connections: u32,
+    /// Reviews in flight at a time; the API server tries again when there are more.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    max_reviews: u32,
+    /// Threads that answer reviews. Default: one per core, at most 4.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+}
+
 /// Seconds, with fractions, up to an hour.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
@@ -126,7 +133,7 @@ impl Args {
             return ExitCode::from(2);
         }
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = self.threads.map_or_else(|| cores().min(THREADS), usize::from);
+        let threads = self.limits.threads.map_or_else(|| cores().min(THREADS), usize::from);
         let runtime = match runtime(threads) {
             Ok(runtime) => runtime,
             Err(error) => return failed(&format!("the threads cannot be started: {error}")),
@@ -169,7 +176,7 @@ impl Args {
             Some(directory) => Source::Directory(directory),
             None => Source::SelfSigned(Box::new(SelfSigned::new(names(self.listen.ip(), tls_san)))),
         };
-        let connections = usize::try_from(self.max_connections).unwrap_or(usize::MAX);
+        let connections = usize::try_from(self.limits.max_connections).unwrap_or(usize::MAX);
         Options {
             listen: self.listen,
             admin: self.admin_listen.unwrap_or(AdminPort::Preferably(ADMIN)),
@@ -184,8 +191,8 @@ impl Args {
             settings: self.rules.settings(),
             limits: server::Limits { connections, ..server::Limits::default() },
             bodies: body::Limits::default(),
-            reviews: usize::try_from(self.max_reviews).unwrap_or(usize::MAX),
-            drain: Drain { keep_serving: self.drain_seconds, finish: self.finish_seconds },
+            reviews: usize::try_from(self.limits.max_reviews).unwrap_or(usize::MAX),
+            drain: Drain { keep_serving: self.limits.drain_seconds, finish: self.limits.finish_seconds },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The command line as a user sees it: the real binary, its output as snapshots.
 
-mod command;
+pub mod command;
 mod completions;
 mod examples;
 mod files;

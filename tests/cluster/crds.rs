@@ -137,7 +137,7 @@ fn kubectl_prints_what_to_write_instead() {
     insta::assert_snapshot!(said(WRONG_METRICS), @r#"
     The FederatedHPA "web" is invalid:
     * spec.maxReplicas: Invalid value: must not be less than minReplicas: raise maxReplicas or lower minReplicas
-    * spec.metrics[0].resource.target.averageUtilization: Required value: type is Utilization: write averageUtilization, or the type of the value that is given
+    * spec.metrics[0].resource.target.type: Invalid value: type is Utilization, but averageUtilization is not given: write it, or the type of the value that is given
     * spec.metrics[1].object.target.value: Invalid value: must be greater than 0
     * spec.metrics[1].object: Forbidden: only the source that type names may be set: remove object, or write type: Object
     * spec.metrics[1].pods: Required value: type is Pods: describe the metric under pods

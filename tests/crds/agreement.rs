@@ -3,9 +3,12 @@
 //! A case is a good object with some members changed, and the place that must be refused. The webhook may point below
 //! that place (`spec.rules[1].targetReplicas` where CEL can only say `spec.rules`), never elsewhere.
 
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::verdict::Denial;
 use serde_json::{Value, json};
 
 use super::evaluator::evaluator;
+use crate::rules::world::create;
 
 /// A good object with changes.
 pub struct Case {
@@ -152,7 +155,7 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/metrics/0/resource/target/averageUtilization": 0} "spec.metrics[0].resource.target.averageUtilization"
     federated_hpa {"/spec/metrics/0/resource/target/averageUtilization": null} "spec.metrics[0].resource.target.averageUtilization"
     federated_hpa {"/spec/metrics/0/resource/target/averageValue": "1"} "spec.metrics[0].resource.target.averageValue"
-    federated_hpa {"/spec/metrics/0/resource/target": {"type": "Value", "value": "1"}} "spec.metrics[0].resource.target.type"
+    federated_hpa {"/spec/metrics/0/resource/target": {"type": "Value", "value": "1", "averageUtilization": 80}} "spec.metrics[0].resource.target.type"
     federated_hpa {"/spec/metrics/0/resource/target/type": "Percent"} "spec.metrics[0].resource.target.type"
     federated_hpa {"/spec/metrics/1/containerResource/container": "App"} "spec.metrics[1].containerResource.container"
     federated_hpa {"/spec/metrics/1/containerResource/container": ""} "spec.metrics[1].containerResource.container"
@@ -166,7 +169,8 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/metrics/2/pods/target": {"type": "Value", "averageValue": "1", "value": "1"}} "spec.metrics[2].pods.target.type"
     federated_hpa {"/spec/metrics/2/pods/metric/name": "a/b"} "spec.metrics[2].pods.metric.name"
     federated_hpa {"/spec/metrics/2/pods/metric/name": ""} "spec.metrics[2].pods.metric.name"
-    federated_hpa {"/spec/metrics/3/object/target": {"type": "Value", "averageValue": "1"}} "spec.metrics[3].object.target.value"
+    federated_hpa {"/spec/metrics/3/object/target": {"type": "Value", "averageValue": "1"}} "spec.metrics[3].object.target.type"
+    federated_hpa {"/spec/metrics/3/object/target": {"type": "Value"}} "spec.metrics[3].object.target.value"
     federated_hpa {"/spec/metrics/3/object/target/value": (-5)} "spec.metrics[3].object.target.value"
     federated_hpa {"/spec/metrics/3/object/describedObject/name": ""} "spec.metrics[3].object.describedObject.name"
     federated_hpa {"/spec/metrics/4/external/target": {"type": "Utilization", "averageValue": "1", "averageUtilization": 5}} "spec.metrics[4].external.target.type"
@@ -234,10 +238,20 @@ pub fn cases() -> Vec<Case> {
 type Judge = fn(&Value) -> Vec<String>;
 
 /// Who must agree.
-const JUDGES: &[(&str, Judge)] = &[("CRD", by_crd)];
+const JUDGES: &[(&str, Judge)] = &[("CRD", by_crd), ("webhook", by_webhook)];
 
 fn by_crd(object: &Value) -> Vec<String> {
     evaluator(object["kind"].as_str().unwrap()).faults(object).into_iter().map(|fault| fault.path).collect()
+}
+
+fn by_webhook(object: &Value) -> Vec<String> {
+    let federated = object["kind"] == "FederatedHPA";
+    let endpoint = if federated { Endpoint::ValidateFederatedHPA } else { Endpoint::ValidateCronFederatedHPA };
+    match create(endpoint, &object.to_string()).denial {
+        Some(Denial::Invalid(violations)) => violations.into_iter().map(|violation| violation.path).collect(),
+        Some(Denial::Undecodable { path, .. }) => vec![path],
+        None => Vec::new(),
+    }
 }
 
 /// Whether `path` is `place` or lies in it.

@@ -1,6 +1,5 @@
 //! Tests of the rules, through reviews.
 
-mod bench;
 mod cases;
 mod defaults;
 mod laws;
@@ -9,4 +8,4 @@ mod normal;
 mod schema;
 mod updates;
 mod upstream;
-mod world;
+pub mod world;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use super::client::{H1, H2, Sender, connector};
+use super::client::{H1, H2, Sender, connector, full, request};
 use super::drain::probe;
 
 fn command(arguments: &[&str]) -> Command {
@@ -133,6 +133,17 @@ async fn metrics_and_logs_speak_of_a_review_without_its_body() {
         (&line["uid"], &line["object"], &line["verdict"]),
         (&"u-1".into(), &"prod/web".into(), &"allowed".into())
     );
+    let body =
+        br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-2","dryRun":"secret"}}"#;
+    let answer = sender.send(request("/validate-federatedhpa", full(body.to_vec()))).await.unwrap();
+    assert!(answer.response()["status"]["message"].as_str().unwrap().contains("request.dryRun: invalid type"));
+    let text = loop {
+        let text = webhook.log.next_line().await.unwrap().unwrap();
+        if text.contains("\"reviewed\"") {
+            break text;
+        }
+    };
+    assert!(text.contains("u-2") && text.contains("request.dryRun") && !text.contains("secret"), "{text}");
     let (status, metrics) = probe(webhook.admin, "/metrics").await;
     assert_eq!(status, 200);
     let series = r#"fhpa_reviews_total{kind="FederatedHPA",action="validate",operation="CREATE",verdict="allowed"} 1"#;

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::runtime::process::Options;
+use fhpa::runtime::process::{AdminPort, Options};
 use fhpa::runtime::tls::Source;
 use futures::{StreamExt as _, stream};
 use tokio::sync::watch;
 
 use super::client::{Body, H1, H2, Sender, connector, request, review, streamed, tls};
+use super::drain::probe;
 use super::tls::{Ca, Running, start};
 
 /// Puts a pair into the directory as the kubelet does.
@@ -35,6 +36,7 @@ async fn serve(directory: &Path) -> Running {
     options.certificate.source = Source::Directory(directory.to_owned());
     options.certificate.poll = Duration::from_millis(5);
     options.reviews = 2000;
+    options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
     start(options).await
 }
 
@@ -145,4 +147,16 @@ async fn a_directory_that_vanishes_is_counted_once_and_does_no_harm() {
     publish(directory.path(), "2", &ca.server(|_| {}));
     counted(&server, "fhpa_certificate_reloads_total{result=\"ok\"} 1").await;
     assert!(server.metrics.text().contains("fhpa_certificate_reloads_total{result=\"failed\"} 1"));
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_valid_now_is_not_ready() {
+    let ca = Ca::new();
+    let directory = tempfile::tempdir().unwrap();
+    publish(directory.path(), "old", &ca.server(|params| params.not_after = rcgen::date_time_ymd(2001, 1, 1)));
+    let server = serve(directory.path()).await;
+    let admin = server.admin.unwrap();
+    assert_eq!(probe(admin, "/readyz").await, (503, "not ready: the certificate is not valid now\n".to_owned()));
+    publish(directory.path(), "new", &ca.server(|_| {}));
+    while probe(admin, "/readyz").await.0 != 200 {}
 }

@@ -14,10 +14,14 @@ use fhpa::decision::defaults::Mode;
 use fhpa::decision::neighbours::{Neighbours as _, Target};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
+use fhpa::runtime::process::{AdminPort, ControlPlane, Options};
 use fhpa::runtime::watch::{self, Index};
 use futures::{StreamExt as _, channel::mpsc};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use super::drain::probe;
+use super::tls::start;
 
 type Events = mpsc::UnboundedSender<Bytes>;
 
@@ -36,6 +40,8 @@ struct Script {
 struct Api {
     federated: Arc<Mutex<Script>>,
     cron: Arc<Mutex<Script>>,
+    /// Lists of CronFederatedHPAs wait while this is held.
+    held: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Api {
@@ -57,6 +63,9 @@ impl Api {
 
 async fn answer(State(api): State<Api>, Path(resource): Path<String>, RawQuery(query): RawQuery) -> Response {
     let query = query.unwrap_or_default();
+    if resource == "cronfederatedhpas" {
+        drop(api.held.lock().await);
+    }
     let mut script = api.script(&resource).lock().unwrap();
     let watching = query.contains("watch=true");
     script.asked.push(if watching { "watch".to_owned() } else { "list".to_owned() });
@@ -210,4 +219,21 @@ async fn one_object_that_cannot_be_decoded_hides_no_other() {
     odd["metadata"]["name"] = "a".into();
     watching.api.event("federatedhpas", json!({"type": "MODIFIED", "object": odd})).await;
     wait(|| watching.on("web").is_empty()).await;
+}
+
+#[tokio::test]
+async fn the_process_is_ready_when_both_lists_are_there() {
+    let api = Api::default();
+    for resource in ["federatedhpas", "cronfederatedhpas"] {
+        api.script(resource).lock().unwrap().lists = vec![list(vec![])].into();
+    }
+    let held = api.held.clone().lock_owned().await;
+    let mut options = Options::loopback();
+    options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
+    options.control_plane = ControlPlane::Watched(watch::Client::new(api.router(), "default"));
+    let admin = start(options).await.admin.unwrap();
+    let one = (503, "not ready: CronFederatedHPAs are not listed yet\n".to_owned());
+    while probe(admin, "/readyz").await != one {}
+    drop(held);
+    while probe(admin, "/readyz").await != (200, "ok\n".to_owned()) {}
 }

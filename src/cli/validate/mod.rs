@@ -1,7 +1,7 @@
 //! Manifests -> the webhook's findings, shown in the file.
 
 mod check;
-mod inputs;
+pub(super) mod inputs;
 mod json;
 mod neighbours;
 mod report;

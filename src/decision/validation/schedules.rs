@@ -69,7 +69,7 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
 /// Pairs of rules that are looked at; an object with more is looked at in part.
 const PAIRS: usize = 10_000;
 /// Pairs whose schedules are compared.
-const COMPARED: usize = 300;
+const COMPARED: usize = 200;
 
 /// Warns of the first instant at which two rules fire together and set different values.
 pub(super) fn warn_of_clashes(

@@ -167,3 +167,35 @@ fn renewal(served: &Served) -> Timestamp {
     let life = served.not_after.duration_since(served.not_before);
     served.not_after.saturating_sub(life / 3).unwrap_or(served.not_after)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Keeper, Polled};
+    use crate::runtime::metrics::Metrics;
+    use crate::runtime::tls::{MinVersion, SelfSigned, Source};
+
+    fn after(days: i64) -> Timestamp {
+        "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * days)
+    }
+
+    #[test]
+    fn a_self_signed_leaf_is_renewed_by_the_same_ca_until_that_would_end() {
+        let source = Source::SelfSigned(Box::new(SelfSigned::new(vec!["localhost".to_owned()])));
+        let metrics = Arc::new(Metrics::new());
+        let mut keeper = Keeper::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
+        let ca = keeper.ca_pem();
+        assert!(keeper.current().load().is_valid_at(after(0)) && keeper.current().load().is_valid_at(after(29)));
+        assert!(matches!(keeper.poll(after(19)), Polled::Unchanged));
+        assert!(matches!(keeper.poll(after(21)), Polled::Exchanged));
+        assert!(matches!(keeper.poll(after(22)), Polled::Unchanged));
+        assert!(keeper.current().load().is_valid_at(after(50)) && !keeper.current().load().is_valid_at(after(52)));
+        assert_eq!(keeper.ca_pem(), ca);
+        assert!(matches!(keeper.poll(after(3640)), Polled::Exchanged));
+        assert_ne!(keeper.ca_pem(), ca);
+        assert!(keeper.current().load().is_valid_at(after(3640)));
+    }
+}

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 pub use kube::Client;
 
 use super::index::{Index, Key, Known, Shelf};
+use crate::admission::excerpt::excerpt;
 use crate::api::FederatedHPA;
 use crate::convert;
 use crate::decision::defaults::Mode;
@@ -57,6 +58,9 @@ pub async fn run(client: Client, index: Arc<Index>, default_mode: Mode, listed: 
     );
 }
 
+/// Characters of an error that are logged; it may repeat what the API server sent.
+const SHOWN: usize = 300;
+
 /// Watches one kind.
 async fn watch<K, R>(client: &Client, shelf: &Shelf<R>, convert: impl Fn(&K) -> R, listed: Condition, metrics: &Metrics)
 where
@@ -72,7 +76,8 @@ where
     let mut listing: BTreeMap<Key, R> = BTreeMap::new();
     let mut failing = false;
     while let Some(event) = events.next().await {
-        if failing && event.is_ok() {
+        // `Init` says only that a list is asked for.
+        if failing && event.as_ref().is_ok_and(|event| !matches!(event, watcher::Event::Init)) {
             info!(kind, "the watch works again");
             failing = false;
         }
@@ -93,7 +98,9 @@ where
             Err(error) => {
                 metrics.watch_failed(kind);
                 failing = true;
-                warn!(kind, %error, "the watch fails and is tried again; {}", advice(&error));
+                let what = error.to_string();
+                let what = excerpt(&what, SHOWN);
+                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(&error));
             }
         }
         metrics.known(kind, shelf.len());
