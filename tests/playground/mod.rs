@@ -1,5 +1,6 @@
 //! The playground.
 
 mod client;
+mod command;
 mod fleet;
 mod machinery;

@@ -1,6 +1,7 @@
 //! Stories of a control plane with members, in virtual time.
 
 mod failure;
+mod live;
 mod propagation;
 mod scaling;
 
