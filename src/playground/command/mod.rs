@@ -53,12 +53,18 @@ struct Start {
     /// CPUs of each node.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cpu: u32,
-    /// Address of the control plane. There is no authentication: keep to this machine.
-    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    /// Address of the control plane, of the loopback: there is no authentication. Port 0 is any free one.
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT", value_parser = loopback)]
     listen: SocketAddr,
     /// Workloads leave a failed cluster, as with Karmada's failover.
     #[arg(long)]
     failover: bool,
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| format!("{text:?} is not ADDRESS:PORT"))?;
+    let own = address.ip().is_loopback();
+    own.then_some(address).ok_or_else(|| format!("{} is not an address of this machine alone", address.ip()))
 }
 
 /// What can be told to a playground that runs.

@@ -33,7 +33,11 @@ fn plan(start: &Start) -> Plan {
             failover: start.failover,
             ..karmada::Timing::default()
         },
-        member: member::Timing { metrics_window: seconds(5), ..member::Timing::default() },
+        member: member::Timing {
+            autoscaler_period: seconds(5),
+            metrics_window: seconds(5),
+            ..member::Timing::default()
+        },
         ..Plan::new()
     }
 }
@@ -157,7 +161,7 @@ Try, in another shell:
   kubectl get deploy,fhpa,rb,clusters
   kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
 
-  fhpa playground load shop 3500m       # work for its pods; also: fail, heal, nodes, status"
+  fhpa playground fail member1          # a cluster is lost; also: heal, load, nodes, status"
     );
 }
 

@@ -183,3 +183,65 @@ async fn an_object_that_karmada_did_not_bring_is_not_taken_over() {
     assert_eq!(binding["status"]["aggregatedStatus"][0]["applied"], false);
     assert_eq!(binding["status"]["aggregatedStatus"][0]["health"], "Unknown");
 }
+
+fn divided(preference: serde_json::Value) -> serde_json::Value {
+    let mut scheduling = json!({"replicaSchedulingType": "Divided"});
+    scheduling.as_object_mut().unwrap().extend(preference.as_object().unwrap().clone());
+    policy_with(json!({"replicaScheduling": scheduling}))
+}
+
+#[tokio::test]
+async fn a_dynamic_weight_follows_the_room() {
+    let stage = Stage::new(plan()).await;
+    stage.fleet.change_nodes("member2", 2).await.unwrap();
+    stage.advance(10).await;
+    let preference = json!({"dynamicWeight": "AvailableReplicas"});
+    stage.create(divided(json!({"replicaDivisionPreference": "Weighted", "weightPreference": preference}))).await;
+    stage.create(deployment("web", 6, "1")).await;
+    stage.settle().await;
+    assert_eq!(stage.replicas("web").await, [2, 4]);
+    stage.advance(15).await;
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 30}})).await;
+    stage.settle().await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(condition(&binding, "Scheduled"), holds("False", "Unschedulable"));
+    assert_eq!(stage.replicas("web").await, [2, 4]);
+}
+
+#[tokio::test]
+async fn an_aggregated_workload_stays_together_while_it_fits() {
+    let stage = Stage::new(plan()).await;
+    stage.advance(10).await;
+    stage.create(divided(json!({"replicaDivisionPreference": "Aggregated"}))).await;
+    stage.create(deployment("web", 6, "1")).await;
+    stage.settle().await;
+    assert_eq!(stage.replicas("web").await, [6, -1]);
+    stage.advance(15).await;
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 10}})).await;
+    stage.settle().await;
+    assert_eq!(stage.replicas("web").await.iter().sum::<i64>(), 10);
+}
+
+#[tokio::test]
+async fn a_stateful_set_keeps_its_replicas_by_a_customization() {
+    let stage = Stage::new(plan()).await;
+    let script = "function Retain(desiredObj, observedObj)\n  desiredObj.spec.replicas = observedObj.spec.replicas\n  return desiredObj\nend";
+    stage
+        .create(json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+            "metadata": {"name": "sets"}, "spec": {"target": {"apiVersion": "apps/v1", "kind": "StatefulSet"},
+            "customizations": {"retention": {"luaScript": script}}}}))
+        .await;
+    let mut policy = policy_with(json!({}));
+    policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet"}]);
+    stage.create(policy).await;
+    let mut set = deployment("db", 2, "100m");
+    set["kind"] = json!("StatefulSet");
+    set["spec"]["serviceName"] = json!("db");
+    stage.create(set).await;
+    stage.settle().await;
+    stage.patch_member("member1", "StatefulSet", "db", json!({"spec": {"replicas": 4}})).await;
+    stage.settle().await;
+    let kept = stage.member("member1", "StatefulSet", "db").await.unwrap();
+    assert_eq!(kept["spec"]["replicas"], 4);
+    assert_eq!(stage.get("StatefulSet", "db").await["status"]["replicas"], 6);
+}
