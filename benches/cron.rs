@@ -2,7 +2,7 @@
 //!
 //! Floors: `floor/cron-utc` is the `cron` crate alone, stepping in UTC; `floor/jiff-zoned` is one lookup of a wall time in
 //! a zone and back, which no mapping of walls to instants can do without.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::hint::black_box;
 use std::str::FromStr;
@@ -112,7 +112,7 @@ fn rules(c: &mut Criterion) {
     for (class, text, _) in CLASSES {
         let schedule = Schedule::parse(text).unwrap();
         group.bench_function(format!("shortest-interval/{class}"), |b| {
-            b.iter(|| black_box(&schedule).shortest_interval())
+            b.iter(|| black_box(&schedule).shortest_interval());
         });
     }
     // Fifty rules, each with each: of one zone, and of two that never meet.

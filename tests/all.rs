@@ -18,6 +18,7 @@ mod cron;
 mod hpa;
 #[cfg(feature = "playground")]
 mod playground;
+mod random;
 mod rules;
 mod structure;
 mod webhook;

@@ -10,10 +10,8 @@ use serde::Serialize;
 use super::endpoint::Endpoint;
 use super::excerpt::excerpt;
 use super::verdict::{Denial, PatchOperation, Verdict};
-use crate::decision::finding::{Violation, Warning};
+use crate::decision::finding::{Violation, WARNING_CHARACTERS, Warning};
 
-/// Characters of one warning; the Kubernetes API advises no more.
-pub const WARNING_CHARACTERS: usize = 120;
 /// Bytes of all warnings together; the API server drops what comes beyond.
 pub const WARNINGS_BYTES: usize = 4096;
 /// Violations of one object that are listed; the others are counted.

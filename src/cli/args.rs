@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::color::Color;
-use super::{completions, crds, cron, validate};
+use super::{completions, crds, cron, trial, validate};
 use crate::runtime::webhook;
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
@@ -24,13 +24,15 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  See the webhook at work, with nothing else needed:
+    fhpa try
   Would the webhook accept this file, and if not, why?
     fhpa validate shop.yaml
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
   Install both kinds:
     fhpa crds | kubectl apply --server-side -f -
-  Serve the webhook; it needs nothing else:
+  Serve the webhook, without a cluster:
     fhpa webhook --offline --self-signed --listen 127.0.0.1:9443
 
 `fhpa COMMAND --help` says more about each command.";
@@ -38,6 +40,8 @@ Examples:
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Start the webhook for a moment and send manifests to it, over TLS.
+    Try(trial::Args),
     /// Serve the admission webhook over TLS.
     Webhook(Box<webhook::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
@@ -57,6 +61,7 @@ impl Cli {
     /// Runs the command to its end.
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Try(args) => args.run(self.color),
             Command::Webhook(args) => args.run(),
             Command::Validate(args) => args.run(self.color),
             Command::Cron(args) => args.run(),

@@ -6,6 +6,7 @@ mod completions;
 mod crds;
 mod cron;
 mod manifest;
+mod trial;
 mod validate;
 
 pub use args::{Cli, Command};

@@ -149,7 +149,7 @@ impl<'de, T: Read<'de>> Read<'de> for BTreeMap<Cow<'de, str>, T> {
     }
 }
 
-/// The members of an object, read by [`reads!`].
+/// The members of an object, read by `reads!`.
 pub(super) struct Object<'a, 'de, T>(pub(super) &'a mut T, pub(super) PhantomData<&'de ()>);
 
 /// Says which JSON member fills which field of a type. After `shape` stand members that no rule looks at, with the type

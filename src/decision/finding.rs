@@ -156,7 +156,8 @@ impl Warning {
     /// A warning whose text is cut where the whole would be longer than clients show.
     #[must_use]
     pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
-        let room = WARNING.saturating_sub(path.chars().count() + 2);
+        let place = if path.is_empty() { 0 } else { path.chars().count() + ": ".len() };
+        let room = WARNING_CHARACTERS.saturating_sub(place);
         if text.char_indices().nth(room).is_none() {
             Self { path, text, rule }
         } else {
@@ -166,8 +167,8 @@ impl Warning {
     }
 }
 
-/// Most characters of a warning, place included.
-const WARNING: usize = 120;
+/// Most characters of a warning, place included; the Kubernetes API advises no more.
+pub const WARNING_CHARACTERS: usize = 120;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

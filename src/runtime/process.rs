@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::journal::Journal;
-use super::lifecycle::{Lifecycle, Phase, Readiness};
+use super::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use super::metrics::Metrics;
 use super::server::{self, Listener, Security};
 use super::tls::{self, ClientAuth, Keeper, MinVersion, Source};
@@ -169,13 +169,29 @@ pub struct Server {
     admin_local: Option<SocketAddr>,
     keeper: Keeper,
     poll: Duration,
-    watches: Option<(Client, Arc<Index>, Mode)>,
+    watches: Option<Watches>,
+    listening: Condition,
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
     lifecycle: Arc<Lifecycle>,
     admin_lifecycle: Arc<Lifecycle>,
     drain: Drain,
     handle: Handle,
+}
+
+/// Watches to be started, and what is not ready before they have listed.
+struct Watches {
+    client: Client,
+    index: Arc<Index>,
+    default_mode: Mode,
+    listed: [Condition; 2],
+}
+
+impl Watches {
+    fn new(client: Client, index: Arc<Index>, default_mode: Mode, readiness: &Readiness) -> Self {
+        let missing = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
+        Self { client, index, default_mode, listed: missing.map(|missing| readiness.condition(missing)) }
+    }
 }
 
 impl Server {
@@ -207,7 +223,8 @@ impl Server {
             ControlPlane::Offline => (Arc::new(NoNeighbours), None),
             ControlPlane::Watched(client) => {
                 let index = Arc::new(Index::default());
-                (Arc::clone(&index) as _, Some((client, index, settings.default_mode)))
+                let watches = Watches::new(client, Arc::clone(&index), settings.default_mode, &readiness);
+                (index as _, Some(watches))
             }
         };
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
@@ -225,8 +242,10 @@ impl Server {
         let admin = bind_admin(admin, admin_router, &admin_lifecycle).await?;
         let admin_local = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let handle = Handle(Arc::new(channel::Sender::new(0)));
+        let listening = readiness.condition("the socket does not listen");
         Ok(Self {
             reviews: listener,
+            listening,
             admin,
             local,
             admin_local,
@@ -267,6 +286,11 @@ impl Server {
         self.handle.clone()
     }
 
+    /// Whether it may be sent reviews, and what is missing.
+    pub fn readiness(&self) -> Arc<Readiness> {
+        Arc::clone(&self.readiness)
+    }
+
     /// What is counted.
     pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.metrics)
@@ -276,18 +300,15 @@ impl Server {
     pub async fn run(self) -> Ended {
         let _guard = AbortOnDrop([Arc::clone(&self.lifecycle), Arc::clone(&self.admin_lifecycle)]);
         let mut tasks = JoinSet::new();
-        let listening = self.readiness.condition("the socket does not listen");
-        if let Some((client, index, mode)) = self.watches {
-            let listed = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
-            let listed = listed.map(|missing| self.readiness.condition(missing));
-            tasks.spawn(watch::run(client, index, mode, listed, Arc::clone(&self.metrics)));
+        if let Some(Watches { client, index, default_mode, listed }) = self.watches {
+            tasks.spawn(watch::run(client, index, default_mode, listed, Arc::clone(&self.metrics)));
         }
         tasks.spawn(self.keeper.run(self.poll, clock::wall));
         if let Some(admin) = self.admin {
             tasks.spawn(admin.run());
         }
         let mut reviews = tokio::spawn(self.reviews.run());
-        listening.met();
+        self.listening.met();
         info!(listen = %self.local, admin = self.admin_local.map(|a| a.to_string()), "serving");
         self.handle.called(1).await;
         self.readiness.drain();

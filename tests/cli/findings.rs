@@ -81,3 +81,26 @@ fn control_characters_do_not_reach_the_terminal() {
     );
     assert!(!outcome.stdout.contains(['\u{1b}', '\u{7}']), "{:?}", outcome.stdout);
 }
+
+#[test]
+fn conflicts_are_found_between_files_and_only_within_a_namespace() {
+    let hpa = |name: &str, metadata: &str| {
+        format!(
+            "{{apiVersion: autoscaling.karmada.io/v1alpha1, kind: FederatedHPA, metadata: {{name: {name}{metadata}}}, spec: \
+             {{scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}, maxReplicas: 3}}}}"
+        )
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.yaml").display().to_string();
+    std::fs::write(&file, hpa("a", "")).unwrap();
+    let check = |args: &[&str], second: String| {
+        fhpa_with_input(&[&["validate", file.as_str(), "-"], args].concat(), second.as_bytes())
+    };
+    let clash = check(&[], hpa("b", ", namespace: default"));
+    assert_eq!(clash.code, 1);
+    assert_eq!(clash.stdout.matches("error[conflict]").count(), 2, "{}", clash.stdout);
+    let warned = check(&["--conflict-policy", "warn"], hpa("b", ""));
+    assert_eq!((warned.code, warned.stdout.matches("warning[conflict]").count()), (0, 2), "{}", warned.stdout);
+    assert_eq!(check(&[], hpa("b", ", namespace: other")).code, 0);
+    assert_eq!(check(&["--namespace", "other"], hpa("b", ", namespace: default")).code, 0);
+}

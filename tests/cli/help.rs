@@ -19,6 +19,11 @@ fn validate_explains_itself() {
 }
 
 #[test]
+fn try_explains_itself() {
+    insta::assert_snapshot!("fhpa_try", help(&["try"]));
+}
+
+#[test]
 fn completions_explains_itself() {
     insta::assert_snapshot!("fhpa_completions", help(&["completions"]));
 }

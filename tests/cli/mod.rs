@@ -6,3 +6,5 @@ mod examples;
 mod files;
 mod findings;
 mod help;
+mod readme;
+mod trial;

@@ -1,5 +1,6 @@
 //! What only a real kube-apiserver can show. Without one these tests say so and pass.
 
+mod admission;
 pub mod control_plane;
 mod crds;
 

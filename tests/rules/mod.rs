@@ -4,7 +4,7 @@ mod cases;
 mod defaults;
 mod laws;
 mod neighbours;
-mod normal;
+pub mod normal;
 mod schema;
 mod updates;
 mod upstream;

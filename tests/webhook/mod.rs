@@ -7,5 +7,6 @@ mod limits;
 mod process;
 mod reload;
 mod router;
+mod smoke;
 mod tls;
 mod watch;

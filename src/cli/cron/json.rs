@@ -24,7 +24,7 @@ struct Cause<'a> {
 }
 
 #[derive(Serialize)]
-struct Rule<'a> {
+struct Listed<'a> {
     file: &'a str,
     line: usize,
     namespace: &'a str,
@@ -49,11 +49,11 @@ pub(super) fn one(listing: &Listing) -> String {
 
 /// The answers for all rules, as one array.
 pub(super) fn many(listings: &[Listing]) -> String {
-    let rules: Vec<Rule<'_>> = listings
+    let rules: Vec<Listed<'_>> = listings
         .iter()
         .filter_map(|listing| {
             let place = listing.place.as_ref()?;
-            Some(Rule {
+            Some(Listed {
                 file: &place.file,
                 line: place.line,
                 namespace: &place.namespace,

@@ -120,7 +120,10 @@ impl<'a> Builder<'a> {
                 .with_help("indent with spaces");
         }
         let (message, help) = explained(error.info());
-        SyntaxError { help, ..SyntaxError::new(message, at..at) }
+        // What needs quotes reaches to the end of its line.
+        let rest = self.offsets.text().get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let end = if help.is_some() { at + rest.trim_end().len() } else { at };
+        SyntaxError { help, ..SyntaxError::new(message, at..end) }
     }
 
     fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), SyntaxError> {

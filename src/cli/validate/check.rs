@@ -31,15 +31,15 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// An object and the file it stands in.
-struct Given {
-    source: Rc<Source>,
-    subject: Subject,
-    name: ObjectName,
+pub(crate) struct Given {
+    pub(crate) source: Rc<Source>,
+    pub(crate) subject: Subject,
+    pub(crate) name: ObjectName,
 }
 
 /// Checks all objects of all sources, each beside the others.
 pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
-    let files: Vec<File> = sources.into_iter().map(|source| read(source, around.namespace)).collect();
+    let files: Vec<File> = sources.into_iter().map(|source| file(source, around.namespace)).collect();
     let known = neighbours(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();
@@ -81,9 +81,9 @@ impl Report {
 }
 
 /// The objects of a file, or why it could not be read.
-type File = Result<Vec<Given>, Box<Finding>>;
+pub(crate) type File = Result<Vec<Given>, Box<Finding>>;
 
-fn read(source: Result<Source, Unreadable>, namespace: &str) -> File {
+pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File {
     let source = Rc::new(source.map_err(|unreadable| Box::new(Finding::unreadable(unreadable)))?);
     let documents = manifest::load(&source).map_err(|error| Box::new(Finding::syntax(&source, error)))?;
     let subjects = documents.iter().flat_map(Subject::all_of);
@@ -91,7 +91,7 @@ fn read(source: Result<Source, Unreadable>, namespace: &str) -> File {
 }
 
 /// What the rules on other objects may know of the given ones.
-fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
+pub(crate) fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
         let (namespace, value) = (&object.name.namespace, || object.subject.node.to_value());
@@ -120,7 +120,7 @@ impl Given {
     }
 
     /// The object as the API server would see it: in a namespace.
-    fn object(&self) -> Value {
+    pub(crate) fn object(&self) -> Value {
         let mut object = self.subject.node.to_value();
         if let Some(members) = object.as_object_mut() {
             let metadata = members.entry("metadata").or_insert(Value::Null);

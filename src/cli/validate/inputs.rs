@@ -14,9 +14,9 @@ const MAX_DEPTH: usize = 32;
 
 /// A path that could not be read.
 #[derive(Debug)]
-pub(in crate::cli) struct Unreadable {
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) message: String,
+pub(crate) struct Unreadable {
+    pub(crate) name: String,
+    pub(crate) message: String,
 }
 
 /// A file to read, with the name it is shown under.
@@ -26,7 +26,7 @@ enum Input {
 }
 
 /// The sources of all `paths`: files as given, directories with all manifests below them, in order of names.
-pub(in crate::cli) fn read(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
+pub(crate) fn read(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
     let mut inputs = Vec::new();
     let mut seen = BTreeSet::new();
     for path in paths {

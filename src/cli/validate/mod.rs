@@ -7,8 +7,12 @@ mod neighbours;
 mod report;
 mod rules;
 mod subject;
-mod text;
+pub(super) mod text;
 mod unknown;
+
+pub(super) use check::{Given, file, neighbours};
+pub(super) use report::{Finding, ObjectName, Report};
+pub(super) use subject::{Class, Kind};
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -4,14 +4,14 @@ use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neig
 
 /// The objects of all given files.
 #[derive(Debug, Default)]
-pub(super) struct GivenObjects {
-    pub(super) federated_hpas: Vec<KnownFederatedHPA>,
-    pub(super) cron_federated_hpas: Vec<KnownCronFederatedHPA>,
+pub(crate) struct GivenObjects {
+    pub(crate) federated_hpas: Vec<KnownFederatedHPA>,
+    pub(crate) cron_federated_hpas: Vec<KnownCronFederatedHPA>,
 }
 
 impl GivenObjects {
     /// In order of names; of objects that are given twice the first counts.
-    pub(super) fn in_order(mut self) -> Self {
+    pub(crate) fn in_order(mut self) -> Self {
         self.federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
         self.federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
         self.cron_federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));

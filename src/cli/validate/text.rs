@@ -15,7 +15,7 @@ const WIDTH: usize = 120;
 const WINDOW: usize = 400;
 
 /// The first `most` findings, and the summary.
-pub(super) fn render(report: &Report, most: usize) -> String {
+pub(crate) fn render(report: &Report, most: usize) -> String {
     let renderer = Renderer::styled();
     let mut out = String::new();
     for finding in report.findings.iter().take(most) {
