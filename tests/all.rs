@@ -12,6 +12,7 @@
 #[cfg(feature = "playground")]
 mod bed;
 mod cli;
+mod cluster;
 mod crds;
 mod cron;
 #[cfg(feature = "playground")]
