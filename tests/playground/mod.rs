@@ -1,4 +1,6 @@
 //! The playground.
 
 mod client;
+mod conformance;
+mod kubectl;
 mod machinery;

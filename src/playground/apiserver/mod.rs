@@ -151,7 +151,7 @@ impl fmt::Debug for ApiServer {
 impl ApiServer {
     /// A server to be set up; the clock is the machine's until another is given.
     pub fn builder() -> Builder {
-        let clock: Clock = Arc::new(crate::runtime::clock::now);
+        let clock: Clock = Arc::new(crate::runtime::clock::wall);
         Builder { clock, seed: None, kept_changes: KEPT_CHANGES, garbage: true }
     }
 
