@@ -2,5 +2,7 @@
 
 mod client;
 mod command;
+mod conformance;
 mod fleet;
+mod kubectl;
 mod machinery;

@@ -129,8 +129,16 @@ fn subresources(resource: &Resource, version: &Version) -> Vec<(&'static str, &'
 
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
-fn verbs(resource: &Resource) -> &'static [&'static str] {
-    if resource.behaviour.review { &["create"] } else { VERBS }
+/// In the order in which kube-apiserver lists them for custom kinds.
+const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    let all = if resource.behaviour.custom { CUSTOM_VERBS } else { VERBS };
+    let keeps = |verb: &&str| match resource.kind.as_str() {
+        "Namespace" => *verb != "deletecollection",
+        _ => !resource.behaviour.review || *verb == "create",
+    };
+    all.iter().copied().filter(keeps).collect()
 }
 
 fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Option<Value> {

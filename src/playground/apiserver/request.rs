@@ -1,6 +1,8 @@
 //! Path and query -> what is asked for. No I/O.
 
-use super::status::Failure;
+use serde_json::{Value, json};
+
+use super::status::{Cause, Failure, Subject};
 
 /// A parsed path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -140,34 +142,34 @@ impl Options {
         })
     }
 
-    /// Whether nothing shall be written.
+    /// Whether nothing shall be written. `options` is the kind that a refusal names: `CreateOptions`.
     ///
     /// # Errors
-    /// 400 for a value other than `All`.
-    pub fn dry_run(&self) -> Result<bool, Failure> {
+    /// 422 for a value other than `All`.
+    pub fn dry_run(&self, options: &str) -> Result<bool, Failure> {
         match self.find("dryRun") {
             None | Some("") => Ok(false),
             Some("All") => Ok(true),
-            Some(other) => {
-                Err(Failure::bad_request(format!("dryRun: Unsupported value: \"{other}\": supported values: \"All\"")))
-            }
+            Some(other) => Err(unsupported(options, "dryRun", &json!([other]), &["All"])),
         }
     }
 
     /// `fieldValidation`; warns by default.
     ///
     /// # Errors
-    /// 400 for an unknown word.
-    pub fn field_validation(&self) -> Result<FieldValidation, Failure> {
+    /// 422 for an unknown word.
+    pub fn field_validation(&self, options: &str) -> Result<FieldValidation, Failure> {
         match self.get("fieldValidation") {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Ignore" => Ok(FieldValidation::Ignore),
             "Strict" => Ok(FieldValidation::Strict),
-            other => Err(Failure::bad_request(format!(
-                "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \"Strict\", \"Warn\""
-            ))),
+            other => Err(unsupported(options, "fieldValidation", &other.into(), &["", "Ignore", "Strict", "Warn"])),
         }
     }
+}
+
+fn unsupported(options: &str, field: &str, value: &Value, supported: &[&str]) -> Failure {
+    Failure::invalid(&Subject::new("meta.k8s.io", options, ""), &[Cause::unsupported(field, value, supported)])
 }
 
 #[cfg(test)]

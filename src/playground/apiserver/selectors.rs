@@ -57,7 +57,7 @@ impl Selection {
             .collect::<Result<Vec<_>, _>>()?;
         for (name, _, _) in &fields {
             if !is_indexed(kind, name) && !extra_fields.iter().any(|path| path.trim_start_matches('.') == name) {
-                return Err(Failure::bad_request(format!("field label not supported: {name}")));
+                return Err(Failure::bad_request(not_indexed(kind, name)));
             }
         }
         Ok(Self { labels, fields })
@@ -102,15 +102,15 @@ fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
 
 fn requirement(part: &str) -> Option<Requirement> {
     if let Some((key, value)) = part.split_once("!=") {
-        return Some(Requirement::NotIn(label_key(key)?, vec![value.trim().to_owned()]));
+        return Some(Requirement::NotIn(label_key(key)?, vec![label_value(value)?]));
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Some(Requirement::In(label_key(key)?, vec![value.trim().to_owned()]));
+        return Some(Requirement::In(label_key(key)?, vec![label_value(value)?]));
     }
     if let Some((head, values)) = part.strip_suffix(')').and_then(|rest| rest.split_once('(')) {
         let mut words = head.split_whitespace();
         let (key, operator) = (label_key(words.next()?)?, words.next()?);
-        let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+        let values = values.split(',').map(label_value).collect::<Option<_>>()?;
         return match operator {
             "in" => Some(Requirement::In(key, values)),
             "notin" => Some(Requirement::NotIn(key, values)),
@@ -127,6 +127,11 @@ fn label_key(text: &str) -> Option<String> {
     let text = text.trim();
     let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
     fits.then(|| text.to_owned())
+}
+
+fn label_value(text: &str) -> Option<String> {
+    let text = text.trim();
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)).then(|| text.to_owned())
 }
 
 fn field(part: &str) -> Option<(String, String, bool)> {
@@ -166,6 +171,17 @@ fn is_indexed(kind: &str, path: &str) -> bool {
         }
         _ => false,
     }
+}
+
+fn not_indexed(kind: &str, path: &str) -> String {
+    let plain = matches!(
+        kind,
+        "ConfigMap" | "Deployment" | "HorizontalPodAutoscaler" | "Lease" | "ServiceAccount" | "StatefulSet"
+    );
+    if plain {
+        return format!("\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+    }
+    format!("field label not supported: {path}")
 }
 
 fn field_value(object: &Value, path: &str) -> String {
@@ -253,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_indexed_is_refused() {
-        let refused = Selection::parse("", "spec.x=1", "ConfigMap", &[]).unwrap_err();
+        let refused = Selection::parse("", "spec.x=1", "Pod", &[]).unwrap_err();
         assert_eq!(refused.message, "field label not supported: spec.x");
         assert!(Selection::parse("", "spec.x=1", "Thing", &[".spec.x".into()]).is_ok());
     }

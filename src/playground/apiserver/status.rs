@@ -146,16 +146,16 @@ impl Failure {
 
     /// 422 with causes. The subject names the kind, not the resource.
     pub fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|cause| {
-                if cause.field.is_empty() {
-                    cause.message.clone()
-                } else {
-                    format!("{}: {}", cause.field, cause.message)
-                }
-            })
-            .collect();
+        let mut texts: Vec<String> = Vec::new();
+        for cause in causes {
+            let text = match cause.field.as_str() {
+                "" => cause.message.clone(),
+                field => format!("{field}: {}", cause.message),
+            };
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let text = match texts.as_slice() {
             [only] => only.clone(),
             many => format!("[{}]", many.join(", ")),

@@ -35,8 +35,8 @@ pub async fn create(call: &Call) -> Result<Reply, Failure> {
 /// As [`create`].
 pub async fn create_from(call: &Call, mut object: Value, applied: bool) -> Result<Reply, Failure> {
     let view = View::of(call)?;
-    let dry_run = call.options.dry_run()?;
-    let validation = call.options.field_validation()?;
+    let dry_run = call.options.dry_run("CreateOptions")?;
+    let validation = call.options.field_validation("CreateOptions")?;
     let mut warnings = shape(call, &mut object, validation)?;
     place(call, &mut object)?;
     check_namespace(call, object::name(&object))?;

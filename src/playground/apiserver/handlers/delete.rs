@@ -95,7 +95,7 @@ fn manner(call: &Call) -> Result<Manner, Failure> {
         grace,
         uid: precondition("uid"),
         version: precondition("resourceVersion"),
-        dry_run: dry || call.options.dry_run()?,
+        dry_run: dry || call.options.dry_run("DeleteOptions")?,
     })
 }
 

@@ -36,8 +36,7 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
         FieldValidation::Strict if texts.is_empty() => Ok(texts),
         FieldValidation::Strict => {
             let text = format!("strict decoding error: {}", texts.join(", "));
-            let text = if call.resource.behaviour.custom { text } else { cannot_handle(call, &text) };
-            Err(Failure::bad_request(text))
+            Err(Failure::bad_request(cannot_handle(call, &text)))
         }
     }
 }

@@ -43,12 +43,23 @@ pub enum Change {
     Apply(Value),
 }
 
+impl Change {
+    /// The kind of options that refusals name.
+    fn options(&self) -> &'static str {
+        match self {
+            Self::Whole(_) => "UpdateOptions",
+            _ => "PatchOptions",
+        }
+    }
+}
+
 /// Replaces an object.
 ///
 /// # Errors
 /// 400, 404, 409, 422, and as admission refuses.
 pub async fn update(call: &Call) -> Result<Reply, Failure> {
-    let object = call.parsed_body()?;
+    let mut object = call.parsed_body()?;
+    check_names(call, &mut object)?;
     if call.resource.behaviour.create_on_update && call.server.store().get(&call.path_key()).is_none() {
         return create_from(call, object, false).await;
     }
@@ -211,7 +222,7 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
         let live = from_storage(&call.resource, &call.version.name, old.value().clone());
         let mut object = changed(call, &live, change)?;
         let pinned = pins_version(change);
-        let validation = call.options.field_validation()?;
+        let validation = call.options.field_validation(change.options())?;
         check_names(call, &mut object)?;
         let warnings = shape(call, &mut object, validation)?;
         if !matches!(change, Change::Apply(_)) {
@@ -219,7 +230,7 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
         }
         check_version(call, &old, &mut object)?;
         let new = prepared(call, &old, &live, object)?;
-        if call.options.dry_run()? {
+        if call.options.dry_run(change.options())? {
             return Ok((Arc::new(Object::new(new, old.version())), warnings));
         }
         match commit(call, &key, &old, new) {
@@ -259,7 +270,7 @@ fn check_version(call: &Call, old: &Object, object: &mut Value) -> Result<(), Fa
     if given.is_empty() || given == "0" {
         if !call.resource.behaviour.unconditional {
             let mut cause = Cause::invalid("metadata.resourceVersion", &Value::Null, "must be specified for an update");
-            cause.message = "Invalid value: 0x0: must be specified for an update".into();
+            cause.message = "Invalid value: 0: must be specified for an update".into();
             return Err(Failure::invalid(&subject, &[cause]));
         }
     } else if given.parse() != Ok(old.version()) {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    object::{at, metadata_mut, put_at, remove},
+    object::{as_map, at, metadata_mut, put_at, remove},
     resources::Resource,
 };
 
@@ -84,10 +84,10 @@ fn hpa_to_v2(object: &mut Value) {
     let others = annotation(object, METRICS);
     metrics.extend(others.iter().filter_map(Value::as_array).flatten().map(metric_to_v2));
     if let Some(percent) = target {
-        metrics.insert(0, cpu_metric(&percent));
+        metrics.push(cpu_metric(&percent));
     }
     if let Some(behavior) = annotation(object, BEHAVIOR) {
-        put_at(object, &["spec", "behavior"], behavior);
+        put_at(object, &["spec", "behavior"], first_letters(&behavior, char::to_ascii_lowercase));
     }
     let conditions = annotation(object, CONDITIONS);
     let current = annotation(object, CURRENT);
@@ -110,6 +110,34 @@ fn hpa_to_v2(object: &mut Value) {
     if let Some(conditions) = conditions {
         status.insert("conditions".into(), conditions);
     }
+}
+
+/// The annotation spells the fields of a behavior as Go does, and writes those that are not set.
+fn first_letters(value: &Value, change: fn(&char) -> char) -> Value {
+    match value {
+        Value::Object(map) => {
+            let pairs = map.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| {
+                let mut letters = key.chars();
+                let first: String = letters.next().iter().map(change).collect();
+                (first + letters.as_str(), first_letters(value, change))
+            });
+            Value::Object(pairs.collect())
+        }
+        Value::Array(list) => list.iter().map(|value| first_letters(value, change)).collect(),
+        other => other.clone(),
+    }
+}
+
+fn with_all_fields(mut behavior: Value) -> Value {
+    for direction in ["ScaleDown", "ScaleUp"] {
+        let rules = as_map(&mut behavior).entry(direction).or_insert(Value::Null);
+        for key in ["Policies", "SelectPolicy", "StabilizationWindowSeconds", "Tolerance"] {
+            if let Some(rules) = rules.as_object_mut() {
+                rules.entry(key).or_insert(Value::Null);
+            }
+        }
+    }
+    behavior
 }
 
 fn cpu_metric(percent: &Value) -> Value {
@@ -141,6 +169,7 @@ fn hpa_to_v1(object: &mut Value) {
     }
     let (mut current, mut conditions) = (None, None);
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+        status.entry("currentReplicas").or_insert_with(|| json!(0));
         current = status.remove("currentMetrics").filter(|value| !value.is_null());
         conditions = status.remove("conditions").filter(|value| !value.is_null());
         let percent = current.iter().filter_map(Value::as_array).flatten().find_map(|metric| {
@@ -155,7 +184,7 @@ fn hpa_to_v1(object: &mut Value) {
         annotate(object, METRICS, &others.into());
     }
     if let Some(behavior) = behavior {
-        annotate(object, BEHAVIOR, &behavior);
+        annotate(object, BEHAVIOR, &with_all_fields(first_letters(&behavior, char::to_ascii_uppercase)));
     }
     if let Some(current) = current {
         let metrics: Vec<Value> = current.as_array().into_iter().flatten().map(current_to_v1).collect();
@@ -285,11 +314,14 @@ mod tests {
             "spec": {"maxReplicas": 3, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}}, "metrics": [
                 {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}},
                 {"type": "Pods", "pods": {"metric": {"name": "qps"}, "target": {"type": "AverageValue", "averageValue": "10"}}}]},
-            "status": {"desiredReplicas": 1, "conditions": [{"type": "AbleToScale"}], "currentMetrics": [
+            "status": {"currentReplicas": 1, "desiredReplicas": 1, "conditions": [{"type": "AbleToScale"}], "currentMetrics": [
                 {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 12, "averageValue": "1m"}}}]}});
         let v1 = from_storage(hpa, "v1", v2.clone());
         assert_eq!(at(&v1, &["spec", "targetCPUUtilizationPercentage"]), Some(&json!(70)));
         assert_eq!(at(&v1, &["status", "currentCPUUtilizationPercentage"]), Some(&json!(12)));
-        assert_eq!(to_storage(hpa, "v1", v1), v2);
+        let mut back = to_storage(hpa, "v1", v1);
+        // The CPU metric comes last, as on a real server.
+        back["spec"]["metrics"].as_array_mut().unwrap().reverse();
+        assert_eq!(back, v2);
     }
 }

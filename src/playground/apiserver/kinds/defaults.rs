@@ -12,7 +12,7 @@ pub fn apply(group: &str, version: &str, kind: &str, object: &mut Value) {
         ("", "Namespace") => namespace(object),
         ("", "Secret") => secret(object),
         ("", "Service") => service(object),
-        ("", "Pod") => pod_spec(member(object, "spec")),
+        ("", "Pod") => pod(member(object, "spec")),
         ("apps", _) => workload(kind, object),
         ("autoscaling", _) => autoscaler(version, object),
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
@@ -125,6 +125,19 @@ fn rolling(strategy: &mut Value, defaults: &[(&str, Value)]) {
     }
 }
 
+fn pod(spec: &mut Value) {
+    pod_spec(spec);
+    fill(spec, "enableServiceLinks", true.into());
+    for key in ["initContainers", "containers"] {
+        for container in each(spec, key) {
+            let limits = at(container, &["resources", "limits"]).and_then(Value::as_object).cloned();
+            for (name, limit) in limits.unwrap_or_default() {
+                fill(member(member(container, "resources"), "requests"), &name, limit);
+            }
+        }
+    }
+}
+
 fn pod_spec(spec: &mut Value) {
     fill_all(
         spec,
@@ -166,10 +179,6 @@ fn container(container: &mut Value) {
             ("resources", json!({})),
         ],
     );
-    let limits = at(container, &["resources", "limits"]).and_then(Value::as_object).cloned().unwrap_or_default();
-    for (name, limit) in limits {
-        fill(member(member(container, "resources"), "requests"), &name, limit);
-    }
     for port in each(container, "ports") {
         fill(port, "protocol", "TCP".into());
     }

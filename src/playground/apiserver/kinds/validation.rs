@@ -80,7 +80,8 @@ fn finalizers(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"
         );
-        causes.push(Cause::forbidden("metadata.finalizers", &detail));
+        // The check stands in the general part and in the part of each kind; both causes are listed.
+        causes.extend([(), ()].map(|()| Cause::forbidden("metadata.finalizers", &detail)));
     }
 }
 
@@ -99,23 +100,13 @@ fn workload(new: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
         let labels = at(new, &["spec", "template", "metadata", "labels"]);
         if !selects(&selector, labels) {
             let detail = "`selector` does not match template `labels`";
-            causes.push(Cause {
-                message: format!("Invalid value: {}: {detail}", go_map(labels)),
-                ..Cause::invalid("spec.template.metadata.labels", &Value::Null, detail)
-            });
+            causes.push(Cause::invalid("spec.template.metadata.labels", labels.unwrap_or(&Value::Null), detail));
         }
         if old.is_some_and(|old| at(old, &["spec", "selector"]) != Some(&selector)) {
             causes.push(Cause::invalid("spec.selector", &selector, "field is immutable"));
         }
     }
     containers(new, &["spec", "template", "spec", "containers"], causes);
-}
-
-/// `map[string]string{"a":"b"}`.
-fn go_map(labels: Option<&Value>) -> String {
-    let Some(map) = labels.and_then(Value::as_object) else { return "map[string]string(nil)".to_owned() };
-    let pairs: Vec<String> = map.iter().map(|(key, value)| format!("{}:{value}", json!(key))).collect();
-    format!("map[string]string{{{}}}", pairs.join(", "))
 }
 
 fn containers(new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
@@ -139,7 +130,9 @@ fn autoscaler(new: &Value, causes: &mut Vec<Cause>) {
     if least < 1 {
         causes.push(Cause::invalid("spec.minReplicas", &json!(least), "must be greater than or equal to 1"));
     }
-    if most < 1 {
+    if most == 0 {
+        causes.push(Cause::required("spec.maxReplicas", "must be set and greater than 0"));
+    } else if most < 0 {
         causes.push(Cause::invalid("spec.maxReplicas", &json!(most), "must be greater than 0"));
     }
     if most < least {
