@@ -1,7 +1,7 @@
 //! Custom kinds against the answers of a real API server.
 
 use fhpa::playground::apiserver::field::{invalid, summary};
-use fhpa::playground::apiserver::schema::Structural;
+use fhpa::playground::apiserver::schema::{Structural, stored_form};
 use serde_json::{Value, json};
 
 use super::{fixture, lines};
@@ -27,6 +27,7 @@ fn judge(structural: &Structural, case: &Value) -> Option<String> {
     structural.default(&mut object);
     let old = Some(&case["old"]).filter(|old| !old.is_null());
     let errors = structural.validate(&object, old);
+    stored_form(&mut object);
     if case["code"].as_u64().unwrap() < 300 {
         if !errors.is_empty() {
             return Some(format!("expected no error, found {}", summary(&errors)));

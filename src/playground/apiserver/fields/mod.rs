@@ -245,8 +245,22 @@ fn apply_once(request: &Apply<'_>, force: bool) -> Result<Value, Refused> {
         owned.time = Some(request.now.to_owned());
     }
     let mut out = if unchanged { live } else { merged };
+    without_empty_metadata(&mut out);
     managed::set_entries(&mut out, owners.encode());
     Ok(out)
+}
+
+/// Metadata is typed in all kinds: what is empty in it is not written.
+fn without_empty_metadata(object: &mut Value) {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.retain(|_, value| !empty(value));
+    }
 }
 
 /// The owner of what an object held before anyone applied to it.
