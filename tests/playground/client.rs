@@ -141,3 +141,35 @@ fn deployment(name: &str, replicas: i32) -> Value {
         "selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}},
             "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}]}}}})
 }
+
+#[tokio::test]
+async fn a_stored_configuration_is_asked_at_once() {
+    let bed = Bed::embedded();
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let configuration = |policy: &str| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "nobody"}, "webhooks": [{"name": "nobody.example.com", "sideEffects": "None",
+                "admissionReviewVersions": ["v1"], "failurePolicy": policy, "timeoutSeconds": 1,
+                "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [{"operations": ["*"],
+                    "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]}]})
+    };
+    let maps = bed.path("v1", "configmaps");
+    let map = |name: &str| json!({"metadata": {"name": name}});
+    assert_eq!(bed.post(hooks, &configuration("Fail")).await.code, 201);
+    let refused = bed.post(&maps, &map("a")).await;
+    assert_eq!(refused.code, 500);
+    assert!(refused.body["message"].as_str().unwrap().contains("failed calling webhook \"nobody.example.com\""));
+    assert_eq!(bed.post(&bed.path("v1", "secrets"), &map("a")).await.code, 201, "another kind is not concerned");
+    let open = json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]);
+    assert_eq!(bed.patch("json", &format!("{hooks}/nobody"), &open).await.code, 200);
+    assert_eq!(bed.post(&maps, &map("a")).await.code, 201, "it fails open now");
+    bed.patch(
+        "json",
+        &format!("{hooks}/nobody"),
+        &json!([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}]),
+    )
+    .await;
+    assert_eq!(bed.delete(&format!("{maps}/a"), &Value::Null).await.code, 500, "deletions are asked about too");
+    assert_eq!(bed.delete(&format!("{hooks}/nobody"), &Value::Null).await.code, 200);
+    assert_eq!(bed.delete(&format!("{maps}/a"), &Value::Null).await.code, 200);
+}

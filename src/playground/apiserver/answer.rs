@@ -78,7 +78,7 @@ impl Reply {
 
 impl From<Failure> for Reply {
     fn from(failure: Failure) -> Self {
-        Self::value(failure.code, failure.body())
+        Self::value(failure.code, failure.body()).warn(failure.warnings.into_vec())
     }
 }
 

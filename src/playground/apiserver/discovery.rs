@@ -54,28 +54,35 @@ fn version() -> Value {
 /// Where the OpenAPI documents are.
 fn openapi_index(catalog: &Catalog) -> Value {
     let mut paths = json!({});
-    let mut add = |path: String| {
-        let url = format!("/openapi/v3/{path}");
-        super::object::put_at(&mut paths, &[&path], json!({"serverRelativeURL": url}));
+    let mut add = |group: &str, version: &str| {
+        // Without a fingerprint: the documents are made when they are asked for, and clients read them anew.
+        let place = openapi::place(group, version);
+        let url = format!("/openapi/v3/{place}");
+        super::object::put_at(&mut paths, &[&place], json!({"serverRelativeURL": url}));
     };
-    add("api/v1".to_owned());
+    add("", "v1");
     for (group, versions) in groups(catalog) {
         for version in versions {
-            add(format!("apis/{group}/{version}"));
+            add(&group, &version);
         }
     }
     json!({"paths": paths})
 }
 
 fn openapi_document(catalog: &Catalog, group: &str, version: &str) -> Option<Value> {
-    let kinds: Vec<openapi::Kind<'_>> = served(catalog, group, version)
-        .into_iter()
-        .map(|(resource, version)| openapi::Kind {
+    let served = served(catalog, group, version);
+    let names: Vec<Vec<&str>> = served
+        .iter()
+        .map(|(resource, version)| subresources(resource, version).into_iter().map(|one| one.0).collect())
+        .collect();
+    let kinds: Vec<openapi::Served<'_>> = served
+        .iter()
+        .zip(&names)
+        .map(|((resource, version), subresources)| openapi::Served {
             kind: &resource.kind,
-            plural: &resource.plural,
+            resource: &resource.plural,
             namespaced: resource.namespaced,
-            status: version.status,
-            scale: version.scale.is_some(),
+            subresources,
             schema: version.raw_schema.as_deref(),
         })
         .collect();

@@ -73,7 +73,9 @@ pub const WHOLE: &str = "<nil>";
 impl FieldError {
     /// An error that shows the value.
     pub fn new(fault: Fault, field: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
-        Self { fault, field: path(field), value: Some(value.into()), detail: detail.into() }
+        let mut value = value.into();
+        super::schema::stored_form(&mut value);
+        Self { fault, field: path(field), value: Some(value), detail: detail.into() }
     }
 
     /// An error that does not show the value.

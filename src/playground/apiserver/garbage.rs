@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     ApiServer,
+    gate::is_configuration,
     object::{self, Object, at, put_at, set_finalizer, set_meta, text_at},
     resources::Resource,
     status::{Failure, Subject},
@@ -81,6 +82,9 @@ pub fn after_write(server: &ApiServer, resource: &Resource, key: &Key, object: &
     if resource.kind == "CustomResourceDefinition" {
         // A definition that does not compile was refused before it was written.
         let _: Result<(), String> = server.serve_definition(object.value());
+    }
+    if is_configuration(key.bucket()) {
+        server.reload_webhooks();
     }
     let mut collector = Collector { server, queue: VecDeque::new() };
     if object::is_terminating(object.value()) {
@@ -176,6 +180,9 @@ impl Collector<'_> {
     fn removed(&mut self, key: &Key, last: &Arc<Object>) {
         if **key.bucket() == *DEFINITIONS {
             self.server.drop_definition(last.value());
+        }
+        if is_configuration(key.bucket()) {
+            self.server.reload_webhooks();
         }
         if self.server.collects_garbage() {
             let dependents = self.server.store().dependents(object::uid(last.value()));

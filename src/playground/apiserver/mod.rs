@@ -1,6 +1,7 @@
 //! An API server in memory: the verbs, answers and watches of Kubernetes, over HTTP on loopback or as a service in
 //! the process. For trying and for tests only.
 
+pub mod admission;
 pub mod answer;
 mod builtins;
 pub mod discovery;
@@ -8,6 +9,7 @@ pub mod faults;
 pub mod field;
 pub mod fields;
 pub mod garbage;
+pub mod gate;
 pub mod handlers;
 pub mod identity;
 pub mod jsonpath;
@@ -39,6 +41,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::{
+    admission::Chain,
     faults::Faults,
     handlers::Call,
     identity::Identity,
@@ -98,6 +101,8 @@ impl Builder {
 
     /// The server, with its first namespaces.
     pub fn build(self) -> ApiServer {
+        let reviews = Identity::new(self.seed.map(|seed| seed.wrapping_add(1)));
+        let chain = Chain::new(move || reviews.uid());
         let state = State {
             store: Store::new(self.kept_changes),
             catalog: ArcSwap::from_pointee(Catalog::builtin()),
@@ -107,6 +112,7 @@ impl Builder {
             faults: Faults::default(),
             garbage: self.garbage,
             proxies: RwLock::default(),
+            chain,
         };
         let server = ApiServer { state: Arc::new(state) };
         for name in NAMESPACES {
@@ -134,6 +140,7 @@ struct State {
     faults: Faults,
     garbage: bool,
     proxies: RwLock<BTreeMap<String, Proxy>>,
+    chain: Chain,
 }
 
 /// The server; clones are handles to the same one.
@@ -199,6 +206,10 @@ impl ApiServer {
     /// The server's clock.
     pub fn clock(&self) -> Clock {
         self.state.clock.clone()
+    }
+
+    fn chain(&self) -> &Chain {
+        &self.state.chain
     }
 
     fn identity(&self) -> &Identity {

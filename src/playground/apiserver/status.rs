@@ -103,14 +103,23 @@ pub struct Failure {
     pub message: String,
     /// `details`, if any.
     pub details: Option<Value>,
-    /// `metadata` of the answer; carries the continue token of an expired list.
-    pub metadata: Value,
+    /// With what an expired list can go on.
+    pub continue_token: Option<Box<str>>,
+    /// Warnings that came before it.
+    pub warnings: Box<[String]>,
 }
 
 impl Failure {
     /// A failure without details.
     pub fn plain(code: u16, reason: &str, message: impl Into<String>) -> Self {
-        Self { code, reason: reason.to_owned(), message: message.into(), details: None, metadata: json!({}) }
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.into(),
+            details: None,
+            continue_token: None,
+            warnings: Box::default(),
+        }
     }
 
     fn about(code: u16, reason: &str, subject: &Subject, message: String) -> Self {
@@ -229,7 +238,8 @@ impl Failure {
 
     /// The `Status` object.
     pub fn body(&self) -> Value {
-        let mut body = json!({"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure",
+        let metadata = self.continue_token.as_ref().map_or_else(|| json!({}), |token| json!({"continue": token}));
+        let mut body = json!({"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
             "message": self.message, "code": self.code});
         if !self.reason.is_empty() {
             super::object::put_at(&mut body, &["reason"], Value::String(self.reason.clone()));

@@ -1,5 +1,7 @@
 //! The pure parts of the embedded API server.
 
+mod admission;
+mod openapi;
 mod ownership;
 mod schema;
 mod strategic;

@@ -220,6 +220,32 @@ fn applying_the_same_again_changes_nothing_not_even_the_time() {
 }
 
 #[test]
+fn a_value_that_has_become_atomic_is_owned_as_a_whole() {
+    let schema = |map_type: &str| {
+        let config = json!({"type": "object", "x-kubernetes-map-type": map_type,
+                            "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+        let spec = json!({"type": "object", "properties": {"config": config}});
+        ListKinds::custom(&json!({"type": "object", "properties": {"spec": spec}}))
+    };
+    let apply_with = |live: Option<&Value>, manager: &str, config: Value, kinds: &ListKinds| {
+        apply(Apply {
+            live,
+            config: &json!({"apiVersion": "t.example.com/v1", "kind": "Thing", "spec": {"config": config}}),
+            manager,
+            force: false,
+            subresource: "",
+            api_version: "t.example.com/v1",
+            now: NOW,
+            schema: kinds,
+        })
+    };
+    let granular = apply_with(None, "a", json!({"a": "1"}), &schema("granular")).unwrap();
+    assert!(apply_with(Some(&granular), "b", json!({"b": "2"}), &schema("granular")).is_ok());
+    let refused = apply_with(Some(&granular), "b", json!({"b": "2"}), &schema("atomic")).unwrap_err();
+    assert_eq!(refused.to_string(), "Apply failed with 1 conflict: conflict with \"a\": .spec.config");
+}
+
+#[test]
 fn nobody_owns_system_fields() {
     let mut object = json!({
         "apiVersion": "t.example.com/v1", "kind": "Thing",

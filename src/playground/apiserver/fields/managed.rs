@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::kinds::ListKinds;
 use super::set::Set;
 
 /// How a manager came to own its fields.
@@ -81,6 +82,13 @@ impl Managed {
             out.insert(owner, Owned { api_version, set, time });
         }
         Ok(Self(out))
+    }
+
+    /// Follows a change of the schema since the entries were written.
+    pub(crate) fn reconcile(&mut self, kinds: &ListKinds) {
+        for owned in self.0.values_mut() {
+            owned.set = owned.set.reconciled(kinds);
+        }
     }
 
     /// The entries in Kubernetes' order: applies first, then by time, manager, version, subresource. `None`: there are none.

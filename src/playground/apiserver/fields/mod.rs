@@ -222,6 +222,7 @@ fn apply_once(request: &Apply<'_>, force: bool) -> Result<Value, Refused> {
     let live = request.live.map_or_else(|| empty_like(&config), managed::without_entries);
     let mut owners = Managed::decode(request.live.and_then(managed::entries))
         .map_err(|why| Refused::Invalid(format!("failed to decode managed fields: {why}")))?;
+    owners.reconcile(kinds);
     if owners.0.is_empty() && request.live.is_some() {
         owners = adopted(request, &live);
     }
@@ -245,8 +246,22 @@ fn apply_once(request: &Apply<'_>, force: bool) -> Result<Value, Refused> {
         owned.time = Some(request.now.to_owned());
     }
     let mut out = if unchanged { live } else { merged };
+    without_empty_metadata(&mut out);
     managed::set_entries(&mut out, owners.encode());
     Ok(out)
+}
+
+/// Metadata is typed in all kinds: what is empty in it is not written.
+fn without_empty_metadata(object: &mut Value) {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.retain(|_, value| !empty(value));
+    }
 }
 
 /// The owner of what an object held before anyone applied to it.
@@ -376,6 +391,7 @@ pub fn track_update(
         let given = Managed::decode(managed::entries(after)).unwrap_or_default();
         if given.0.is_empty() { stored() } else { given }
     };
+    owners.reconcile(schema);
     let new = managed::without_entries(after);
     if !owners.0.is_empty() || !before.is_some_and(is_stored) {
         let old = before.map_or_else(|| schema.blank().clone(), managed::without_entries);

@@ -149,6 +149,16 @@ impl Set {
         out
     }
 
+    /// The same set where nothing lies below a value that the kind, by now, owns as a whole: the value is owned instead.
+    pub(crate) fn reconciled(&self, kinds: &ListKinds) -> Self {
+        let mut out = Self::default();
+        for path in self.paths() {
+            let kept = granular(kinds, &path);
+            out.insert(path.get(..kept).unwrap_or_default());
+        }
+        out
+    }
+
     /// Reads a `fieldsV1` object. What is not understood is dropped.
     pub(crate) fn decode(fields: &Value) -> Self {
         Self::decode_below(fields, 0).0.unwrap_or_default()
@@ -197,4 +207,24 @@ impl Set {
         }
         out
     }
+}
+
+/// How many steps of a path lead through granular values.
+fn granular(kinds: &ListKinds, path: &[Element]) -> usize {
+    let mut of = Some(kinds.root());
+    for (at, element) in path.iter().enumerate() {
+        let Some(atom) = of.map(|id| kinds.atom(id)) else { return path.len() };
+        let (atomic, below) = match (element, &atom.map, &atom.list) {
+            (Element::Field(name), Some(map), _) => (map.atomic, map.of(name)),
+            (Element::Key(_) | Element::Value(_) | Element::Index(_), _, Some(list)) => {
+                (list.atomic, Some(list.element))
+            }
+            _ => return path.len(),
+        };
+        if atomic && at > 0 {
+            return at;
+        }
+        of = below;
+    }
+    path.len()
 }

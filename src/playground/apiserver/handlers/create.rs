@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::{
     super::{
+        admission::Operation,
         answer::Reply,
-        fields, garbage,
+        fields, garbage, gate,
         kinds::{
             conversion::{from_storage, to_storage},
             strategy::prepare_create,
@@ -48,7 +49,10 @@ pub async fn create_from(call: &Call, mut object: Value, applied: bool) -> Resul
         let lists = call.resource.lists(&call.version);
         fields::track_update(None, &mut object, &call.manager(), "", &call.api_version(), &now, &lists);
     }
+    warnings.extend(gate::mutate(call, Operation::Create, &mut object, None, dry_run).await?);
     let stored = prepared(call, object)?;
+    let versioned = from_storage(&call.resource, &call.version.name, stored.clone());
+    warnings.extend(gate::validate(call, Operation::Create, Some(&versioned), None, dry_run).await?);
     let name = object::name(&stored).to_owned();
     let key = call.key(object::namespace(&stored), &name);
     if call.resource.kind == "CustomResourceDefinition" {

@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
+        admission::Operation,
         answer::{Reply, success},
         garbage::{self, Deletion, Manner, Policy},
+        gate,
         object::{self, text_at},
         resources::Resource,
         status::{Cause, Failure, Subject},
@@ -20,16 +22,23 @@ use super::{
 ///
 /// # Errors
 /// 404, 409 for a precondition, 422 for options that do not fit.
-pub fn delete(call: &Call) -> Result<Reply, Failure> {
+pub async fn delete(call: &Call) -> Result<Reply, Failure> {
     let view = View::of(call)?;
     let manner = manner(call)?;
+    let current = call.server.store().get(&call.path_key());
+    let mut warnings = Vec::new();
+    if let Some(current) = current.filter(|_| !call.server.chain().is_empty()) {
+        let old = view.versioned(current.value());
+        warnings = gate::validate(call, Operation::Delete, None, Some(&old), manner.dry_run).await?;
+    }
     let deletion = garbage::delete(&call.server, &call.resource, &call.path_key(), &manner)?;
     Ok(match deletion {
         Deletion::Gone(last) if !call.resource.behaviour.returns_deleted => {
             Reply::value(200, success(&details(&call.resource, last.value())))
         }
         Deletion::Gone(object) | Deletion::Waits(object) => Reply::bytes(200, view.encode(&object)),
-    })
+    }
+    .warn(warnings))
 }
 
 fn details(resource: &Resource, object: &Value) -> Value {

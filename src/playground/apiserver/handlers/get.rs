@@ -104,5 +104,5 @@ fn expired(query: &Query) -> Failure {
     };
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
     let token = Token { version: 0, after: after.clone() }.encode();
-    Failure { metadata: json!({"continue": token}), ..Failure::expired(message) }
+    Failure { continue_token: Some(token.into()), ..Failure::expired(message) }
 }

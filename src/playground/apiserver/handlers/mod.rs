@@ -175,7 +175,7 @@ pub async fn handle(method: &Method, call: Call) -> Result<Reply, Failure> {
         ("PUT" | "PATCH", true, "scale") => subresources::set_scale(&call, method).await,
         ("PUT", true, _) => update::update(&call).await,
         ("PATCH", true, _) => update::patch(&call).await,
-        ("DELETE", true, "") => delete::delete(&call),
+        ("DELETE", true, "") => delete::delete(&call).await,
         ("DELETE", false, _) => delete::delete_collection(&call),
         _ => Err(Failure::method_not_allowed()),
     }

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{
     super::{
+        admission::Operation,
         answer::Reply,
         fields::{self, Apply, ApplyError},
-        garbage,
+        garbage, gate,
         kinds::{
             conversion::{from_storage, to_storage},
             strategy::prepare_update,
@@ -224,13 +225,19 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
         let pinned = pins_version(change);
         let validation = call.options.field_validation(change.options())?;
         check_names(call, &mut object)?;
-        let warnings = shape(call, &mut object, validation)?;
+        let mut warnings = shape(call, &mut object, validation)?;
         if !matches!(change, Change::Apply(_)) {
             track(call, &live, &mut object);
         }
+        let dry_run = call.options.dry_run(change.options())?;
+        warnings.extend(gate::mutate(call, Operation::Update, &mut object, Some(&live), dry_run).await?);
         check_version(call, &old, &mut object)?;
         let new = prepared(call, &old, &live, object)?;
-        if call.options.dry_run(change.options())? {
+        if !call.server.chain().is_empty() {
+            let new = from_storage(&call.resource, &call.version.name, new.clone());
+            warnings.extend(gate::validate(call, Operation::Update, Some(&new), Some(&live), dry_run).await?);
+        }
+        if dry_run {
             return Ok((Arc::new(Object::new(new, old.version())), warnings));
         }
         match commit(call, &key, &old, new) {

@@ -27,7 +27,7 @@ impl Outcome {
 }
 
 /// The old value of a place: none to compare with, or one.
-type Old<'a> = Option<&'a Value>;
+pub(super) type Old<'a> = Option<&'a Value>;
 
 /// All errors against the schema but CEL rules.
 pub(super) fn validate(node: &Node, new: &Value, old: Old<'_>) -> Vec<FieldError> {
@@ -241,7 +241,7 @@ fn size_errors(path: &str, size: usize, least: Option<i64>, most: Option<i64>, w
 }
 
 /// The old element that an element of a list continues: only lists of kind `map` know it.
-fn old_item<'a>(node: &Node, item: &Value, old: Old<'a>) -> Old<'a> {
+pub(super) fn old_item<'a>(node: &Node, item: &Value, old: Old<'a>) -> Old<'a> {
     if node.list_type != ListType::Map {
         return None;
     }
@@ -264,7 +264,7 @@ fn list(node: &Node, path: &str, items: &[Value], old: Old<'_>) -> Outcome {
     out
 }
 
-fn old_member<'a>(path: &str, name: &str, old: Old<'a>) -> Old<'a> {
+pub(super) fn old_member<'a>(path: &str, name: &str, old: Old<'a>) -> Old<'a> {
     if path.is_empty() && matches!(name, "kind" | "apiVersion") { None } else { old?.get(name) }
 }
 
@@ -350,72 +350,4 @@ fn chosen(all: Vec<Outcome>) -> Outcome {
         }
     }
     best.unwrap_or_default()
-}
-
-/// Embedded objects without their type.
-pub(super) fn embedded(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(members) => {
-            let missing = |name: &str| members.get(name).and_then(Value::as_str).is_none_or(str::is_empty);
-            for name in ["apiVersion", "kind"].into_iter().filter(|name| node.embedded && missing(name)) {
-                errors.push(FieldError::bare(Fault::Required, &format!("{path}.{name}"), ""));
-            }
-            for (name, member) in members {
-                if let Some(node) = node.member(name) {
-                    embedded(node, &format!("{path}.{name}"), member, errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                if let Some(node) = &node.items {
-                    embedded(node, &format!("{path}[{at}]"), item, errors);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The violations of CEL rules.
-pub(super) fn rules(node: &Node, new: &Value, old: Old<'_>, errors: &mut Vec<FieldError>) {
-    let unchanged = old.is_some_and(|old| same(old, new));
-    rules_at(node, "", new, old, unchanged, errors);
-}
-
-/// `unchanged`: this place, or the nearest one above that has an old value, is as it was.
-fn rules_at(node: &Node, path: &str, value: &Value, old: Old<'_>, unchanged: bool, errors: &mut Vec<FieldError>) {
-    if value.is_null() {
-        return;
-    }
-    let old = old.filter(|old| !old.is_null());
-    if let Some(rules) = &node.rules {
-        errors.extend(rules.check(node.type_name(), path, value, old, unchanged));
-    }
-    for one in &node.all_of {
-        if let Some(rules) = &one.rules {
-            errors.extend(rules.check(node.type_name(), path, value, old, unchanged));
-        }
-    }
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let Some(of) = node.member(name).filter(|of| of.has_rules()) else { continue };
-                let declared = node.properties.contains_key(name);
-                let below = if declared { format!("{path}.{name}") } else { format!("{path}[{name}]") };
-                let was = old_member(path, name, old);
-                let unchanged = was.map_or(unchanged, |was| same(was, member));
-                rules_at(of, &below, member, was, unchanged, errors);
-            }
-        }
-        Value::Array(items) => {
-            let Some(of) = node.items.as_ref().filter(|of| of.has_rules()) else { return };
-            for (at, item) in items.iter().enumerate() {
-                let was = old_item(node, item, old);
-                let unchanged = was.map_or(unchanged, |was| same(was, item));
-                rules_at(of, &format!("{path}[{at}]"), item, was, unchanged, errors);
-            }
-        }
-        _ => {}
-    }
 }

@@ -1,6 +1,7 @@
 //! Custom kinds: structural schema, pruning, defaulting, validation with CEL, ratcheting. No I/O.
 
 mod check;
+mod embedded;
 mod formats;
 mod lists;
 mod node;
@@ -49,7 +50,7 @@ impl Structural {
     #[must_use]
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = check::validate(&self.root, new, old);
-        check::embedded(&self.root, "", new, &mut errors);
+        embedded::check(&self.root, "", new, &mut errors);
         if old.is_none_or(|old| lists::check(&self.root, "", old).is_empty()) {
             errors.extend(lists::check(&self.root, "", new));
         }
@@ -65,10 +66,15 @@ impl Structural {
         if errors.iter().any(blocking) {
             errors.push(FieldError::new(Fault::Invalid, "", Value::Null, UNCHECKED));
         } else {
-            check::rules(&self.root, new, old, &mut errors);
+            rules::check(&self.root, new, old, &mut errors);
         }
         errors
     }
+}
+
+/// Brings a validated object into the form in which Kubernetes stores it: whole numbers without a fraction.
+pub fn stored_form(object: &mut Value) {
+    shape::whole_numbers(object);
 }
 
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing \

@@ -86,7 +86,7 @@ impl Pruner {
     }
 }
 
-/// Takes away nulls where null is no value and there is no default; writes `5.0` as `5`, as Kubernetes stores it.
+/// Takes away nulls where null is no value and there is no default.
 pub(super) fn drop_nulls(node: Option<&Node>, value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -103,6 +103,15 @@ pub(super) fn drop_nulls(node: Option<&Node>, value: &mut Value) {
                 drop_nulls(node.and_then(|node| node.items.as_deref()), item);
             }
         }
+        _ => {}
+    }
+}
+
+/// Writes `5.0` as `5`, as Kubernetes stores it.
+pub(super) fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
         Value::Number(number) if number.is_f64() => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
             if let Some(whole) = whole.and_then(|number| format!("{number:.0}").parse::<i64>().ok()) {

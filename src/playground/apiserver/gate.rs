@@ -1,0 +1,139 @@
+//! Writes pass admission here: the request for the webhooks, and their outcome.
+
+use serde_json::{Value, json};
+
+use super::{
+    ApiServer,
+    admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
+    handlers::{Call, shape::shape},
+    object::{self, meta, text_at},
+    request::FieldValidation,
+    status::Failure,
+    store::{Key, Query},
+};
+
+/// Buckets of the two kinds of configurations.
+const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";
+
+/// Whether objects of a bucket decide which webhooks are asked.
+pub fn is_configuration(bucket: &str) -> bool {
+    bucket == MUTATING || bucket == VALIDATING
+}
+
+impl ApiServer {
+    /// Takes over the webhook configurations as they are stored now.
+    pub(super) fn reload_webhooks(&self) {
+        let stored = |bucket: &str| -> Vec<Value> {
+            let page = self.store().list(bucket, &Query::default());
+            let items = page.map(|page| page.items).unwrap_or_default();
+            items.iter().map(|item| untyped(item.value())).collect()
+        };
+        self.chain().set_mutating(&stored(MUTATING));
+        self.chain().set_validating(&stored(VALIDATING));
+    }
+}
+
+/// A configuration without its kind: the chain reads both kinds by one type, which would refuse the other's name.
+fn untyped(configuration: &Value) -> Value {
+    let mut configuration = configuration.clone();
+    object::remove(&mut configuration, "kind");
+    configuration
+}
+
+/// What is about to happen to an object.
+fn request(
+    call: &Call,
+    operation: Operation,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> AdmissionRequest {
+    let kind = |version: &str| Kind {
+        group: call.resource.group.clone(),
+        version: version.to_owned(),
+        kind: call.resource.kind.clone(),
+    };
+    let resource = |version: &str| Resource {
+        group: call.resource.group.clone(),
+        version: version.to_owned(),
+        resource: call.resource.plural.clone(),
+    };
+    let others = call.resource.versions.iter().filter(|version| version.name != call.version.name);
+    let object = new.or(old);
+    let name = object.map(object::name).filter(|name| !name.is_empty()).unwrap_or(&call.path.name).to_owned();
+    let namespace = if call.resource.kind == "Namespace" { name.clone() } else { call.path.namespace.clone() };
+    let stored = call.server.store().get(&Key::new(&"namespaces".into(), "", &namespace));
+    let namespace_labels = stored.map(|found| meta(found.value(), "labels").cloned().unwrap_or_else(|| json!({})));
+    AdmissionRequest {
+        operation,
+        kind: kind(&call.version.name),
+        resource: resource(&call.version.name),
+        subresource: call.path.subresource.clone(),
+        equivalents: others.map(|version| (resource(&version.name), kind(&version.name))).collect(),
+        name,
+        namespace,
+        namespace_labels,
+        object: new.cloned(),
+        old_object: old.cloned(),
+        options: None,
+        dry_run,
+        user: json!({"username": "playground", "groups": ["system:masters", "system:authenticated"]}),
+    }
+}
+
+/// Lets the mutating webhooks change a new state.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn mutate(
+    call: &Call,
+    operation: Operation,
+    new: &mut Value,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> Result<Vec<String>, Failure> {
+    if call.server.chain().is_empty() {
+        return Ok(Vec::new());
+    }
+    let normalize = |object: &mut Value| {
+        // What a webhook made unreadable is left as it is, and fails the checks that follow.
+        let _: Result<Vec<String>, Failure> = shape(call, object, FieldValidation::Ignore);
+    };
+    let request = request(call, operation, Some(new), old, dry_run);
+    let mutated = call.server.chain().mutate(&request, &normalize).await.map_err(refusal)?;
+    if let Some(object) = mutated.object {
+        *new = object;
+    }
+    Ok(mutated.warnings)
+}
+
+/// Asks the validating webhooks.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn validate(
+    call: &Call,
+    operation: Operation,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> Result<Vec<String>, Failure> {
+    if call.server.chain().is_empty() {
+        return Ok(Vec::new());
+    }
+    call.server.chain().validate(&request(call, operation, new, old, dry_run)).await.map_err(refusal)
+}
+
+fn refusal(refused: Refused) -> Failure {
+    let Refused { status, warnings } = refused;
+    let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    Failure {
+        code: code.unwrap_or(403),
+        reason: text_at(&status, &["reason"]).to_owned(),
+        message: text_at(&status, &["message"]).to_owned(),
+        details: status.get("details").cloned(),
+        continue_token: None,
+        warnings: warnings.into(),
+    }
+}
