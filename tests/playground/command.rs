@@ -112,6 +112,12 @@ async fn the_first_commands_do_what_they_say() {
     assert!(well, "{waited}");
     let (well, there) = playground.kubectl(&["--context", "member3", "get", "pods", "-o", "name"]).await;
     assert!(well && there.lines().count() == 1, "{there}");
+    let refused = playground.files().join("refused.yaml");
+    let (well, reasons) = playground.kubectl(&["apply", "-f", refused.to_str().unwrap()]).await;
+    assert!(!well, "{reasons}");
+    for reason in ["minute 61 is out of range 0-59", "Europe/Berlin"] {
+        assert!(reasons.contains(reason), "{reason:?} is not in\n{reasons}");
+    }
     let (well, again) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
     assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
     assert!(playground.word(&["load", "shop", "3500m"]).await.0);

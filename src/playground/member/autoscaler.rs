@@ -8,17 +8,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::nodes::Room;
+use super::report::{Conditions, status};
 use super::{Member, Seen, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use crate::convert::scaling;
-use crate::decision::amount::{from_milli, milli};
+use crate::decision::amount::milli;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
-use crate::decision::hpa::metric::{Current, Metric, Reading, Sample, Source, Target};
+use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
 use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::playground::clock::{after, parse, rfc3339};
-use crate::playground::json::{condition, count, deleting, items, members, name, namespace, set, text};
+use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 
@@ -31,10 +32,10 @@ pub struct Memory {
 }
 
 /// An HPA, read.
-struct Order<'a> {
-    object: &'a Value,
-    specs: Vec<MetricSpec>,
-    metrics: Vec<Option<(Source, Target)>>,
+pub(super) struct Order<'a> {
+    pub(super) object: &'a Value,
+    pub(super) specs: Vec<MetricSpec>,
+    pub(super) metrics: Vec<Option<(Source, Target)>>,
     policy: Policy,
     tolerance: Tolerance,
 }
@@ -279,88 +280,4 @@ fn container(container: &Value) -> Container {
     let requests = members(container, "/resources/requests");
     let requests = requests.filter_map(|(name, value)| Some((name.to_owned(), milli(value.as_str()?)?)));
     Container { name: text(container, "/name").to_owned(), requests: requests.collect() }
-}
-
-/// The conditions of an HPA. The transition time is kept when the status is.
-struct Conditions {
-    list: Vec<Value>,
-    now: String,
-}
-
-impl Conditions {
-    fn of(object: &Value, now: Timestamp) -> Self {
-        Self { list: items(object, "/status/conditions").to_vec(), now: rfc3339(now) }
-    }
-
-    fn set(&mut self, kind: &str, holds: bool, reason: &str, message: &str) {
-        let status = if holds { "True" } else { "False" };
-        let known = self.list.iter_mut().find(|condition| text(condition, "/type") == kind);
-        if let Some(known) = known {
-            if text(known, "/status") != status {
-                set(known, &["lastTransitionTime"], json!(self.now));
-            }
-            set(known, &["status"], json!(status));
-            set(known, &["reason"], json!(reason));
-            set(known, &["message"], json!(message));
-        } else {
-            self.list.push(json!({"type": kind, "status": status, "reason": reason, "message": message,
-                "lastTransitionTime": self.now}));
-        }
-    }
-}
-
-fn status(
-    order: &Order<'_>,
-    found: Option<(&Value, i32, &Decision)>,
-    conditions: &Conditions,
-    last_scale: Option<Value>,
-) -> Value {
-    let old = |path: &str| count(order.object, path).unwrap_or_default();
-    let mut status = json!({"conditions": conditions.list});
-    let (current, desired) = found.map_or_else(
-        || (old("/status/currentReplicas"), old("/status/desiredReplicas")),
-        |(target, desired, _)| (count(target, "/spec/replicas").unwrap_or(1), desired),
-    );
-    set(&mut status, &["currentReplicas"], json!(current));
-    set(&mut status, &["desiredReplicas"], json!(desired));
-    if let Some(time) = last_scale.filter(|time| !time.is_null()) {
-        set(&mut status, &["lastScaleTime"], time);
-    }
-    let values = found.map(|(_, _, decision)| decision.current.as_slice()).unwrap_or_default();
-    if !values.is_empty() {
-        let metrics = values.iter().enumerate();
-        let metrics: Vec<Value> = metrics.map(|(at, value)| metric_status(order, at, value.as_ref())).collect();
-        set(&mut status, &["currentMetrics"], json!(metrics));
-    }
-    status
-}
-
-fn metric_status(order: &Order<'_>, at: usize, value: Option<&Current>) -> Value {
-    let Some((value, (source, _))) = value.zip(order.metrics.get(at).and_then(Option::as_ref)) else {
-        return json!({"type": ""});
-    };
-    let mut current = json!({});
-    if let Some(percent) = value.utilization {
-        set(&mut current, &["averageUtilization"], json!(percent));
-    }
-    if let Some(average) = value.average_value {
-        set(&mut current, &["averageValue"], json!(from_milli(average)));
-    }
-    if let Some(value) = value.value {
-        set(&mut current, &["value"], json!(from_milli(value)));
-    }
-    match source {
-        Source::ContainerResource { name, container } => json!({"type": "ContainerResource",
-            "containerResource": {"name": name, "container": container, "current": current}}),
-        Source::Resource { name } => json!({"type": "Resource", "resource": {"name": name, "current": current}}),
-        Source::Pods { metric } => json!({"type": "Pods", "pods": {"metric": {"name": metric}, "current": current}}),
-        Source::Object { metric, .. } => {
-            let about =
-                order.specs.get(at).and_then(|spec| spec.object.as_ref()).map(|object| &object.described_object);
-            json!({"type": "Object", "object": {"metric": {"name": metric}, "describedObject": about, "current": current}})
-        }
-        Source::External { metric, .. } => {
-            json!({"type": "External", "external": {"metric": {"name": metric}, "current": current}})
-        }
-    }
 }

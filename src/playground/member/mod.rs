@@ -5,6 +5,7 @@ pub mod autoscaler;
 pub mod load;
 pub mod nodes;
 pub mod pods;
+mod report;
 pub mod rollout;
 pub mod workloads;
 

@@ -7,7 +7,7 @@ mod scaling;
 
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::clock::Clock;
-use fhpa::playground::fleet::{Fleet, Plan, split};
+use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
 use fhpa::playground::{karmada, member};
@@ -103,7 +103,9 @@ impl Stage {
 
     /// The split of a binding.
     pub async fn split(&self, name: &str) -> Vec<(String, i64)> {
-        split(&self.get("ResourceBinding", &format!("{name}-deployment")).await).into_iter().collect()
+        let binding = self.get("ResourceBinding", &format!("{name}-deployment")).await;
+        let targets = items(&binding, "/spec/clusters").iter();
+        targets.map(|t| (text(t, "/name").to_owned(), int(t, "/replicas").unwrap_or_default())).collect()
     }
 }
 
