@@ -70,7 +70,7 @@ pub struct Server {
 }
 
 /// How often an HTTP/2 connection is asked whether it lives, and how long it may take to answer.
-const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
+const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
 
 /// Bytes an HTTP/2 client may send ahead of what was read: on one stream, and on the connection.
 const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);

@@ -109,7 +109,7 @@ struct LimitArgs {
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
     let duration = Duration::try_from_secs_f64(number).map_err(|error| error.to_string())?;
-    if duration <= Duration::from_secs(3600) { Ok(duration) } else { Err("more than 3600".to_owned()) }
+    if duration <= Duration::from_hours(1) { Ok(duration) } else { Err("more than 3600".to_owned()) }
 }
 
 fn admin_port(text: &str) -> Result<AdminPort, String> {

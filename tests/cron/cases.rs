@@ -1,7 +1,7 @@
 //! Worked cases: clock changes, intervals, clashes.
 
-use fhpa::decision::cron::{Oddity, Schedule, first_clash};
-use jiff::Timestamp;
+use fhpa::decision::cron::{Oddity, Outlook, Schedule, first_clash};
+use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
 
@@ -137,7 +137,7 @@ fn a_clash_is_found_where_both_run() {
     let clash = |a: (&str, &str), b: (&str, &str)| {
         let at = "2026-11-20T10:00:00Z".parse().unwrap();
         let (one, two) = (Schedule::parse(a.0).unwrap(), Schedule::parse(b.0).unwrap());
-        first_clash(&one, &zone(a.1), &two, &zone(b.1), at).map(|at| at.to_string())
+        first_clash(&one, &Outlook::new(&zone(a.1), at), &two, &Outlook::new(&zone(b.1), at)).map(|at| at.to_string())
     };
     let utc = "UTC";
     assert_eq!(clash(("0 8 * * *", utc), ("0 8 * * 1-5", utc)).as_deref(), Some("2026-11-23T08:00:00Z"));
@@ -169,4 +169,26 @@ fn an_odd_run_says_what_is_odd() {
     assert_eq!(oddity("30 * * * *", "2027-11-07T05:30:00Z"), Some(Oddity::FirstPass));
     assert_eq!(oddity("30 * * * *", "2027-11-07T06:30:00Z"), Some(Oddity::SecondPass));
     assert_eq!(oddity("30 * * * *", "2027-11-07T07:30:00Z"), None);
+}
+
+#[test]
+fn the_search_ends_with_the_calendar() {
+    let (first, last) = (Timestamp::MIN, Timestamp::MAX);
+    for expr in ["* * * * *", "0 0 1 * *", "0 0 29 2 *", "0 0 13 * 5", "59 23 31 12 *"] {
+        let schedule = Schedule::parse(expr).unwrap();
+        for name in ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "Etc/GMT+12"] {
+            let zone = zone(name);
+            assert_eq!(schedule.next_after(&zone, last), None, "{expr} in {name}");
+            assert_eq!(schedule.previous_before(&zone, first), None, "{expr} in {name}");
+            for near in [0, 1, 20, 400].map(|days| SignedDuration::from_hours(24 * days)) {
+                assert!(schedule.next_after(&zone, last - near).is_none_or(|at| at > last - near));
+                assert!(schedule.previous_before(&zone, last - near).is_none_or(|at| at < last - near));
+                assert!(schedule.next_after(&zone, first + near).is_none_or(|at| at > first + near));
+                assert!(schedule.previous_before(&zone, first + near).is_none_or(|at| at < first + near));
+                let outlook = Outlook::new(&zone, last - near);
+                assert!(first_clash(&schedule, &outlook, &schedule, &outlook).is_none_or(|at| at > last - near));
+                let _ = (schedule.oddity(&zone, first + near), schedule.oddity(&zone, last - near));
+            }
+        }
+    }
 }

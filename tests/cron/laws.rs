@@ -1,6 +1,6 @@
 //! Laws that hold for every schedule, zone and instant.
 
-use fhpa::decision::cron::{Schedule, first_clash};
+use fhpa::decision::cron::{Outlook, Schedule, first_clash};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -140,7 +140,7 @@ proptest! {
         let other = if one_zone { name } else { other };
         let (one, two) = (Schedule::parse(&a).unwrap(), Schedule::parse(&b).unwrap());
         let (zone_a, zone_b) = (zone(name), zone(other));
-        let clash = first_clash(&one, &zone_a, &two, &zone_b, at);
+        let clash = first_clash(&one, &Outlook::new(&zone_a, at), &two, &Outlook::new(&zone_b, at));
         if let Some(clash) = clash {
             prop_assert!(clash > at && one.fires_at(&zone_a, clash) && two.fires_at(&zone_b, clash));
         }

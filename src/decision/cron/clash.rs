@@ -20,16 +20,36 @@ const STEPS: usize = 192;
 /// Clock changes looked at when the zones differ: of a year where both have two, and one more.
 const CHANGES: usize = 5;
 
-/// The first instant later than `from` at which both schedules run, as far as the search goes: five years in one zone,
-/// about a year and some hundred runs in two. In one zone a run that a clock change moves onto a time of the other schedule is no clash.
-pub fn first_clash(
-    a: &Schedule,
-    zone_a: &TimeZone,
-    b: &Schedule,
-    zone_b: &TimeZone,
+/// The clock of a zone from an instant on, for about a year. Made once for all comparisons in that zone.
+#[derive(Clone, Debug)]
+pub struct Outlook<'a> {
+    zone: &'a TimeZone,
     from: Timestamp,
-) -> Option<Timestamp> {
-    if zone_a == zone_b { in_one_zone(a, b, zone_a, from) } else { in_two_zones(a, zone_a, b, zone_b, from) }
+    offset: Offset,
+    changes: Vec<(Timestamp, Offset)>,
+}
+
+impl<'a> Outlook<'a> {
+    /// The clock of `zone` later than `from`.
+    pub fn new(zone: &'a TimeZone, from: Timestamp) -> Self {
+        let changes = zone.following(from).take(CHANGES).map(|change| (change.timestamp(), change.offset()));
+        Self { zone, from, offset: zone.to_offset(from), changes: changes.collect() }
+    }
+
+    fn is_of_the_zone_of(&self, other: &Self) -> bool {
+        self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
+    }
+}
+
+/// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five years
+/// in one zone, about a year and some hundred runs in two. In one zone a run that a clock change moves onto a time of the
+/// other schedule is no clash.
+pub fn first_clash(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
+    if in_a.is_of_the_zone_of(in_b) {
+        in_one_zone(a, b, in_a.zone, in_a.from)
+    } else {
+        in_two_zones(&mut Clock::new(a, in_a), &mut Clock::new(b, in_b))
+    }
 }
 
 fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp) -> Option<Timestamp> {
@@ -73,28 +93,60 @@ fn days_of_both(a: &Sets, b: &Sets, start: DateTime) -> impl Iterator<Item = Dat
         .filter(move |day| *day >= start.date())
 }
 
+/// A schedule on its zone's clock, at one stretch of equal offset after the other.
+struct Clock<'a> {
+    schedule: &'a Schedule,
+    outlook: &'a Outlook<'a>,
+    offset: Offset,
+    changes: std::slice::Iter<'a, (Timestamp, Offset)>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(schedule: &'a Schedule, outlook: &'a Outlook<'a>) -> Self {
+        Self { schedule, outlook, offset: outlook.offset, changes: outlook.changes.iter() }
+    }
+
+    /// The end of the stretch.
+    fn until(&self) -> Option<Timestamp> {
+        self.changes.as_slice().first().map(|(at, _)| *at)
+    }
+
+    /// Goes on to the stretch that holds `at`, and says whether a run may be due at just that instant.
+    fn pass(&mut self, at: Timestamp) -> bool {
+        if self.until() == Some(at) {
+            self.offset = self.changes.next().map_or(self.offset, |(_, offset)| *offset);
+            // A run may have been moved to the very end of a gap.
+            return true;
+        }
+        let wall = self.offset.to_datetime(at);
+        let holds = |set: u64, value: i8| u32::try_from(value).is_ok_and(|value| set & (1 << value) != 0);
+        holds(self.schedule.sets.hours, wall.hour()) && holds(self.schedule.sets.minutes, wall.minute())
+    }
+
+    fn fires_at(&self, at: Timestamp) -> bool {
+        self.schedule.fires_at(self.outlook.zone, at)
+    }
+
+    fn next_after(&self, at: Timestamp) -> Option<Timestamp> {
+        self.schedule.next_after(self.outlook.zone, at)
+    }
+}
+
 /// Goes from one clock change to the next: in between, both clocks keep their distance.
-fn in_two_zones(
-    a: &Schedule,
-    zone_a: &TimeZone,
-    b: &Schedule,
-    zone_b: &TimeZone,
-    from: Timestamp,
-) -> Option<Timestamp> {
-    let next_change = |zone: &TimeZone, from| zone.following(from).next().map(|change| change.timestamp());
-    let mut from = from;
+fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>) -> Option<Timestamp> {
+    let mut from = a.outlook.from;
     let mut steps = STEPS;
     for _ in 0..CHANGES {
-        let until = next_change(zone_a, from).into_iter().chain(next_change(zone_b, from)).min();
-        if times_meet(&a.sets, zone_a.to_offset(from), &b.sets, zone_b.to_offset(from)) {
-            let clash = leapfrog(a, zone_a, b, zone_b, from, until.unwrap_or(Timestamp::MAX), &mut steps);
+        let until = a.until().into_iter().chain(b.until()).min();
+        if times_meet(&a.schedule.sets, a.offset, &b.schedule.sets, b.offset) {
+            let clash = leapfrog(a, b, from, until.unwrap_or(Timestamp::MAX), &mut steps);
             if clash.is_some() || steps == 0 {
                 return clash;
             }
         }
-        // A run may have been moved to the very end of a gap.
         from = until?;
-        if a.fires_at(zone_a, from) && b.fires_at(zone_b, from) {
+        let (may_a, may_b) = (a.pass(from), b.pass(from));
+        if may_a && may_b && a.fires_at(from) && b.fires_at(from) {
             return Some(from);
         }
     }
@@ -116,24 +168,16 @@ const fn turned(hours: u64, by: u32) -> u64 {
 }
 
 /// The first common run between `from` and `until`, both excluded.
-fn leapfrog(
-    a: &Schedule,
-    zone_a: &TimeZone,
-    b: &Schedule,
-    zone_b: &TimeZone,
-    from: Timestamp,
-    until: Timestamp,
-    steps: &mut usize,
-) -> Option<Timestamp> {
+fn leapfrog(a: &Clock<'_>, b: &Clock<'_>, from: Timestamp, until: Timestamp, steps: &mut usize) -> Option<Timestamp> {
     let just_before = |at: Timestamp| at.checked_sub(SignedDuration::from_nanos(1)).ok();
-    let mut at_a = a.next_after(zone_a, from)?;
-    let mut at_b = b.next_after(zone_b, from)?;
+    let mut at_a = a.next_after(from)?;
+    let mut at_b = b.next_after(from)?;
     while at_a.max(at_b) < until && *steps > 0 {
         *steps -= 1;
         match at_a.cmp(&at_b) {
             Ordering::Equal => return Some(at_a),
-            Ordering::Less => at_a = a.next_after(zone_a, just_before(at_b)?)?,
-            Ordering::Greater => at_b = b.next_after(zone_b, just_before(at_a)?)?,
+            Ordering::Less => at_a = a.next_after(just_before(at_b)?)?,
+            Ordering::Greater => at_b = b.next_after(just_before(at_a)?)?,
         }
     }
     None

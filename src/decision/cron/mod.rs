@@ -17,7 +17,7 @@ mod wall;
 pub mod zone_name;
 pub mod zones;
 
-pub use clash::first_clash;
+pub use clash::{Outlook, first_clash};
 pub use field::Field;
 pub use oddity::Oddity;
 pub use refusal::ScheduleError;
