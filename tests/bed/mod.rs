@@ -4,6 +4,8 @@
 //! Bed::same("what the line shows", "namespace", async |bed| { ...; bed.said() }).await;
 //! ```
 
+pub mod webhook;
+
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;

@@ -1,5 +1,6 @@
 //! The playground.
 
+mod admission;
 mod client;
 mod command;
 mod conformance;

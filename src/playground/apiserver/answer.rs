@@ -1,5 +1,7 @@
 //! A request on its way: path -> resource -> handler -> response. No sockets.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
@@ -48,10 +50,12 @@ impl Reply {
         Self { media_type: "text/plain; charset=utf-8", ..Self::bytes(code, Bytes::copy_from_slice(text.as_bytes())) }
     }
 
-    /// With warnings.
+    /// With warnings, each text once.
     #[must_use]
     pub fn warn(mut self, warnings: Vec<String>) -> Self {
         self.warnings = warnings;
+        let mut seen = BTreeSet::new();
+        self.warnings.retain(|warning| seen.insert(warning.clone()));
         self
     }
 

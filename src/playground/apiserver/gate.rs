@@ -6,7 +6,7 @@ use super::{
     ApiServer,
     admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
     handlers::{Call, shape::shape},
-    object::{self, meta, text_at},
+    object::{self, meta, put_at, text_at},
     request::FieldValidation,
     status::Failure,
     store::{Key, Query},
@@ -49,6 +49,7 @@ fn request(
     old: Option<&Value>,
     dry_run: bool,
 ) -> AdmissionRequest {
+    let created = operation == Operation::Create;
     let kind = |version: &str| Kind {
         group: call.resource.group.clone(),
         version: version.to_owned(),
@@ -60,8 +61,7 @@ fn request(
         resource: call.resource.plural.clone(),
     };
     let others = call.resource.versions.iter().filter(|version| version.name != call.version.name);
-    let object = new.or(old);
-    let name = object.map(object::name).filter(|name| !name.is_empty()).unwrap_or(&call.path.name).to_owned();
+    let name = new.filter(|_| created).map_or(call.path.name.as_str(), object::name).to_owned();
     let namespace = if call.resource.kind == "Namespace" { name.clone() } else { call.path.namespace.clone() };
     let stored = call.server.store().get(&Key::new(&"namespaces".into(), "", &namespace));
     let namespace_labels = stored.map(|found| meta(found.value(), "labels").cloned().unwrap_or_else(|| json!({})));
@@ -76,10 +76,45 @@ fn request(
         namespace_labels,
         object: new.cloned(),
         old_object: old.cloned(),
-        options: None,
+        options: Some(options(call, operation, dry_run)),
         dry_run,
         user: json!({"username": "playground", "groups": ["system:masters", "system:authenticated"]}),
     }
+}
+
+/// The options of the request, as an object. Those of a patch show as those of an update.
+fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
+    let kind = match operation {
+        Operation::Create => "CreateOptions",
+        Operation::Delete => "DeleteOptions",
+        _ => "UpdateOptions",
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+    if dry_run {
+        put_at(&mut options, &["dryRun"], json!(["All"]));
+    }
+    for key in ["fieldManager", "fieldValidation"] {
+        let given = call.options.get(key);
+        if !given.is_empty() {
+            put_at(&mut options, &[key], given.into());
+        }
+    }
+    options
+}
+
+/// Lets the mutating and then the validating webhooks judge a deletion.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, Failure> {
+    let request = request(call, Operation::Delete, None, Some(old), dry_run);
+    let mutated = call.server.chain().mutate(&request, &|_| {}).await.map_err(refusal)?;
+    let mut warnings = mutated.warnings;
+    match call.server.chain().validate(&request).await {
+        Ok(more) => warnings.extend(more),
+        Err(refused) => return Err(refusal(refused).after(warnings)),
+    }
+    Ok(warnings)
 }
 
 /// Lets the mutating webhooks change a new state.

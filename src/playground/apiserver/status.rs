@@ -126,6 +126,14 @@ impl Failure {
         Self { details: Some(subject.details()), ..Self::plain(code, reason, message) }
     }
 
+    /// With the warnings that came before it.
+    #[must_use]
+    pub fn after(mut self, mut warnings: Vec<String>) -> Self {
+        warnings.extend(std::mem::take(&mut self.warnings));
+        self.warnings = warnings.into();
+        self
+    }
+
     /// 404 for an object.
     pub fn not_found(subject: &Subject) -> Self {
         Self::about(404, "NotFound", subject, format!("{} not found", subject.quoted()))

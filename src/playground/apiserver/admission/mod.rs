@@ -6,6 +6,7 @@ mod hook;
 mod matching;
 mod outcome;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -117,6 +118,15 @@ pub struct Chain {
     uid: Box<dyn Fn() -> String + Send + Sync>,
 }
 
+/// Who is asked a second time: those that wish it, once another has changed the object after them, in either pass.
+#[derive(Default)]
+struct Reinvocation {
+    /// Asked, and nothing changed since.
+    asked: BTreeSet<usize>,
+    /// Asked before a change.
+    wanted: BTreeSet<usize>,
+}
+
 /// Kinds that no webhook may judge, lest nobody can repair them.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
@@ -165,27 +175,27 @@ impl Chain {
         if exempt(&request.kind) {
             return Ok(state);
         }
-        let mut again = self.round(&hooks, None, request, normalize, &mut state).await?;
-        if !again.is_empty() {
-            again.sort_unstable();
-            self.round(&hooks, Some(&again), request, normalize, &mut state).await?;
+        let mut second = Reinvocation::default();
+        self.round(&hooks, false, request, normalize, &mut state, &mut second).await?;
+        if !second.wanted.is_empty() {
+            self.round(&hooks, true, request, normalize, &mut state, &mut second).await?;
         }
         Ok(state)
     }
 
-    /// One pass; returns the webhooks that are to be asked again.
+    /// One pass: the first over all webhooks, the second over those that are wanted again.
     async fn round(
         &self,
         hooks: &[Hook],
-        only: Option<&[usize]>,
+        again: bool,
         request: &AdmissionRequest,
         normalize: Normalize<'_>,
         state: &mut Mutated,
-    ) -> Result<Vec<usize>, Refused> {
-        let (mut asked, mut again) = (Vec::new(), Vec::new());
+        second: &mut Reinvocation,
+    ) -> Result<(), Refused> {
         for (index, hook) in hooks.iter().enumerate() {
             let current = AdmissionRequest { object: state.object.clone(), ..request.clone() };
-            let called = self.ask(hook, &current, only.is_none_or(|only| only.contains(&index)), true).await;
+            let called = self.ask(hook, &current, !again || second.wanted.contains(&index), true).await;
             let answer = match called {
                 Ok(None) => continue,
                 Ok(Some(answer)) => Some(answer),
@@ -198,14 +208,14 @@ impl Chain {
                 state.warnings.extend(answer.warnings.iter().cloned());
                 let changed = answer.apply(hook, &mut state.object, normalize);
                 if changed.map_err(|status| Refused { status, warnings: state.warnings.clone() })? {
-                    again.append(&mut asked);
+                    second.wanted.append(&mut second.asked);
                 }
             }
             if hook.reinvoke {
-                asked.push(index);
+                second.asked.insert(index);
             }
         }
-        Ok(again)
+        Ok(())
     }
 
     /// Asks the validating webhooks, all at once; returns their warnings.

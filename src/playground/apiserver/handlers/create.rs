@@ -34,11 +34,19 @@ pub async fn create(call: &Call) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// As [`create`].
-pub async fn create_from(call: &Call, mut object: Value, applied: bool) -> Result<Reply, Failure> {
+pub async fn create_from(call: &Call, object: Value, applied: bool) -> Result<Reply, Failure> {
+    let mut warnings = Vec::new();
+    match made(call, object, applied, &mut warnings).await {
+        Ok(reply) => Ok(reply.warn(warnings)),
+        Err(failure) => Err(failure.after(warnings)),
+    }
+}
+
+async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<String>) -> Result<Reply, Failure> {
     let view = View::of(call)?;
     let dry_run = call.options.dry_run("CreateOptions")?;
     let validation = call.options.field_validation("CreateOptions")?;
-    let mut warnings = shape(call, &mut object, validation)?;
+    warnings.extend(shape(call, &mut object, validation)?);
     place(call, &mut object)?;
     check_namespace(call, object::name(&object))?;
     if !meta_str(&object, "resourceVersion").is_empty() {
@@ -62,13 +70,13 @@ pub async fn create_from(call: &Call, mut object: Value, applied: bool) -> Resul
         if call.server.store().get(&key).is_some() {
             return Err(Failure::already_exists(&call.subject(&name)));
         }
-        return Ok(Reply::value(201, view.shown(&stored)).warn(std::mem::take(&mut warnings)));
+        return Ok(Reply::value(201, view.shown(&stored)));
     } else {
         put_new(call, &key, stored)?
     };
     let shown = view.shown(made.value());
     garbage::after_write(&call.server, &call.resource, &key, &made);
-    Ok(Reply::value(201, shown).warn(warnings))
+    Ok(Reply::value(201, shown))
 }
 
 fn put_new(call: &Call, key: &Key, stored: Value) -> Result<std::sync::Arc<Object>, Failure> {

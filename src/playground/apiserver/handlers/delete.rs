@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        admission::Operation,
         answer::{Reply, success},
         garbage::{self, Deletion, Manner, Policy},
         gate,
@@ -29,7 +28,7 @@ pub async fn delete(call: &Call) -> Result<Reply, Failure> {
     let mut warnings = Vec::new();
     if let Some(current) = current.filter(|_| !call.server.chain().is_empty()) {
         let old = view.versioned(current.value());
-        warnings = gate::validate(call, Operation::Delete, None, Some(&old), manner.dry_run).await?;
+        warnings = gate::delete(call, &old, manner.dry_run).await?;
     }
     let deletion = garbage::delete(&call.server, &call.resource, &call.path_key(), &manner)?;
     Ok(match deletion {
@@ -53,7 +52,7 @@ fn details(resource: &Resource, object: &Value) -> Value {
 ///
 /// # Errors
 /// As the first deletion that fails.
-pub fn delete_collection(call: &Call) -> Result<Reply, Failure> {
+pub async fn delete_collection(call: &Call) -> Result<Reply, Failure> {
     let view = View::of(call)?;
     let manner = manner(call)?;
     let namespace = Some(call.path.namespace.clone()).filter(|namespace| !namespace.is_empty());
@@ -63,7 +62,15 @@ pub fn delete_collection(call: &Call) -> Result<Reply, Failure> {
         .store()
         .list(&call.resource.bucket, &query)
         .map_err(|_| Failure::expired("The resourceVersion for the provided list is too old."))?;
+    let mut warnings = Vec::new();
     for item in &page.items {
+        if !call.server.chain().is_empty() {
+            let old = view.versioned(item.value());
+            match gate::delete(call, &old, manner.dry_run).await {
+                Ok(more) => warnings.extend(more),
+                Err(failure) => return Err(failure.after(warnings)),
+            }
+        }
         let key = call.key(object::namespace(item.value()), object::name(item.value()));
         match garbage::delete(&call.server, &call.resource, &key, &manner) {
             Err(failure) if failure.code != 404 => return Err(failure),
@@ -71,7 +78,7 @@ pub fn delete_collection(call: &Call) -> Result<Reply, Failure> {
         }
     }
     let metadata = json!({"resourceVersion": call.server.store().version().to_string()});
-    Ok(Reply::bytes(200, view.encode_list(&page.items, &metadata)))
+    Ok(Reply::bytes(200, view.encode_list(&page.items, &metadata)).warn(warnings))
 }
 
 /// Options of a delete: in the body, or in the query.

@@ -176,7 +176,7 @@ pub async fn handle(method: &Method, call: Call) -> Result<Reply, Failure> {
         ("PUT", true, _) => update::update(&call).await,
         ("PATCH", true, _) => update::patch(&call).await,
         ("DELETE", true, "") => delete::delete(&call).await,
-        ("DELETE", false, _) => delete::delete_collection(&call),
+        ("DELETE", false, _) => delete::delete_collection(&call).await,
         _ => Err(Failure::method_not_allowed()),
     }
 }

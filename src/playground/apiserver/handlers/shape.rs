@@ -24,6 +24,7 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
             let kept = normalise(object).map_err(|error| Failure::bad_request(cannot_handle(call, &error)))?;
             let unknown = dropped(object, &kept);
             *object = kept;
+            drop_empty(object);
             defaults::apply(&call.resource.group, &call.version.name, &call.resource.kind, object);
             unknown
         }
@@ -38,6 +39,28 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
             let text = format!("strict decoding error: {}", texts.join(", "));
             Err(Failure::bad_request(cannot_handle(call, &text)))
         }
+    }
+}
+
+/// Go leaves these members out when they are empty.
+fn drop_empty(object: &mut Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|key, value| !(matches!(key.as_str(), "data" | "binaryData") && is_empty(value)));
+    }
+    drop_empty_metadata(object);
+}
+
+fn drop_empty_metadata(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|_, value| !is_empty(value));
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
     }
 }
 
@@ -80,6 +103,7 @@ fn custom(call: &Call, object: &mut Value) -> Result<Vec<String>, Failure> {
         let kept = serde_json::to_value(typed).map_err(Failure::internal)?;
         unknown.extend(dropped(&given, &kept).into_iter().map(|path| format!("metadata.{path}")));
         object::restore(object, "metadata", Some(kept));
+        drop_empty_metadata(object);
     }
     if let Some(schema) = &call.version.schema {
         unknown.extend(schema.prune(object));

@@ -217,6 +217,14 @@ pub async fn write(call: &Call, change: &Change) -> Result<Reply, Failure> {
 /// # Errors
 /// As [`update`].
 pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, Vec<String>), Failure> {
+    let mut warnings = Vec::new();
+    match written(call, change, &mut warnings).await {
+        Ok(object) => Ok((object, warnings)),
+        Err(failure) => Err(failure.after(warnings)),
+    }
+}
+
+async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Result<Arc<Object>, Failure> {
     let key = call.path_key();
     for _ in 0..TRIES {
         let old = call.server.store().get(&key).ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
@@ -225,7 +233,7 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
         let pinned = pins_version(change);
         let validation = call.options.field_validation(change.options())?;
         check_names(call, &mut object)?;
-        let mut warnings = shape(call, &mut object, validation)?;
+        warnings.extend(shape(call, &mut object, validation)?);
         if !matches!(change, Change::Apply(_)) {
             track(call, &live, &mut object);
         }
@@ -238,10 +246,10 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
             warnings.extend(gate::validate(call, Operation::Update, Some(&new), Some(&live), dry_run).await?);
         }
         if dry_run {
-            return Ok((Arc::new(Object::new(new, old.version())), warnings));
+            return Ok(Arc::new(Object::new(new, old.version())));
         }
         match commit(call, &key, &old, new) {
-            Ok(object) => return Ok((object, warnings)),
+            Ok(object) => return Ok(object),
             Err(_) if pinned => return Err(Failure::modified(&call.subject(&call.path.name))),
             Err(_) => {}
         }

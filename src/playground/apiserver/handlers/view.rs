@@ -103,10 +103,22 @@ impl View {
             if at > 0 {
                 bytes.push(b',');
             }
-            bytes.extend_from_slice(&self.encode(item));
+            bytes.extend_from_slice(&self.encode_item(item));
         }
         bytes.extend_from_slice(b"]}\n");
         bytes.into()
+    }
+
+    /// One object of a list. Those of built-in kinds do not repeat the kind that the list names.
+    fn encode_item(&self, item: &Object) -> Bytes {
+        if self.form != Form::Full || self.resource.behaviour.custom {
+            return self.encode(item);
+        }
+        let mut shown = self.versioned(item.value());
+        for key in ["apiVersion", "kind"] {
+            super::super::object::remove(&mut shown, key);
+        }
+        encoded(&shown)
     }
 
     /// The object of a bookmark.
