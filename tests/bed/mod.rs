@@ -250,10 +250,11 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it comes within the test's patience")
 }
 
-/// `TYPE name` of events.
+/// `TYPE name` of events; for an error its message.
 pub fn brief(events: &[Value]) -> Vec<String> {
     let one = |event: &Value| {
-        let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
+        let object = &event["object"];
+        let name = object["metadata"]["name"].as_str().or(object["message"].as_str()).unwrap_or_default();
         format!("{} {name}", event["type"].as_str().unwrap_or_default())
     };
     events.iter().map(one).collect()

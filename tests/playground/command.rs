@@ -1,5 +1,6 @@
 //! `fhpa playground` as a process, with the real kubectl where there is one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -41,11 +42,34 @@ impl Playground {
         text(&fhpa(&self.files(), arguments).output().await.unwrap())
     }
 
-    async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
+    fn command(&self, arguments: &[&str]) -> Command {
         let config = self.files().join("kubeconfig");
         let mut kubectl = Command::new("kubectl");
         kubectl.env("KUBECONFIG", config).env("HOME", self.directory.path()).args(arguments);
-        text(&kubectl.output().await.unwrap())
+        kubectl
+    }
+
+    async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
+        text(&self.command(arguments).output().await.unwrap())
+    }
+
+    /// Scales the shop while kubectl watches it in a member, then deletes it everywhere.
+    async fn is_watched_scaled_and_deleted(&self) {
+        let mut watch = self.command(&["--context", "member1", "get", "pods", "-w", "-o", "name"]);
+        let mut child = watch.kill_on_drop(true).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut pods = BTreeSet::from([lines.next_line().await.unwrap().unwrap()]);
+        let scaled = self.kubectl(&["scale", "deployment", "shop", "--replicas=9"]).await;
+        assert_eq!(scaled, (true, "deployment.apps/shop scaled\n".into()));
+        while pods.len() < 2 {
+            pods.insert(lines.next_line().await.unwrap().unwrap());
+        }
+        child.kill().await.unwrap();
+        let deleted = self.kubectl(&["delete", "deployment,fhpa", "shop"]).await;
+        assert!(deleted.0 && deleted.1.lines().count() == 2, "{deleted:?}");
+        let gone =
+            self.kubectl(&["--context", "member1", "wait", "--for=delete", "pods", "--all", "--timeout=60s"]).await;
+        assert!(gone.0, "{gone:?}");
     }
 
     async fn end(mut self) {
@@ -120,6 +144,12 @@ async fn the_first_commands_do_what_they_say() {
     }
     let (well, again) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
     assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
+    assert_eq!(playground.kubectl(&["diff", "-f", shop.to_str().unwrap()]).await, (true, String::new()));
     assert!(playground.word(&["load", "shop", "3500m"]).await.0);
+    let mode = playground.kubectl(&["get", "federatedhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;
+    assert_eq!(mode, (true, "Distributed".into()), "the webhook fills in what the file leaves out");
+    let short = playground.kubectl(&["get", "fhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;
+    assert_eq!(short, mode);
+    playground.is_watched_scaled_and_deleted().await;
     playground.end().await;
 }

@@ -1,6 +1,7 @@
 //! The real kubectl on the embedded server. Without kubectl on PATH these tests say so and pass.
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::bed::Bed;
 
@@ -89,6 +90,46 @@ const WALK: &[Step<'_>] = &[
     (&["delete", "hpa", "web", "--cascade=orphan"], "", 0, "deleted"),
     (&["get", "deployment", "web"], "", 1, "Error from server (NotFound): deployments.apps \"web\" not found"),
 ];
+
+/// Starts `kubectl get -w` and gives it with the lines that it prints.
+fn watched(home: &std::path::Path, arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = Command::new("kubectl")
+        .env("KUBECONFIG", home.join("config"))
+        .env("HOME", home)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_prints_changes_as_they_come() {
+    if Command::new("kubectl").arg("version").arg("--client").output().is_err() {
+        eprintln!("ran without kubectl: a watch");
+        return;
+    }
+    let bed = Bed::embedded();
+    let listening = bed.listen().await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config"), listening.kubeconfig("playground")).unwrap();
+    let path = home.path().to_owned();
+    let walk = tokio::task::spawn_blocking(move || {
+        kubectl(&path, &["apply", "-f", "-"], DEPLOYMENT);
+        let (mut child, mut lines) = watched(&path, &["get", "deployments", "-w"]);
+        let mut next = || lines.next().unwrap().unwrap().split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        let mut seen = vec![next(), next()];
+        kubectl(&path, &["scale", "deployment", "web", "--replicas=4"], "");
+        seen.push(next());
+        kubectl(&path, &["delete", "deployment", "web"], "");
+        seen.push(next());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen, ["NAME READY", "web 0/2", "web 0/4", "web 0/4"]);
+    });
+    walk.await.unwrap();
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_walks_through() {

@@ -245,6 +245,7 @@ impl ApiServer {
     /// Serves the kind of a CustomResourceDefinition from now on.
     fn serve_definition(&self, definition: &Value) -> Result<(), String> {
         let resource = from_definition(definition)?;
+        self.store().found(&resource.bucket);
         let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
         let mut catalog = Catalog::clone(&self.catalog());
         catalog.add(resource);

@@ -305,6 +305,13 @@ impl Store {
         Ok((changes, reached.max(after)))
     }
 
+    /// Makes the bucket of a new kind: nobody can have seen it before, so that watches from earlier versions expire.
+    pub fn found(&self, bucket: &Arc<str>) {
+        let mut inner = self.write();
+        let version = inner.version;
+        inner.buckets.entry(bucket.clone()).or_insert_with(|| Bucket { compacted: version, ..Bucket::new() });
+    }
+
     /// Wakes when a bucket changes.
     pub fn subscribe(&self, bucket: &Arc<str>) -> watch::Receiver<u64> {
         if let Some(content) = self.read().buckets.get(bucket) {
