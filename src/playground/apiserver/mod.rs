@@ -56,8 +56,9 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Finds the server behind `clusters/<name>/proxy`.
 pub type Proxy = Arc<dyn Fn(&str) -> Option<ApiServer> + Send + Sync>;
 
-/// Changes that each resource keeps for watches and continue tokens.
-const KEPT_CHANGES: usize = 10_000;
+/// Changes that each resource keeps for watches and continue tokens. Each holds one old state; the newest are shared
+/// with the objects themselves.
+const KEPT_CHANGES: usize = 1_000;
 
 /// Namespaces that exist from the start.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
