@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +92,6 @@ impl FieldError {
         }
         if self.detail.is_empty() { text } else { format!("{text}: {}", self.detail) }
     }
-
-    /// The cause in a Status.
-    #[must_use]
-    pub fn cause(&self) -> Value {
-        json!({ "reason": self.fault.reason(), "message": self.message(), "field": self.field })
-    }
 }
 
 fn path(field: &str) -> String {
@@ -125,25 +119,4 @@ pub fn summary(errors: &[FieldError]) -> String {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),
     }
-}
-
-/// The 422 Status of an object that breaks rules.
-#[must_use]
-pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Value {
-    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-    let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
-    let mut details = json!({ "name": name, "kind": kind, "causes": causes });
-    if let (false, Some(details)) = (group.is_empty(), details.as_object_mut()) {
-        details.insert("group".to_owned(), group.into());
-    }
-    json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": format!("{qualified} {name:?} is invalid: {}", summary(errors)),
-        "reason": "Invalid",
-        "details": details,
-        "code": 422,
-    })
 }

@@ -27,18 +27,11 @@ impl ApiServer {
         let stored = |bucket: &str| -> Vec<Value> {
             let page = self.store().list(bucket, &Query::default());
             let items = page.map(|page| page.items).unwrap_or_default();
-            items.iter().map(|item| untyped(item.value())).collect()
+            items.iter().map(|item| item.value().clone()).collect()
         };
         self.chain().set_mutating(&stored(MUTATING));
         self.chain().set_validating(&stored(VALIDATING));
     }
-}
-
-/// A configuration without its kind: the chain reads both kinds by one type, which would refuse the other's name.
-fn untyped(configuration: &Value) -> Value {
-    let mut configuration = configuration.clone();
-    object::remove(&mut configuration, "kind");
-    configuration
 }
 
 /// What is about to happen to an object.

@@ -54,13 +54,11 @@ pub fn member_mut<'a>(object: &'a mut Value, key: &str) -> &'a mut Map<String, V
 
 /// The value as a map; replaced by an empty one where it is something else.
 pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(map) => map,
-        // Not reached: the value was made a map above. The match keeps the function free of panics.
-        _ => Box::leak(Box::new(Map::new())),
+    loop {
+        match value {
+            Value::Object(map) => return map,
+            _ => *value = Value::Object(Map::new()),
+        }
     }
 }
 

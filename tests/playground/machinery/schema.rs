@@ -1,7 +1,8 @@
 //! Custom kinds against the answers of a real API server.
 
-use fhpa::playground::apiserver::field::{invalid, summary};
+use fhpa::playground::apiserver::field::summary;
 use fhpa::playground::apiserver::schema::{Structural, stored_form};
+use fhpa::playground::apiserver::status::{Cause, Failure, Subject};
 use serde_json::{Value, json};
 
 use super::{fixture, lines};
@@ -42,7 +43,9 @@ fn judge(structural: &Structural, case: &Value) -> Option<String> {
         causes
     };
     let name = case["new"]["metadata"]["name"].as_str().unwrap();
-    let status = invalid("t.example.com", case["kind"].as_str().unwrap(), name, &errors);
+    let subject = Subject::new("t.example.com", case["kind"].as_str().unwrap(), name);
+    let causes: Vec<Cause> = errors.iter().map(Cause::from).collect();
+    let status = Failure::invalid(&subject, &causes).body();
     let (expected, found) = (sorted(&case["causes"]), sorted(&status["details"]["causes"]));
     if expected != found {
         return Some(format!(

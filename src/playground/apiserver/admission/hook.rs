@@ -14,6 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 
+use super::super::object;
 use super::conditions::Conditions;
 
 /// Where the webhook is.
@@ -49,9 +50,7 @@ const MOST: usize = 1000;
 /// The webhooks of all configurations, by configuration name and then as they stand there. A validating configuration is
 /// one that never asks for a second call.
 pub(super) fn read(configurations: &[Value]) -> Vec<Hook> {
-    let decoded = configurations
-        .iter()
-        .filter_map(|configuration| serde_json::from_value::<MutatingWebhookConfiguration>(configuration.clone()).ok());
+    let decoded = configurations.iter().filter_map(|configuration| decode_configuration(configuration).ok());
     let mut configurations: Vec<MutatingWebhookConfiguration> = decoded.collect();
     configurations.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let hooks = configurations.into_iter().flat_map(|configuration| configuration.webhooks.unwrap_or_default());
@@ -60,7 +59,15 @@ pub(super) fn read(configurations: &[Value]) -> Vec<Hook> {
 
 /// Why a configuration cannot be read; such a one must be refused when it is written.
 pub(super) fn unreadable(configuration: &Value) -> Option<String> {
-    serde_json::from_value::<MutatingWebhookConfiguration>(configuration.clone()).err().map(|error| error.to_string())
+    decode_configuration(configuration).err().map(|error| error.to_string())
+}
+
+/// A configuration of either kind, by the type of which the other one is a part.
+fn decode_configuration(configuration: &Value) -> Result<MutatingWebhookConfiguration, serde_json::Error> {
+    let mut configuration = configuration.clone();
+    // The type refuses the name of the other kind.
+    object::remove(&mut configuration, "kind");
+    serde_json::from_value(configuration)
 }
 
 fn hook(webhook: MutatingWebhook) -> Hook {
