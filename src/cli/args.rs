@@ -50,6 +50,9 @@ pub enum Command {
     Cron(cron::Args),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),
+    /// Run a Karmada with member clusters on this machine, for trying and testing.
+    #[cfg(feature = "playground")]
+    Playground(Box<crate::playground::command::Args>),
     /// Print a script that completes this command in a shell.
     Completions(completions::Args),
 }
@@ -63,6 +66,8 @@ impl Cli {
             Command::Validate(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
             Command::Crds(args) => args.run(),
+            #[cfg(feature = "playground")]
+            Command::Playground(args) => args.run(),
             Command::Completions(args) => args.run(),
         }
     }

@@ -10,6 +10,7 @@ mod metadata;
 pub mod misnomer;
 mod resource_binding;
 mod scalar;
+pub mod scaling;
 mod status;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
