@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use super::object::as_map;
 
 /// One message a line: its name, a tab, and `number:name:type` for each field. Types: s text, i integer, b boolean,
-/// d floating point, y bytes, m<message>, T time, U time with microseconds, Q quantity, I integer or text, F field set,
-/// R any JSON; * before a type for a list, { for a map from text. A field named `.` lies flat in its parent.
+/// d floating point, y bytes, m and the name of a message, T time, U time with microseconds, Q quantity, I integer or
+/// text, F field set, R any JSON; * before a type for a list, { for a map from text. A field named `.` lies flat in its
+/// parent.
 const TABLE: &str = include_str!("wire.tsv");
 
 /// First bytes of a body.

@@ -1,7 +1,8 @@
 //! Karmada's part of the control plane: policies -> bindings -> Works -> members, and their status back. Client required.
 //!
-//! Each controller is a file with one pass over all its objects. The order in [`Karmada::pass`] is that of the real
-//! processes' latencies: a changed template reaches the members with the old split before the scheduler makes a new one.
+//! Each controller is a file with one pass over all its objects. Their order - [`Karmada::propagate`],
+//! [`Karmada::schedule_all`], [`Karmada::reflect_all`] - is that of the real processes' latencies: a changed template
+//! reaches the members with the old split before the scheduler makes a new one.
 
 pub mod binding;
 pub mod clusters;

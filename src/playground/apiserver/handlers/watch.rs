@@ -29,7 +29,7 @@ use super::{
 const BATCH: usize = 500;
 
 /// How often a quiet watch is told how far it has come.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 
 struct Watch {
     server: ApiServer,
