@@ -67,9 +67,9 @@ fn entry_name(endpoint: Endpoint) -> String {
     format!("{}.fhpa.karmada.io", endpoint.kind().to_lowercase())
 }
 
-/// The entries that complete objects.
+/// The entries of `endpoints` that complete objects.
 #[must_use]
-pub fn mutating(location: &Location) -> MutatingWebhookConfiguration {
+pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookConfiguration {
     let entry = |endpoint: Endpoint| MutatingWebhook {
         admission_review_versions: vec!["v1".to_owned()],
         client_config: location.client_config(endpoint),
@@ -82,13 +82,13 @@ pub fn mutating(location: &Location) -> MutatingWebhookConfiguration {
         timeout_seconds: Some(TIMEOUT),
         ..MutatingWebhook::default()
     };
-    let endpoints = Endpoint::ALL.into_iter().filter(|endpoint| endpoint.action() == "mutate");
+    let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "mutate");
     MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(endpoints.map(entry).collect()) }
 }
 
-/// The entries that refuse objects.
+/// The entries of `endpoints` that refuse objects.
 #[must_use]
-pub fn validating(location: &Location) -> ValidatingWebhookConfiguration {
+pub fn validating(location: &Location, endpoints: &[Endpoint]) -> ValidatingWebhookConfiguration {
     let entry = |endpoint: Endpoint| ValidatingWebhook {
         admission_review_versions: vec!["v1".to_owned()],
         client_config: location.client_config(endpoint),
@@ -100,7 +100,7 @@ pub fn validating(location: &Location) -> ValidatingWebhookConfiguration {
         timeout_seconds: Some(TIMEOUT),
         ..ValidatingWebhook::default()
     };
-    let endpoints = Endpoint::ALL.into_iter().filter(|endpoint| endpoint.action() == "validate");
+    let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "validate");
     ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(endpoints.map(entry).collect()) }
 }
 

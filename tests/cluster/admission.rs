@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::registration::{self, Location};
 use fhpa::runtime::process::{ControlPlane as Watched, Handle, Options, Server};
 use fhpa::runtime::watch;
@@ -42,8 +43,8 @@ impl Webhook {
             std::thread::yield_now();
         }
         for configuration in [
-            kind("MutatingWebhookConfiguration", &registration::mutating(&location)),
-            kind("ValidatingWebhookConfiguration", &registration::validating(&location)),
+            kind("MutatingWebhookConfiguration", &registration::mutating(&location, &Endpoint::ALL)),
+            kind("ValidatingWebhookConfiguration", &registration::validating(&location, &Endpoint::ALL)),
         ] {
             plane.apply(&configuration.to_string());
         }

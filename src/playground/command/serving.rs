@@ -11,6 +11,7 @@ use super::control;
 use super::directory::Directory;
 use super::samples::{REFUSED, REFUSED_TEXT, SHOP, SHOP_TEXT};
 use super::{Error, Start};
+use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::{Location, mutating, validating};
 use crate::api::crd;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
@@ -18,6 +19,15 @@ use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
 use crate::runtime::clock;
 use crate::runtime::process::{ControlPlane, Options, Server};
+
+/// What the webhook is asked about. Not bindings: it would keep Karmada's scheduler off, and no controller of fhpa is
+/// here to do its work.
+const ASKED: [Endpoint; 4] = [
+    Endpoint::MutateFederatedHPA,
+    Endpoint::ValidateFederatedHPA,
+    Endpoint::MutateCronFederatedHPA,
+    Endpoint::ValidateCronFederatedHPA,
+];
 
 /// Times that show something within seconds; those of the real ones are five times as long.
 fn plan(start: &Start) -> Plan {
@@ -100,8 +110,8 @@ async fn register(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
         value
     };
     let configurations = [
-        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location))),
-        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location))),
+        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location, &ASKED))),
+        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location, &ASKED))),
     ];
     for configuration in configurations {
         fleet.control().create(&configuration).await.map_err(crate::playground::fleet::Fault::from)?;
