@@ -6,7 +6,8 @@ COPY Cargo.toml Cargo.lock ./
 COPY src src
 COPY crds crds
 COPY examples examples
-RUN cargo build --release --locked --bin fhpa
+# Without the playground: it is for trying and testing.
+RUN cargo build --release --locked --no-default-features --bin fhpa
 
 FROM scratch
 COPY --from=build /src/target/release/fhpa /fhpa

@@ -8,4 +8,6 @@ pub mod api;
 pub mod cli;
 pub mod convert;
 pub mod decision;
+#[cfg(feature = "playground")]
+pub mod playground;
 pub mod runtime;

@@ -9,9 +9,18 @@
     clippy::pedantic,
     clippy::string_slice
 )]
+#[cfg(feature = "playground")]
+mod bed;
 mod cli;
+mod cluster;
 mod crds;
 mod cron;
+mod hpa;
+#[cfg(feature = "playground")]
+mod leader;
+#[cfg(feature = "playground")]
+mod playground;
+mod random;
 mod rules;
 mod structure;
 mod webhook;

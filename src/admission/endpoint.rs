@@ -46,4 +46,22 @@ impl Endpoint {
             Self::MutateResourceBinding => "ResourceBinding",
         }
     }
+
+    /// The API group of that kind.
+    #[must_use]
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::MutateResourceBinding => "work.karmada.io",
+            _ => crate::decision::api_version::GROUP,
+        }
+    }
+
+    /// What is done, as a metric label: `mutate` or `validate`.
+    #[must_use]
+    pub const fn action(self) -> &'static str {
+        match self {
+            Self::MutateFederatedHPA | Self::MutateCronFederatedHPA | Self::MutateResourceBinding => "mutate",
+            Self::ValidateFederatedHPA | Self::ValidateCronFederatedHPA => "validate",
+        }
+    }
 }

@@ -1,6 +1,12 @@
-//! AdmissionReview -> decode -> default / validate -> respond. No sockets: the runtime brings the bytes.
+//! AdmissionReview -> decode -> default / validate -> respond. No sockets: the runtime brings the requests.
 
+pub mod body;
 pub mod endpoint;
 pub mod envelope;
+pub mod excerpt;
+pub mod registration;
+pub mod response;
 pub mod review;
+pub mod router;
+pub mod uid;
 pub mod verdict;

@@ -3,12 +3,26 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 
 use super::endpoint::Endpoint;
-use super::envelope::Request;
-use super::verdict::Verdict;
+use super::envelope::{Operation, Request};
+use super::verdict::{Denial, PatchOperation, Verdict};
+use crate::convert::{self, DecodeError, misnomer};
 use crate::decision::cron::zones::Zones;
+use crate::decision::defaults::{self, Addition};
+use crate::decision::finding::{Findings, Warning};
 use crate::decision::neighbours::Neighbours;
+use crate::decision::subject::FederatedHPA;
+use crate::decision::subject::federated_hpa::FederatedHPASpec;
+use crate::decision::validation::ratchet::validate_update;
+use crate::decision::validation::{Settings, Subject, Surroundings};
+
+/// Tells, on a dry run, which bounds the clusters would get.
+pub trait Preview: Send + Sync {
+    /// The assignment, as warnings.
+    fn preview(&self, hpa: &FederatedHPA<'_>) -> Vec<Warning>;
+}
 
 /// Answers reviews.
 pub struct Reviewer {
@@ -16,13 +30,117 @@ pub struct Reviewer {
     pub neighbours: Arc<dyn Neighbours + Send + Sync>,
     /// The time zone database.
     pub zones: Arc<dyn Zones>,
+    /// What the operator chose.
+    pub settings: Settings,
+    /// What a dry run of a FederatedHPA is told beside the findings.
+    pub preview: Option<Arc<dyn Preview>>,
 }
 
 impl Reviewer {
-    /// The verdict on one request, as of `now`.
+    /// The verdict on one request, as of `now`. Deletions are never refused.
     #[must_use]
     pub fn review(&self, endpoint: Endpoint, request: &Request<'_>, now: Timestamp) -> Verdict {
-        let _ = (endpoint, request, now);
-        Verdict::allowed()
+        if request.operation == Operation::Delete {
+            return Verdict::allowed();
+        }
+        match endpoint {
+            Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
+            Endpoint::MutateCronFederatedHPA => Self::mutate_cron_federated_hpa(request),
+            Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
+            Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
+            Endpoint::ValidateCronFederatedHPA => {
+                validate(endpoint.kind(), request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
+            }
+        }
     }
+
+    /// A quantity that cannot be parsed is refused before the object is completed, as by Karmada - with all other errors.
+    fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
+        match convert::federated_hpa(text(request.object)) {
+            Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
+                patched(defaults::federated_hpa(&hpa, self.settings.default_mode))
+            }
+            Ok(_) => self.validate_federated_hpa(request, now),
+            Err(error) => undecodable(error),
+        }
+    }
+
+    fn mutate_cron_federated_hpa(request: &Request<'_>) -> Verdict {
+        match convert::cron_federated_hpa(text(request.object)) {
+            Ok(cron) => patched(defaults::cron_federated_hpa(&cron)),
+            Err(error) => undecodable(error),
+        }
+    }
+
+    fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
+        let kind = Endpoint::ValidateFederatedHPA.kind();
+        validate(kind, request, &self.surroundings(now), convert::federated_hpa, |hpa, findings| {
+            if let Some(preview) = self.preview.as_ref().filter(|_| request.dry_run && findings.violations.is_empty()) {
+                findings.warnings.extend(preview.preview(hpa));
+            }
+        })
+    }
+
+    /// Keeps Karmada's scheduler off. This review stands in nobody's way: a binding that cannot be read is left as it is.
+    fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
+        let created = request.object.filter(|_| request.operation == Operation::Create);
+        let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
+        let addition = binding.and_then(|binding| defaults::resource_binding(&binding, &*self.neighbours));
+        patched(addition)
+    }
+
+    fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {
+        Surroundings { neighbours: &*self.neighbours, zones: &*self.zones, settings: &self.settings, now }
+    }
+}
+
+/// The text of an object; empty and null are no objects.
+fn text(object: Option<&RawValue>) -> &str {
+    object.map_or("null", RawValue::get)
+}
+
+/// Admitted with `additions`.
+fn patched(additions: impl IntoIterator<Item = Addition>) -> Verdict {
+    let operation = |addition: Addition| PatchOperation::Add { path: addition.pointer, value: addition.value };
+    Verdict { patch: additions.into_iter().map(operation).collect(), ..Verdict::default() }
+}
+
+/// Judges the new object, on UPDATE by what it changes in the stored one.
+fn validate<'a, S: Subject>(
+    kind: &str,
+    request: &Request<'a>,
+    around: &Surroundings<'_>,
+    decode: impl Fn(&'a str) -> Result<S, DecodeError>,
+    finish: impl FnOnce(&S, &mut Findings),
+) -> Verdict {
+    let stored = || match request.operation {
+        Operation::Update => request.old_object.map(|object| decode(object.get())),
+        _ => None,
+    };
+    let new = match decode(text(request.object)) {
+        Ok(new) => new,
+        Err(error) if stored() == Some(Err(error.clone())) => return spared(error),
+        Err(error) => return undecodable(error),
+    };
+    let mut findings = match stored() {
+        Some(Ok(stored)) => validate_update(&new, &stored, around),
+        _ => new.findings(around),
+    };
+    finish(&new, &mut findings);
+    let Findings { mut violations, warnings } = findings;
+    misnomer::explain(kind, text(request.object), &mut violations);
+    let denial = (!violations.is_empty()).then_some(Denial::Invalid(violations));
+    Verdict { denial, warnings, ..Verdict::default() }
+}
+
+fn undecodable(error: DecodeError) -> Verdict {
+    let DecodeError { path, message } = error;
+    Verdict { denial: Some(Denial::Undecodable { path, message }), ..Verdict::default() }
+}
+
+/// What could not be decoded before the update either is no reason to refuse it.
+fn spared(error: DecodeError) -> Verdict {
+    let text = format!("stored before and let through: {}", error.message);
+    let warning = Warning::shortened(error.path, text, "decode");
+    Verdict { warnings: vec![warning], ..Verdict::default() }
 }

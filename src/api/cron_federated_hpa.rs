@@ -5,7 +5,9 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cel;
 use super::hpa::CrossVersionObjectReference;
+use super::hpa_status::Condition;
 use super::lenient::null_as_default;
 
 /// Scales a workload or moves the bounds of a FederatedHPA at given times.
@@ -18,25 +20,39 @@ use super::lenient::null_as_default;
     namespaced
 )]
 #[kube(shortname = "cronfhpa", category = "karmada-io", status = "CronFederatedHPAStatus")]
+#[kube(doc = "Scales a workload or moves the bounds of a FederatedHPA at given times.")]
+#[kube(
+    printcolumn = r#"{"name": "REFERENCE-KIND", "type": "string", "jsonPath": ".spec.scaleTargetRef.kind"}"#,
+    printcolumn = r#"{"name": "REFERENCE-NAME", "type": "string", "jsonPath": ".spec.scaleTargetRef.name"}"#,
+    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["rules", "scaleTargetRef"]))]
+#[schemars(extend("x-kubernetes-validations" = cel::cron_federated_hpa_spec()))]
 pub struct CronFederatedHPASpec {
     /// A FederatedHPA, or any object with the `scale` subresource.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("x-kubernetes-validations" = cel::cron_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
     /// When to set which replicas; at least one.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(length(min = 1, max = 20_000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub rules: Vec<CronFederatedHPARule>,
 }
 
 /// One schedule and what it sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["name", "schedule"]))]
+#[schemars(extend("x-kubernetes-validations" = cel::cron_rule()))]
 pub struct CronFederatedHPARule {
     /// Name, unique in this object, 1 to 32 characters. A renamed rule starts a new history.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(length(min = 1, max = 32))]
     pub name: String,
     /// Five-field cron expression, for example `30 8 * * 1-5`.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(length(min = 1))]
     pub schedule: String,
     /// Replicas to set, when the target is not a FederatedHPA.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,18 +65,23 @@ pub struct CronFederatedHPARule {
     pub target_max_replicas: Option<i32>,
     /// True: the rule does not run. Default false.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
     pub suspend: Option<bool>,
     /// IANA name of the zone of `schedule`, for example `Europe/Berlin`. Default: the zone of the controller process.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub time_zone: Option<String>,
     /// Successful runs that are remembered, 1 to 32. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32), extend("default" = 3))]
     pub successful_history_limit: Option<i32>,
     /// Failed runs that are remembered, 0 to 32. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 32), extend("default" = 3))]
     pub failed_history_limit: Option<i32>,
     /// Seconds a missed run may be late and still be made up; less than the shortest interval between two runs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub max_delay_seconds: Option<i64>,
 }
 
@@ -68,14 +89,23 @@ pub struct CronFederatedHPARule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CronFederatedHPAStatus {
+    /// Generation of the spec this status answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
     /// One entry per rule.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_histories: Option<Vec<ExecutionHistory>>,
+    /// What holds at present, each with its reason and what to do about it.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
 }
 
-/// The history of one rule.
+/// The history of one rule, newest run first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["ruleName"]))]
 pub struct ExecutionHistory {
     /// Name of the rule.
     #[serde(deserialize_with = "null_as_default")]
@@ -83,4 +113,50 @@ pub struct ExecutionHistory {
     /// The next run; absent while the rule is suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_execution_time: Option<Time>,
+    /// Runs that changed the target, up to `successfulHistoryLimit`.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub successful_executions: Option<Vec<SuccessfulExecution>>,
+    /// Runs that did not, up to `failedHistoryLimit`.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_executions: Option<Vec<FailedExecution>>,
+}
+
+/// A run that changed the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["executionTime", "scheduleTime"]))]
+pub struct SuccessfulExecution {
+    /// When the schedule asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_time: Option<Time>,
+    /// When it took place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_time: Option<Time>,
+    /// Replicas that were set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_replicas: Option<i32>,
+    /// `minReplicas` that was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_min_replicas: Option<i32>,
+    /// `maxReplicas` that was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_max_replicas: Option<i32>,
+}
+
+/// A run that did not change the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["executionTime", "message", "scheduleTime"]))]
+pub struct FailedExecution {
+    /// When the schedule asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_time: Option<Time>,
+    /// When it was last tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_time: Option<Time>,
+    /// Why it failed.
+    #[serde(deserialize_with = "null_as_default")]
+    pub message: String,
 }

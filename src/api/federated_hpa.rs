@@ -1,11 +1,13 @@
 //! `FederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (design: API). No I/O, no decisions.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cel;
 use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, MetricSpec};
+use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use super::lenient::null_as_default;
 
 /// Scales one workload over many member clusters.
@@ -18,25 +20,41 @@ use super::lenient::null_as_default;
     namespaced
 )]
 #[kube(shortname = "fhpa", category = "karmada-io", status = "FederatedHPAStatus")]
+#[kube(doc = "Scales one workload over many member clusters.")]
+#[kube(
+    printcolumn = r#"{"name": "REFERENCE-KIND", "type": "string", "jsonPath": ".spec.scaleTargetRef.kind"}"#,
+    printcolumn = r#"{"name": "REFERENCE-NAME", "type": "string", "jsonPath": ".spec.scaleTargetRef.name"}"#,
+    printcolumn = r#"{"name": "MINPODS", "type": "integer", "jsonPath": ".spec.minReplicas"}"#,
+    printcolumn = r#"{"name": "MAXPODS", "type": "integer", "jsonPath": ".spec.maxReplicas"}"#,
+    printcolumn = r#"{"name": "REPLICAS", "type": "integer", "jsonPath": ".status.currentReplicas"}"#,
+    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["maxReplicas", "scaleTargetRef"]))]
+#[schemars(extend("x-kubernetes-validations" = cel::federated_hpa_spec()))]
 pub struct FederatedHPASpec {
     /// The workload to scale. Its kind needs the `scale` subresource.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("x-kubernetes-validations" = cel::scale_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
     /// Fewest replicas over all clusters. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub min_replicas: Option<i32>,
     /// Most replicas over all clusters; not less than `minReplicas`.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(range(min = 1))]
     pub max_replicas: i32,
     /// Metrics to scale on; the one that asks for most replicas decides. Default: 80% of the CPU requests.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 10_000), extend("x-kubernetes-list-type" = "atomic"))]
     pub metrics: Option<Vec<MetricSpec>>,
     /// How fast to scale, per direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behavior: Option<HorizontalPodAutoscalerBehavior>,
     /// `Distributed`: member clusters scale by HPAs of their own. `Centralized`: one calculation for all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["Distributed", "Centralized"]))]
     pub mode: Option<String>,
     /// How min and max are divided. Absent: derived from the placement of the workload.
     #[serde(rename = "federatedHPAAssignment", skip_serializing_if = "Option::is_none")]
@@ -46,6 +64,7 @@ pub struct FederatedHPASpec {
     pub cluster_affinity: Option<ClusterAffinity>,
     /// Seconds a cluster must be unable to scale before others help. Default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub autoscale_multi_cluster_delay: Option<i32>,
     /// False: after the assignment the bounds are kept and no cluster helps another. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,39 +74,48 @@ pub struct FederatedHPASpec {
     pub scaling_to_zero: Option<bool>,
     /// Per cluster: the share of its allocatable resources that this workload may take.
     #[serde(rename = "clusterHPAPreference", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 5_000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     pub cluster_hpa_preference: Option<Vec<ClusterHPAPreference>>,
 }
 
 /// How min and max are divided over the clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["federatedHPAAssignmentType"], "x-kubernetes-validations" = cel::assignment()))]
 pub struct FederatedHPAAssignment {
     /// `Duplicated`, `Aggregated`, `StaticWeighted`, `DynamicWeighted` or `Prioritized`.
     #[serde(rename = "federatedHPAAssignmentType", deserialize_with = "null_as_default")]
+    #[schemars(extend("enum" = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"]))]
     pub federated_hpa_assignment_type: String,
     /// Weights, priorities and bounds of clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 5_000), extend("x-kubernetes-list-type" = "atomic"))]
     pub cluster_autoscaling_preference: Option<Vec<ClusterAutoscalingPreference>>,
 }
 
 /// Weight, priority and bounds of the clusters that `targetCluster` selects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["targetCluster"]))]
+#[schemars(extend("x-kubernetes-validations" = cel::cluster_autoscaling_preference()))]
 pub struct ClusterAutoscalingPreference {
     /// Which clusters.
     #[serde(deserialize_with = "null_as_default")]
     pub target_cluster: ClusterAffinity,
     /// Weight of each of them, for `StaticWeighted`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub static_weight: Option<i64>,
     /// Priority of each of them, for `Prioritized`; the greater comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// Fewest replicas each of them is assigned.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub autoscaling_min_threshold: Option<i32>,
     /// Most replicas each of them is assigned.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub autoscaling_max_threshold: Option<i32>,
 }
 
@@ -103,9 +131,13 @@ pub struct ClusterAffinity {
     pub field_selector: Option<FieldSelector>,
     /// By name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub cluster_names: Option<Vec<String>>,
     /// Clusters that are left out, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub exclude: Option<Vec<String>>,
 }
 
@@ -115,44 +147,105 @@ pub struct ClusterAffinity {
 pub struct FieldSelector {
     /// All of them must hold.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub match_expressions: Option<Vec<FieldSelectorRequirement>>,
 }
 
 /// One condition on a field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["key", "operator"]))]
+#[schemars(extend("x-kubernetes-validations" = cel::field_selector_requirement()))]
 pub struct FieldSelectorRequirement {
     /// `provider`, `region` or `zone`.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("enum" = ["provider", "region", "zone"]))]
     pub key: String,
     /// `In` or `NotIn`.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(extend("enum" = ["In", "NotIn"]))]
     pub operator: String,
     /// The values that are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub values: Option<Vec<String>>,
 }
 
 /// A cap on what the workload may take of one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["clusterName", "maxResourceUsage"]))]
 pub struct ClusterHPAPreference {
     /// Name of the member cluster.
     #[serde(deserialize_with = "null_as_default")]
+    #[schemars(length(min = 1))]
     pub cluster_name: String,
     /// Share of its allocatable resources, greater than 0 and at most 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "exclusiveMinimum" = true, "maximum" = 1))]
     pub max_resource_usage: Option<f64>,
 }
 
-/// What the autoscaler last saw and did.
+/// What the autoscaler last saw and did: the status of a Kubernetes HPA, summed over the clusters, and its parts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["desiredReplicas"]))]
 pub struct FederatedHPAStatus {
     /// Generation of the spec this status answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// When the number of replicas last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scale_time: Option<Time>,
     /// Replicas that run, over all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_replicas: Option<i32>,
+    /// Replicas that are wanted, over all clusters.
+    #[serde(deserialize_with = "null_as_default")]
+    pub desired_replicas: i32,
+    /// The metrics as they were last read.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_metrics: Option<Vec<MetricStatus>>,
+    /// What holds at present, each with its reason and what to do about it.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
+    /// The bounds each cluster is assigned.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
+    #[serde(rename = "clusterHPADesired", skip_serializing_if = "Option::is_none")]
+    pub cluster_hpa_desired: Option<Vec<ClusterHPADesired>>,
+    /// What the HPA of each cluster reports.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregated_status: Option<Vec<ClusterHPAStatus>>,
+}
+
+/// The bounds that are assigned to one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["clusterName"]))]
+pub struct ClusterHPADesired {
+    /// Name of the member cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_name: String,
+    /// `minReplicas` of its HPA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_replicas: Option<i32>,
+    /// `maxReplicas` of its HPA; 0 means that it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_replicas: Option<i32>,
+}
+
+/// What the HPA of one cluster reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["clusterName"]))]
+pub struct ClusterHPAStatus {
+    /// Name of the member cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_name: String,
+    /// Status of its HPA.
+    #[serde(deserialize_with = "null_as_default")]
+    pub status: HorizontalPodAutoscalerStatus,
 }

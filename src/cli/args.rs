@@ -4,39 +4,71 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{crds, cron, validate};
+use super::color::Color;
+use super::{completions, crds, cron, trial, validate};
 use crate::runtime::webhook;
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
+///
+/// The admission webhook for FederatedHPA and CronFederatedHPA, and its rules on the command line.
 #[derive(Debug, Parser)]
-#[command(name = "fhpa", version, about, disable_help_subcommand = true)]
+#[command(name = "fhpa", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always, never.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, hide_possible_values = true)]
+    pub color: Color,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  See the webhook at work, with nothing else needed:
+    fhpa try
+  Would the webhook accept this file, and if not, why?
+    fhpa validate shop.yaml
+  When does this schedule run?
+    fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
+  Install both kinds:
+    fhpa crds | kubectl apply --server-side -f -
+  Serve the webhook, without a cluster:
+    fhpa webhook --offline --self-signed --listen 127.0.0.1:9443
+
+`fhpa COMMAND --help` says more about each command.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Start the webhook for a moment and send manifests to it, over TLS.
+    Try(trial::Args),
     /// Serve the admission webhook over TLS.
-    Webhook(webhook::Args),
+    Webhook(Box<webhook::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
     Validate(validate::Args),
     /// Show when a schedule runs next.
     Cron(cron::Args),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),
+    /// Run a Karmada with member clusters on this machine, for trying and testing.
+    #[cfg(feature = "playground")]
+    Playground(Box<crate::playground::command::Args>),
+    /// Print a script that completes this command in a shell.
+    Completions(completions::Args),
 }
 
 impl Cli {
     /// Runs the command to its end.
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Try(args) => args.run(self.color),
             Command::Webhook(args) => args.run(),
-            Command::Validate(args) => args.run(),
+            Command::Validate(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
             Command::Crds(args) => args.run(),
+            #[cfg(feature = "playground")]
+            Command::Playground(args) => args.run(),
+            Command::Completions(args) => args.run(),
         }
     }
 }

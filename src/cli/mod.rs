@@ -1,8 +1,12 @@
-//! The command line: one file per command.
+//! The command line: one file or folder per command.
 
 mod args;
+mod color;
+mod completions;
 mod crds;
 mod cron;
+mod manifest;
+mod trial;
 mod validate;
 
 pub use args::{Cli, Command};

@@ -1,1 +1,18 @@
-//! Wire <-> core, one file per kind: the only folder that knows both. No I/O.
+//! Wire <-> core: the only folder that knows both. No I/O.
+
+#[macro_use]
+mod reader;
+mod cron_federated_hpa;
+pub mod decode;
+mod federated_hpa;
+mod hpa;
+mod metadata;
+pub mod misnomer;
+mod resource_binding;
+mod scalar;
+pub mod scaling;
+mod status;
+
+pub use cron_federated_hpa::known_cron_federated_hpa;
+pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};
+pub use federated_hpa::known_federated_hpa;

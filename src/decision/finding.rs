@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::path::Path;
+use super::suggestion::nearest;
 
 /// The cause of a violation; names and texts are those of Kubernetes field errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,9 +150,25 @@ impl Warning {
     /// A warning of `rule` at `path`.
     #[must_use]
     pub fn new(rule: &'static str, path: &Path<'_>, text: impl Into<String>) -> Self {
-        Self { path: path.to_string(), text: text.into(), rule }
+        Self::shortened(path.to_string(), text.into(), rule)
+    }
+
+    /// A warning whose text is cut where the whole would be longer than clients show.
+    #[must_use]
+    pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
+        let place = if path.is_empty() { 0 } else { path.chars().count() + ": ".len() };
+        let room = WARNING_CHARACTERS.saturating_sub(place);
+        if text.char_indices().nth(room).is_none() {
+            Self { path, text, rule }
+        } else {
+            let kept: String = text.chars().take(room.saturating_sub(3)).collect();
+            Self { path, text: kept + "...", rule }
+        }
     }
 }
+
+/// Most characters of a warning, place included; the Kubernetes API advises no more.
+pub const WARNING_CHARACTERS: usize = 120;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,4 +183,55 @@ pub struct Findings {
     pub violations: Vec<Violation>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
+}
+
+/// Most findings of either kind that are kept of one object, so that a hostile one costs no more than a wrong one.
+const MOST: usize = 256;
+
+impl Findings {
+    /// Whether no more violations are kept; the rules then need not look further.
+    #[must_use]
+    pub fn are_full(&self) -> bool {
+        self.violations.len() >= MOST
+    }
+
+    /// Adds a reason to refuse the object.
+    pub fn refuse(&mut self, rule: &'static str, path: &Path<'_>, cause: Cause, detail: impl Into<String>) {
+        if !self.are_full() {
+            self.violations.push(Violation::new(rule, path, cause, detail));
+        }
+    }
+
+    /// Refuses `value` at `path`.
+    pub fn invalid(
+        &mut self,
+        rule: &'static str,
+        path: &Path<'_>,
+        value: impl Into<BadValue>,
+        detail: impl Into<String>,
+    ) {
+        self.refuse(rule, path, Cause::Invalid(value.into()), detail);
+    }
+
+    /// Refuses that nothing stands at `path`.
+    pub fn required(&mut self, rule: &'static str, path: &Path<'_>, detail: impl Into<String>) {
+        self.refuse(rule, path, Cause::Required, detail);
+    }
+
+    /// Refuses `value` because it is not one of `supported`; a near miss is named.
+    pub fn not_supported(&mut self, rule: &'static str, path: &Path<'_>, value: &str, supported: &[&str]) {
+        let detail = match nearest(value, supported.iter().copied()) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => String::new(),
+        };
+        let supported = supported.iter().map(|&word| word.to_owned()).collect();
+        self.refuse(rule, path, Cause::NotSupported { value: value.into(), supported }, detail);
+    }
+
+    /// Adds something the user should know.
+    pub fn warn(&mut self, rule: &'static str, path: &Path<'_>, text: impl Into<String>) {
+        if self.warnings.len() < MOST {
+            self.warnings.push(Warning::new(rule, path, text));
+        }
+    }
 }

@@ -1,8 +1,16 @@
 //! The pure core: rules, schedules and plans. No kube, no tokio, no clock, no randomness, no I/O.
 
+pub mod amount;
+pub mod api_version;
 pub mod backoff;
 pub mod cron;
+pub mod defaults;
 pub mod finding;
+pub mod hpa;
 pub mod lease;
 pub mod neighbours;
 pub mod path;
+pub mod quantity;
+pub mod subject;
+pub mod suggestion;
+pub mod validation;

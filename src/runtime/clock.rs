@@ -1,10 +1,12 @@
-//! The one place that reads the time of day. Everything else is given it.
+//! The one place that reads the time; all else has it passed in.
+
+use std::time::Instant;
 
 use jiff::Timestamp;
 
-/// The time of day.
-#[allow(clippy::disallowed_methods, reason = "this is the file that may")]
-pub fn now() -> Timestamp {
+/// The wall clock.
+#[allow(clippy::disallowed_methods)]
+pub fn wall() -> Timestamp {
     Timestamp::now()
 }
 
@@ -12,4 +14,10 @@ pub fn now() -> Timestamp {
 #[allow(clippy::disallowed_methods, reason = "this is the file that may")]
 pub fn steady() -> tokio::time::Instant {
     tokio::time::Instant::now()
+}
+
+/// A clock that never goes back.
+#[allow(clippy::disallowed_methods)]
+pub fn monotonic() -> Instant {
+    Instant::now()
 }

@@ -187,7 +187,7 @@ impl Contest {
 
     /// The Lease with ourselves as its holder. Its resourceVersion makes the write a compare-and-swap.
     fn held(&self, lease: Option<Lease>) -> Lease {
-        let now = MicroTime(clock::now());
+        let now = MicroTime(clock::wall());
         let mut lease = lease.unwrap_or_else(|| Lease {
             metadata: ObjectMeta { name: Some(self.candidate.lease.clone()), ..ObjectMeta::default() },
             spec: None,
@@ -254,7 +254,7 @@ impl Contest {
         let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
-        spec.renew_time = Some(MicroTime(clock::now()));
+        spec.renew_time = Some(MicroTime(clock::wall()));
         self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
     }
 }

@@ -1,6 +1,17 @@
 //! The shell: sockets, files, signals, clocks, metrics, TLS.
 
+pub mod admin;
 pub mod clock;
+pub mod connection;
+pub mod journal;
 pub mod leader;
+pub mod lifecycle;
+pub mod logging;
+pub mod metrics;
+pub mod process;
+pub mod server;
+pub mod settings;
+pub mod tls;
+pub mod watch;
 pub mod webhook;
 pub mod zones;

@@ -136,6 +136,8 @@ pub fn process_zone(zones: &dyn Zones) -> String {
         .map(|text| text.strip_prefix(':').unwrap_or(text))
         .and_then(known)
         .or_else(|| linked_name(&std::fs::read_link(LOCAL_ZONE).ok()?).and_then(known))
+        // Images link to the same zone under one name or the other.
+        .filter(|name| name != "Etc/UTC")
         .unwrap_or_else(|| "UTC".to_owned())
 }
 

@@ -1,1 +1,10 @@
-//! Tests of: cli.
+//! The command line as a user sees it: the real binary, its output as snapshots.
+
+pub mod command;
+mod completions;
+mod examples;
+mod files;
+mod findings;
+mod help;
+mod readme;
+mod trial;

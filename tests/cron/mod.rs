@@ -1,7 +1,11 @@
 //! Tests of: cron.
 
+mod cases;
+mod command;
+mod laws;
 mod next;
 mod reference;
+mod smoke;
 mod syntax;
 mod zones;
 

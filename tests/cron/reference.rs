@@ -83,10 +83,9 @@ impl Reference {
         let mut day = start;
         while day <= end {
             if self.on_day(day.at(0, 0, 0, 0)) {
-                for minute in 0..1440_i16 {
-                    let wall = day.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
-                    if self.matches(wall) {
-                        self.instants(zone, wall, &mut found);
+                for hour in (0..24).filter(|hour| self.hours[*hour]) {
+                    for minute in (0..60).filter(|minute| self.minutes[*minute]) {
+                        self.instants(zone, day.at(hour as i8, minute as i8, 0, 0), &mut found);
                     }
                 }
             }

@@ -1,1 +1,11 @@
-//! Tests of: rules.
+//! Tests of the rules, through reviews.
+
+mod cases;
+mod defaults;
+mod laws;
+mod neighbours;
+pub mod normal;
+mod schema;
+mod updates;
+mod upstream;
+pub mod world;

@@ -9,7 +9,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("convert", &["api", "decision"]),
     ("admission", &["convert", "decision"]),
     ("runtime", &["admission", "api", "convert", "decision"]),
-    ("cli", &["admission", "api", "convert", "decision", "runtime"]),
+    ("playground", &["admission", "api", "convert", "decision", "runtime"]),
+    ("cli", &["admission", "api", "convert", "decision", "playground", "runtime"]),
     ("main", &["cli"]),
     ("lib", &[]),
 ];

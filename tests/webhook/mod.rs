@@ -1,1 +1,12 @@
-//! Tests of: webhook.
+//! Tests of the webhook: by its router, over TLS, and as a process.
+
+mod client;
+mod drain;
+mod envelope;
+mod limits;
+mod process;
+mod reload;
+mod router;
+mod smoke;
+mod tls;
+mod watch;

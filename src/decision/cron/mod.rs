@@ -3,9 +3,13 @@
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules of design.md 6.
 
+mod calendar;
+mod clash;
 mod field;
+mod interval;
 pub mod ledger;
 mod never;
+mod oddity;
 mod parser;
 mod refusal;
 mod run;
@@ -14,6 +18,8 @@ mod wall;
 pub mod zone_name;
 pub mod zones;
 
+pub use clash::{Outlook, first_clash, first_clash_before};
 pub use field::Field;
+pub use oddity::Oddity;
 pub use refusal::ScheduleError;
 pub use schedule::Schedule;

@@ -11,6 +11,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
+use super::calendar;
 use super::schedule::Schedule;
 use super::wall::Stepper;
 
@@ -44,7 +45,34 @@ impl Schedule {
 
     /// Whether a run is due at exactly `at`.
     pub fn fires_at(&self, zone: &TimeZone, at: Timestamp) -> bool {
-        at.checked_sub(SignedDuration::from_nanos(1)).is_ok_and(|before| self.next_after(zone, before) == Some(at))
+        let offset = zone.to_offset(at);
+        let wall = offset.to_datetime(at);
+        if calendar::has_wall(&self.sets, wall) {
+            return self.has_wildcard_hour() || is_first_pass(zone, offset, wall);
+        }
+        !self.has_wildcard_hour() && self.skips_into(zone, at, wall)
+    }
+
+    /// Whether a time of the schedule lies in a gap that ends at `at`.
+    fn skips_into(&self, zone: &TimeZone, at: Timestamp, end: DateTime) -> bool {
+        let Ok(before) = at.checked_sub(SignedDuration::from_nanos(1)) else { return false };
+        let mut wall = zone.to_offset(before).to_datetime(at);
+        while wall < end {
+            if calendar::has_wall(&self.sets, wall) {
+                return true;
+            }
+            let Ok(next) = wall.checked_add(SignedDuration::from_mins(1)) else { return false };
+            wall = next;
+        }
+        false
+    }
+}
+
+/// Whether `wall` occurs at `offset` for the first time.
+fn is_first_pass(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
+    match ambiguity(zone, wall) {
+        AmbiguousOffset::Fold { before, .. } => before == offset,
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => true,
     }
 }
 
@@ -79,7 +107,7 @@ fn previous_fixed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first_y
 }
 
 /// The instant of a fixed wall time: the earlier of two, or the end of the gap that swallows it.
-fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
+pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match ambiguity(zone, wall) {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => instant(offset, wall),
         AmbiguousOffset::Gap { before, after } => gap_end(zone, wall, before, after),

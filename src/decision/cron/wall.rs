@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime as ChronoDateTime, Datelike, NaiveDate, Timelike, Utc};
 use jiff::ToSpan;
-use jiff::civil::{Date, DateTime, date};
+use jiff::civil::{Date, DateTime};
 
 use super::field::Field;
 use super::schedule::Sets;
@@ -122,8 +122,8 @@ fn step(schedule: &cron::Schedule, at: DateTime, limit: i16, direction: Directio
         }
         // Nothing left in the years that the crate knows, or in the borrowed one.
         at = match direction {
-            Direction::Forward => date(if known { LAST_YEAR } else { year }.checked_add(1)?, 1, 1).at(0, 0, 0, 0),
-            Direction::Backward => date(if known { FIRST_YEAR } else { year }.checked_sub(1)?, 12, 31).at(23, 59, 0, 0),
+            Direction::Forward => start_of(if known { LAST_YEAR } else { year }.checked_add(1)?)?.at(0, 0, 0, 0),
+            Direction::Backward => end_of(if known { FIRST_YEAR } else { year }.checked_sub(1)?)?.at(23, 59, 0, 0),
         };
     }
     None
@@ -159,11 +159,20 @@ fn to_civil(found: &ChronoDateTime<Utc>, years: i16) -> Option<DateTime> {
     Some(day.at(part(found.hour())?, part(found.minute())?, 0, 0))
 }
 
+/// Absent beyond the last year of the calendar, 9999.
+fn start_of(year: i16) -> Option<Date> {
+    Date::new(year, 1, 1).ok()
+}
+
+fn end_of(year: i16) -> Option<Date> {
+    Date::new(year, 12, 31).ok()
+}
+
 /// A year that the crate knows with the same calendar: as long, and starting on the same weekday.
 fn like_year(year: i16) -> Option<i16> {
-    let start = Date::new(year, 1, 1).ok()?;
+    let start = start_of(year)?;
     (1972..2000).find(|like| {
-        let like = date(*like, 1, 1);
-        like.in_leap_year() == start.in_leap_year() && like.weekday() == start.weekday()
+        start_of(*like)
+            .is_some_and(|like| like.in_leap_year() == start.in_leap_year() && like.weekday() == start.weekday())
     })
 }

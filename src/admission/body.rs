@@ -1,0 +1,170 @@
+//! Request body -> bytes, within limits of size and time. Reads from the connection through axum's body.
+
+use std::mem;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::uid::UidScan;
+
+/// Bounds on request bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a body that is decoded.
+    pub body: usize,
+    /// Bytes of a larger body that are read, only to find its uid and to let the client read the answer.
+    pub discard: usize,
+    /// Time for a body to arrive.
+    pub timeout: Duration,
+    /// Bodies above [`LARGE`] that are held at a time.
+    pub large_bodies: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 3 << 20, discard: 16 << 20, timeout: Duration::from_secs(10), large_bodies: 16 }
+    }
+}
+
+/// Bytes up to which a body is small: no review of an ordinary object is larger.
+pub const LARGE: usize = 64 << 10;
+
+/// Why there are no bytes to decode. The uid is kept, where there was one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// More bytes than allowed.
+    #[error("the body is larger than {limit} bytes")]
+    TooLarge {
+        /// The uid that was read.
+        uid: Option<String>,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// The body did not end in time.
+    #[error("the body did not arrive within {} seconds", timeout.as_secs_f32())]
+    TooSlow {
+        /// The uid that was read.
+        uid: Option<String>,
+        /// Time allowed.
+        timeout: Duration,
+    },
+    /// The connection broke or the body broke its framing.
+    #[error("the body cannot be read: {reason}")]
+    Broken {
+        /// The uid that was read.
+        uid: Option<String>,
+        /// What the connection says.
+        reason: String,
+    },
+    /// Too many large bodies at a time.
+    #[error("too many large reviews at a time")]
+    Overloaded,
+}
+
+/// Reads the whole body. The permit, when there is one, holds a place among the large bodies.
+///
+/// # Errors
+/// The body is too large, too slow, broken, or one large body too many.
+pub async fn collect<'s>(
+    mut body: Body,
+    limits: &Limits,
+    large: &'s Semaphore,
+) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread> {
+    let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
+    // The timer starts only when the body is not already here: the future is asked first.
+    let read = tokio::time::timeout(limits.timeout, gathered.read(&mut body, limits, large)).await;
+    let uid = match read {
+        Ok(Ok(())) => return gathered.into_bytes(limits),
+        Ok(Err(Stop::Overloaded)) => return Err(Unread::Overloaded),
+        Ok(Err(Stop::Broken(reason))) => return Err(Unread::Broken { uid: gathered.uid(), reason }),
+        Err(_) => gathered.uid(),
+    };
+    Err(Unread::TooSlow { uid, timeout: limits.timeout })
+}
+
+enum Stop {
+    Overloaded,
+    Broken(String),
+}
+
+/// What has arrived.
+enum Parts {
+    None,
+    /// One piece, kept as it came.
+    One(Bytes),
+    Many(Vec<u8>),
+    /// Too large: only scanned.
+    Scanned(UidScan),
+}
+
+struct Gathered<'s> {
+    parts: Parts,
+    total: usize,
+    permit: Option<SemaphorePermit<'s>>,
+}
+
+impl<'s> Gathered<'s> {
+    async fn read(&mut self, body: &mut Body, limits: &Limits, large: &'s Semaphore) -> Result<(), Stop> {
+        while !body.is_end_stream() && self.total <= limits.discard {
+            let Some(frame) = body.frame().await else { break };
+            let frame = frame.map_err(|error| Stop::Broken(error.to_string()))?;
+            let Ok(piece) = frame.into_data() else { continue };
+            self.total = self.total.saturating_add(piece.len());
+            if self.total > LARGE && self.permit.is_none() {
+                self.permit = Some(large.try_acquire().map_err(|_| Stop::Overloaded)?);
+            }
+            let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
+            // What is only announced reserves no more than a small body.
+            let most = if self.permit.is_some() { limits.body } else { LARGE };
+            self.take(piece, expected.min(most), limits.body);
+        }
+        Ok(())
+    }
+
+    /// Adds a piece; `expected` more bytes are announced.
+    fn take(&mut self, piece: Bytes, expected: usize, limit: usize) {
+        if self.total > limit && !matches!(self.parts, Parts::Scanned(_)) {
+            self.parts = Parts::Scanned(self.scan());
+        }
+        match &mut self.parts {
+            Parts::None => self.parts = Parts::One(piece),
+            Parts::One(first) => {
+                let mut many = Vec::with_capacity(self.total.saturating_add(expected));
+                many.extend_from_slice(first);
+                many.extend_from_slice(&piece);
+                self.parts = Parts::Many(many);
+            }
+            Parts::Many(many) => many.extend_from_slice(&piece),
+            Parts::Scanned(scan) => scan.feed(&piece),
+        }
+    }
+
+    /// The scan of what has arrived; the bytes are let go.
+    fn scan(&mut self) -> UidScan {
+        let mut scan = UidScan::default();
+        match mem::replace(&mut self.parts, Parts::None) {
+            Parts::None => {}
+            Parts::One(bytes) => scan.feed(&bytes),
+            Parts::Many(bytes) => scan.feed(&bytes),
+            Parts::Scanned(under_way) => return under_way,
+        }
+        scan
+    }
+
+    fn uid(&mut self) -> Option<String> {
+        self.scan().found()
+    }
+
+    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread> {
+        match self.parts {
+            Parts::None => Ok((Bytes::new(), self.permit)),
+            Parts::One(bytes) => Ok((bytes, self.permit)),
+            Parts::Many(bytes) => Ok((bytes.into(), self.permit)),
+            Parts::Scanned(scan) => Err(Unread::TooLarge { uid: scan.found(), limit: limits.body }),
+        }
+    }
+}

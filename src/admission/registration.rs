@@ -1,0 +1,110 @@
+//! The webhook configurations that make karmada-apiserver ask for reviews (design: Living with Karmada). No I/O.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::endpoint::Endpoint;
+
+/// Name of both configuration objects.
+pub const NAME: &str = "fhpa";
+/// Seconds that the API server waits for an answer.
+const TIMEOUT: i32 = 5;
+
+/// Where the API server finds the webhook, and whom it trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// `https://HOST:PORT` without a path. karmada-apiserver does not resolve Services of the host cluster, so it is a
+    /// URL and its host stands in the certificate's SANs.
+    pub base_url: String,
+    /// PEM of the CAs that may sign the certificate.
+    pub ca_bundle: Vec<u8>,
+}
+
+impl Location {
+    fn client_config(&self, endpoint: Endpoint) -> WebhookClientConfig {
+        WebhookClientConfig {
+            ca_bundle: Some(ByteString(self.ca_bundle.clone())),
+            service: None,
+            url: Some(format!("{}{}", self.base_url.trim_end_matches('/'), endpoint.path())),
+        }
+    }
+}
+
+/// Which objects and operations an endpoint is asked about.
+fn rule(endpoint: Endpoint) -> RuleWithOperations {
+    let (group, resource, operations) = match endpoint {
+        Endpoint::MutateFederatedHPA | Endpoint::ValidateFederatedHPA => {
+            ("autoscaling.karmada.io", "federatedhpas", &["CREATE", "UPDATE"][..])
+        }
+        Endpoint::MutateCronFederatedHPA | Endpoint::ValidateCronFederatedHPA => {
+            ("autoscaling.karmada.io", "cronfederatedhpas", &["CREATE", "UPDATE"][..])
+        }
+        Endpoint::MutateResourceBinding => ("work.karmada.io", "resourcebindings", &["CREATE"][..]),
+    };
+    RuleWithOperations {
+        api_groups: Some(vec![group.to_owned()]),
+        api_versions: Some(vec!["*".to_owned()]),
+        operations: Some(operations.iter().map(|&operation| operation.to_owned()).collect()),
+        resources: Some(vec![resource.to_owned()]),
+        scope: Some("Namespaced".to_owned()),
+    }
+}
+
+/// `Fail` for our own kinds: nothing the controller cannot run may be stored. `Ignore` for Karmada's bindings: without
+/// the webhook Karmada goes on, and the controller repairs what was missed.
+const fn failure_policy(endpoint: Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::MutateResourceBinding => "Ignore",
+        _ => "Fail",
+    }
+}
+
+fn entry_name(endpoint: Endpoint) -> String {
+    format!("{}.fhpa.karmada.io", endpoint.kind().to_lowercase())
+}
+
+/// The entries of `endpoints` that complete objects.
+#[must_use]
+pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookConfiguration {
+    let entry = |endpoint: Endpoint| MutatingWebhook {
+        admission_review_versions: vec!["v1".to_owned()],
+        client_config: location.client_config(endpoint),
+        failure_policy: Some(failure_policy(endpoint).to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        name: entry_name(endpoint),
+        reinvocation_policy: Some("IfNeeded".to_owned()),
+        rules: Some(vec![rule(endpoint)]),
+        side_effects: "None".to_owned(),
+        timeout_seconds: Some(TIMEOUT),
+        ..MutatingWebhook::default()
+    };
+    let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "mutate");
+    MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(endpoints.map(entry).collect()) }
+}
+
+/// The entries of `endpoints` that refuse objects.
+#[must_use]
+pub fn validating(location: &Location, endpoints: &[Endpoint]) -> ValidatingWebhookConfiguration {
+    let entry = |endpoint: Endpoint| ValidatingWebhook {
+        admission_review_versions: vec!["v1".to_owned()],
+        client_config: location.client_config(endpoint),
+        failure_policy: Some(failure_policy(endpoint).to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        name: entry_name(endpoint),
+        rules: Some(vec![rule(endpoint)]),
+        side_effects: "None".to_owned(),
+        timeout_seconds: Some(TIMEOUT),
+        ..ValidatingWebhook::default()
+    };
+    let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "validate");
+    ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(endpoints.map(entry).collect()) }
+}
+
+fn metadata() -> ObjectMeta {
+    let labels = [("app.kubernetes.io/name".to_owned(), "fhpa".to_owned())];
+    ObjectMeta { name: Some(NAME.to_owned()), labels: Some(labels.into()), ..ObjectMeta::default() }
+}

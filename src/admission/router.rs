@@ -1,0 +1,329 @@
+//! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are brought along.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::response::Response;
+use axum::routing::post;
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+
+use super::body::{self, Limits, Unread};
+use super::endpoint::Endpoint;
+use super::envelope::{self, Malformed, Operation, Request};
+use super::excerpt::excerpt;
+use super::response;
+use super::verdict::{Denial, Verdict};
+
+/// Gives the verdict on one request, as of the given time.
+pub type Judge = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;
+
+/// Reads the time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// The wall clock.
+    pub wall: fn() -> Timestamp,
+    /// A clock that never goes back.
+    pub monotonic: fn() -> Instant,
+}
+
+/// How a review ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Admitted without a remark.
+    Allowed,
+    /// Admitted with warnings.
+    Warned,
+    /// Refused by rules.
+    Denied,
+    /// Refused, because the review or its object could not be decoded.
+    Undecodable,
+    /// The rules panicked.
+    Failed,
+    /// Too many reviews at a time.
+    Overloaded,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Allowed, Self::Warned, Self::Denied, Self::Undecodable, Self::Failed, Self::Overloaded];
+
+    /// A metric label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Warned => "warned",
+            Self::Denied => "denied",
+            Self::Undecodable => "undecodable",
+            Self::Failed => "failed",
+            Self::Overloaded => "overloaded",
+        }
+    }
+
+    fn of(verdict: &Verdict) -> Self {
+        match &verdict.denial {
+            Some(Denial::Invalid(_)) => Self::Denied,
+            Some(Denial::Undecodable { .. }) => Self::Undecodable,
+            None if verdict.warnings.is_empty() => Self::Allowed,
+            None => Self::Warned,
+        }
+    }
+}
+
+/// A review that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Reviewed<'a> {
+    /// The path.
+    pub endpoint: Endpoint,
+    /// What was done; [`Operation::Unknown`] when it could not be read.
+    pub operation: Operation,
+    /// The uid; empty when there was none.
+    pub uid: &'a str,
+    /// Namespace of the object.
+    pub namespace: &'a str,
+    /// Name of the object.
+    pub name: &'a str,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The verdict, when the rules gave one.
+    pub verdict: Option<&'a Verdict>,
+    /// What was wrong, when the rules gave none.
+    pub problem: &'a str,
+    /// From the head of the request to the answer.
+    pub took: Duration,
+}
+
+/// Is told of every review.
+pub trait Observer: Send + Sync {
+    /// A review was answered.
+    fn reviewed(&self, reviewed: &Reviewed<'_>);
+    /// A review begins.
+    fn entered(&self);
+    /// A review has ended.
+    fn left(&self);
+}
+
+/// What the handlers share.
+pub struct Desk {
+    judge: Judge,
+    clock: Clock,
+    observer: Arc<dyn Observer>,
+    limits: Limits,
+    most_in_flight: usize,
+    in_flight: AtomicUsize,
+    large_bodies: Semaphore,
+}
+
+impl Desk {
+    /// A desk where `judge` decides; at most `most_in_flight` reviews at a time.
+    #[must_use]
+    pub fn new(judge: Judge, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, most_in_flight: usize) -> Self {
+        let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
+        Self { judge, clock, observer, limits, most_in_flight, in_flight: AtomicUsize::new(0), large_bodies }
+    }
+
+    fn enter(&self) -> Option<Seat<'_>> {
+        let seats = self.in_flight.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.observer.entered();
+        let seat = Seat(self);
+        (seats <= self.most_in_flight).then_some(seat)
+    }
+}
+
+/// One review in flight.
+struct Seat<'a>(&'a Desk);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.0.observer.left();
+    }
+}
+
+/// The router of all admission paths.
+pub fn router(desk: &Arc<Desk>) -> Router {
+    let mut router = Router::new();
+    for endpoint in Endpoint::ALL {
+        let desk = Arc::clone(desk);
+        let handler = move |request: HttpRequest| {
+            let desk = Arc::clone(&desk);
+            async move { handle(&desk, endpoint, request).await }
+        };
+        router = router.route(endpoint.path(), post(handler));
+    }
+    router.method_not_allowed_fallback(method_not_allowed).fallback(not_found)
+}
+
+async fn method_not_allowed() -> Response {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "reviews are sent with POST\n");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(Method::POST.as_str()));
+    response
+}
+
+async fn not_found() -> Response {
+    plain(StatusCode::NOT_FOUND, "no such path; reviews are answered under /validate-... and /mutate-...\n")
+}
+
+async fn handle(desk: &Desk, endpoint: Endpoint, request: HttpRequest) -> Response {
+    let exchange = Exchange { desk, endpoint, started: (desk.clock.monotonic)() };
+    let Some(_seat) = desk.enter() else { return exchange.overloaded("too many reviews at a time") };
+    let (head, body) = request.into_parts();
+    let (body, _permit) = match body::collect(body, &desk.limits, &desk.large_bodies).await {
+        Ok(collected) => collected,
+        Err(unread) => return exchange.unread(unread),
+    };
+    if let Err(problem) = check_media_type(&head.headers) {
+        let uid = super::uid::UidScan::of(&body);
+        return exchange.refuse(uid, StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", &problem);
+    }
+    exchange.review(&body)
+}
+
+/// One request under way.
+struct Exchange<'a> {
+    desk: &'a Desk,
+    endpoint: Endpoint,
+    started: Instant,
+}
+
+impl Exchange<'_> {
+    fn review(&self, body: &Bytes) -> Response {
+        let request = match envelope::decode(body) {
+            Ok(request) => request,
+            Err(malformed) => return self.malformed(malformed),
+        };
+        let now = (self.desk.clock.wall)();
+        // The judge holds no state that a panic could leave half changed.
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            let verdict = (self.desk.judge)(self.endpoint, &request, now);
+            let answer = response::write(self.endpoint, &request.uid, &request.name, &verdict);
+            (verdict, answer)
+        }));
+        let (outcome, verdict, answer) = if let Ok((verdict, answer)) = judged {
+            (Outcome::of(&verdict), Some(verdict), answer)
+        } else {
+            let answer = response::refuse(&request.uid, 500, "InternalError", "the webhook failed on this object");
+            (Outcome::Failed, None, answer)
+        };
+        self.tell(&Reviewed {
+            endpoint: self.endpoint,
+            operation: request.operation,
+            uid: &request.uid,
+            namespace: &request.namespace,
+            name: &request.name,
+            outcome,
+            verdict: verdict.as_ref(),
+            problem: if verdict.is_some() { "" } else { "the rules panicked" },
+            took: Duration::ZERO,
+        });
+        json(answer)
+    }
+
+    /// With a uid: a denial that repeats it. Without: a plain answer.
+    fn refuse(&self, uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
+        self.tell(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
+        refusal(uid, code, reason, problem)
+    }
+
+    /// The client reads what is wrong; the journal only where, as the rest may repeat the body.
+    fn malformed(&self, malformed: Malformed) -> Response {
+        let place = format!("undecodable at {:?}", malformed.path);
+        self.tell(&self.unjudged(malformed.uid.as_deref().unwrap_or_default(), Outcome::Undecodable, &place));
+        let problem = malformed.to_string();
+        refusal(malformed.uid, StatusCode::BAD_REQUEST, "BadRequest", &problem)
+    }
+
+    fn unread(&self, unread: Unread) -> Response {
+        let problem = unread.to_string();
+        match unread {
+            Unread::TooLarge { uid, .. } => {
+                self.refuse(uid, StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &problem)
+            }
+            Unread::TooSlow { uid, .. } => self.refuse(uid, StatusCode::REQUEST_TIMEOUT, "Timeout", &problem),
+            Unread::Broken { uid, .. } => self.refuse(uid, StatusCode::BAD_REQUEST, "BadRequest", &problem),
+            Unread::Overloaded => self.overloaded(&problem),
+        }
+    }
+
+    /// The API server sends a request again that is refused in this way.
+    fn overloaded(&self, problem: &str) -> Response {
+        self.tell(&self.unjudged("", Outcome::Overloaded, problem));
+        let mut response = plain(StatusCode::TOO_MANY_REQUESTS, format!("{problem}\n"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response
+    }
+
+    fn unjudged<'a>(&self, uid: &'a str, outcome: Outcome, problem: &'a str) -> Reviewed<'a> {
+        let endpoint = self.endpoint;
+        let operation = Operation::Unknown;
+        let took = Duration::ZERO;
+        Reviewed { endpoint, operation, uid, namespace: "", name: "", outcome, verdict: None, problem, took }
+    }
+
+    fn tell(&self, reviewed: &Reviewed<'_>) {
+        let took = (self.desk.clock.monotonic)().saturating_duration_since(self.started);
+        self.desk.observer.reviewed(&Reviewed { took, ..*reviewed });
+    }
+}
+
+/// Characters of a wrong content type that a message repeats.
+const SHOWN: usize = 64;
+
+/// Reviews come as `application/json`, in UTF-8 and not compressed.
+fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err("the body has a content encoding; send it as it is".to_owned());
+    }
+    let Some(given) = headers.get(CONTENT_TYPE) else {
+        return Err("no content type; send application/json".to_owned());
+    };
+    if given == "application/json" {
+        return Ok(());
+    }
+    let text = given.to_str().unwrap_or_default();
+    let refuse = || Err(format!("content type {:?} is not served; send application/json", excerpt(text, SHOWN)));
+    let mut parts = text.split(';').map(str::trim);
+    if !parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+        return refuse();
+    }
+    let utf8 = |value: &str| value.trim_matches('"').eq_ignore_ascii_case("utf-8");
+    for parameter in parts {
+        match parameter.split_once('=') {
+            Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") && !utf8(value.trim()) => {
+                return refuse();
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn refusal(uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
+    match uid {
+        Some(uid) => json(response::refuse(&uid, code.as_u16(), reason, problem)),
+        None => plain(code, format!("{problem}\n")),
+    }
+}
+
+fn json(answer: Bytes) -> Response {
+    let mut response = Response::new(Body::from(answer));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn plain(code: StatusCode, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

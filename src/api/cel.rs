@@ -1,0 +1,323 @@
+//! The CEL rules of both CRDs, one function per type (design: API, "rules that need no code also stand in the CRD schema").
+//! No I/O, no decisions.
+//!
+//! They hold while no webhook answers, so they say what the webhook says. Three things keep them fit for old objects: none
+//! refuses what Karmada's webhook accepts, save where the design is stricter; none looks at `oldSelf`; and each stands at the
+//! smallest type that has all it reads, for the API server lets a stored fault pass as long as that type is not changed.
+
+use serde_json::{Value, json};
+
+/// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`.
+fn rule(holds: &str, field: &str, reason: &str, message: &str) -> Value {
+    let holds = holds.split_whitespace().collect::<Vec<_>>().join(" ");
+    json!({"rule": holds, "fieldPath": field, "reason": reason, "message": message})
+}
+
+const INVALID: &str = "FieldValueInvalid";
+const REQUIRED: &str = "FieldValueRequired";
+const FORBIDDEN: &str = "FieldValueForbidden";
+
+/// `FederatedHPA.spec.scaleTargetRef`: as any reference, and it names an API version. (`describedObject` may go without.)
+pub(super) fn scale_target() -> Value {
+    let message = "write the API version of the target, for example apps/v1";
+    let given = rule("has(self.apiVersion) && self.apiVersion != ''", ".apiVersion", REQUIRED, message);
+    let readable = rule(
+        "!has(self.apiVersion) || self.apiVersion == '' || self.apiVersion.matches('^([^/]+/)?[^/]+$')",
+        ".apiVersion",
+        INVALID,
+        message,
+    );
+    and(object_reference(), [given, readable])
+}
+
+/// `CronFederatedHPA.spec.scaleTargetRef`: as [`scale_target`], and fit for the API group.
+pub(super) fn cron_target() -> Value {
+    let kind = rule(
+        "!has(self.apiVersion) || !self.apiVersion.startsWith('autoscaling.karmada.io/') || self.kind == 'FederatedHPA'",
+        ".kind",
+        INVALID,
+        "write FederatedHPA: it is the only kind of autoscaling.karmada.io that can be scaled",
+    );
+    and(scale_target(), [kind])
+}
+
+/// The list `rules` with `more` at its end.
+fn and<const N: usize>(mut rules: Value, more: [Value; N]) -> Value {
+    if let Some(rules) = rules.as_array_mut() {
+        rules.extend(more);
+    }
+    rules
+}
+
+/// `FederatedHPA.spec`.
+pub(super) fn federated_hpa_spec() -> Value {
+    json!([rule(
+        "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+        ".maxReplicas",
+        INVALID,
+        "must not be less than minReplicas: raise maxReplicas or lower minReplicas",
+    ),])
+}
+
+/// Whether the target is a FederatedHPA, as far as its API group tells.
+const FEDERATED: &str =
+    "(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion.startsWith('autoscaling.karmada.io/'))";
+
+/// A rule over `spec.rules`: `each` holds for every `r`, or `unless` does.
+///
+/// It cannot name the rules that break it: the API server has no bound for the cost of a text that is put together.
+fn each_rule(unless: &str, each: &str, reason: &str, message: &str) -> Value {
+    rule(&format!("{unless} || self.rules.all(r, {each})"), ".rules", reason, message)
+}
+
+/// `CronFederatedHPA.spec`. What a rule may set hangs on the target, so these rules stand here and not at the rule.
+pub(super) fn cron_federated_hpa_spec() -> Value {
+    let other = format!("!{FEDERATED}");
+    json!([
+        each_rule(
+            &other,
+            "has(r.targetMinReplicas) || has(r.targetMaxReplicas)",
+            REQUIRED,
+            "the target is a FederatedHPA: write targetMinReplicas, targetMaxReplicas or both in each rule",
+        ),
+        each_rule(
+            &other,
+            "(!has(r.targetMinReplicas) || r.targetMinReplicas >= 1) && (!has(r.targetMaxReplicas) || r.targetMaxReplicas >= 1)",
+            INVALID,
+            "targetMinReplicas and targetMaxReplicas must be at least 1 in each rule",
+        ),
+        each_rule(
+            &other,
+            "!has(r.targetMinReplicas) || !has(r.targetMaxReplicas) || r.targetMinReplicas <= r.targetMaxReplicas",
+            INVALID,
+            "targetMaxReplicas must not be less than targetMinReplicas in any rule",
+        ),
+        each_rule(
+            FEDERATED,
+            "has(r.targetReplicas)",
+            REQUIRED,
+            "the target is not a FederatedHPA: write targetReplicas in each rule",
+        ),
+        each_rule(
+            FEDERATED,
+            "!has(r.targetReplicas) || r.targetReplicas >= 0",
+            INVALID,
+            "targetReplicas must be at least 0 in each rule"
+        ),
+    ])
+}
+
+/// `CronFederatedHPA.spec.rules[]`.
+pub(super) fn cron_rule() -> Value {
+    json!([rule(
+        "!has(self.timeZone) || self.timeZone != 'Local'",
+        ".timeZone",
+        INVALID,
+        "Local differs from machine to machine: write an IANA name such as Europe/Berlin, or leave timeZone out",
+    )])
+}
+
+/// A reference by kind and name: both become segments of a URL path.
+pub(super) fn object_reference() -> Value {
+    let segment = |member: &str| {
+        rule(
+            &format!("self.{member}.matches('^[^/%]*$') && !(self.{member} in ['.', '..'])"),
+            &format!(".{member}"),
+            INVALID,
+            &format!("write the {member} alone: without '/' and '%', and neither '.' nor '..'"),
+        )
+    };
+    json!([segment("kind"), segment("name")])
+}
+
+/// The member of a metric that belongs to each of its types.
+const SOURCES: [(&str, &str); 5] = [
+    ("Resource", "resource"),
+    ("ContainerResource", "containerResource"),
+    ("Pods", "pods"),
+    ("Object", "object"),
+    ("External", "external"),
+];
+
+/// `spec.metrics[]`: exactly the source that `type` names.
+pub(super) fn metric_spec() -> Value {
+    let given = SOURCES.iter().map(|(kind, member)| {
+        rule(
+            &format!("self.type != '{kind}' || has(self.{member})"),
+            &format!(".{member}"),
+            REQUIRED,
+            &format!("type is {kind}: describe the metric under {member}"),
+        )
+    });
+    let alone = SOURCES.iter().map(|(kind, member)| {
+        rule(
+            &format!("!has(self.{member}) || self.type == '{kind}'"),
+            &format!(".{member}"),
+            FORBIDDEN,
+            &format!("only the source that type names may be set: remove {member}, or write type: {kind}"),
+        )
+    });
+    Value::Array(given.chain(alone).collect())
+}
+
+/// `target` of a metric: the member that `type` names is set, and quantities are positive.
+pub(super) fn metric_target() -> Value {
+    let types = [("Utilization", "averageUtilization"), ("Value", "value"), ("AverageValue", "averageValue")];
+    let given = types.map(|(kind, member)| {
+        rule(
+            &format!(
+                "self.type != '{kind}' || has(self.value) || has(self.averageValue) || has(self.averageUtilization)"
+            ),
+            &format!(".{member}"),
+            REQUIRED,
+            &format!("type is {kind}: write {member}"),
+        )
+    });
+    let fitting = types.map(|(kind, member)| {
+        let others = types.iter().filter(|(_, other)| *other != member);
+        let others: Vec<String> = others.map(|(_, other)| format!("has(self.{other})")).collect();
+        rule(
+            &format!("self.type != '{kind}' || has(self.{member}) || !({})", others.join(" || ")),
+            ".type",
+            INVALID,
+            &format!("type is {kind}, but {member} is not given: write it, or the type of the value that is given"),
+        )
+    });
+    let positive = ["value", "averageValue"].map(|member| {
+        rule(
+            &format!("!has(self.{member}) || {}", quantity(member, POSITIVE, "> 0")),
+            &format!(".{member}"),
+            INVALID,
+            "must be greater than 0",
+        )
+    });
+    Value::Array(given.into_iter().chain(fitting).chain(positive).collect())
+}
+
+/// Text of a quantity above zero: no minus, and a digit other than 0 before the unit.
+const POSITIVE: &str = r"^[+]?[0-9.]*[1-9]";
+/// Text of a quantity that is not below zero.
+const NOT_NEGATIVE: &str = r"^([+]?[0-9.]|-[0.]*([^0-9.]|$))";
+
+/// A condition on `self.<member>`, a quantity: `pattern` for text, `comparison` for a number.
+///
+/// `quantity()` would read both, but the API server knows it only since 1.29, and has no bound for the cost of `string()`.
+fn quantity(member: &str, pattern: &str, comparison: &str) -> String {
+    format!("(type(self.{member}) == string ? self.{member}.matches('{pattern}') : self.{member} {comparison})")
+}
+
+/// `resource` and `containerResource` of a metric: a share of the requests or an average, not both.
+pub(super) fn resource_source() -> Value {
+    json!([
+        not_of_type("Value", "a resource metric has type Utilization or AverageValue"),
+        rule(
+            "self.target.type != 'Utilization' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
+            ".target.averageValue",
+            FORBIDDEN,
+            "type is Utilization: remove averageValue",
+        ),
+        rule(
+            "self.target.type != 'AverageValue' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
+            ".target.averageUtilization",
+            FORBIDDEN,
+            "type is AverageValue: remove averageUtilization",
+        ),
+    ])
+}
+
+/// As [`resource_source`]; the container has a name, the resource is one that a container can request.
+pub(super) fn container_resource_source() -> Value {
+    let container = rule(
+        "self.container.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+        ".container",
+        INVALID,
+        "write the name of a container: lowercase letters, digits and '-', not at the ends",
+    );
+    let name = rule(
+        "self.name in ['cpu', 'memory', 'ephemeral-storage'] || self.name.startsWith('hugepages-')
+         || self.name.contains('/')",
+        ".name",
+        INVALID,
+        "write what a container requests: cpu, memory, ephemeral-storage, hugepages-<size> or a name such as example.com/gpu",
+    );
+    and(resource_source(), [container, name])
+}
+
+/// `pods` of a metric: an average over the pods.
+pub(super) fn pods_source() -> Value {
+    let message = "a Pods metric is averaged: write type AverageValue and averageValue";
+    json!([not_of_type("Utilization", message), not_of_type("Value", message), metric_name(message_of_name())])
+}
+
+/// `object` and `external` of a metric.
+pub(super) fn object_source() -> Value {
+    json!([not_of_type("Utilization", "this metric has type Value or AverageValue"), metric_name(message_of_name())])
+}
+
+/// As [`object_source`]; only one of the two values counts, so only one may be there.
+pub(super) fn external_source() -> Value {
+    let one = rule(
+        "!has(self.target.value) || !has(self.target.averageValue)",
+        ".target.averageValue",
+        FORBIDDEN,
+        "write either value or averageValue, not both",
+    );
+    and(object_source(), [one])
+}
+
+/// The type of the target is not `kind`.
+fn not_of_type(kind: &str, message: &str) -> Value {
+    rule(&format!("self.target.type != '{kind}'"), ".target.type", INVALID, message)
+}
+
+const fn message_of_name() -> &'static str {
+    "write the name of the metric alone: without '/' and '%', and neither '.' nor '..'"
+}
+
+/// The name of the metric becomes a segment of a URL path.
+fn metric_name(message: &str) -> Value {
+    rule("self.metric.name.matches('^[^/%]*$') && !(self.metric.name in ['.', '..'])", ".metric.name", INVALID, message)
+}
+
+/// `scaleUp` and `scaleDown` of `spec.behavior`.
+pub(super) fn scaling_rules() -> Value {
+    json!([rule(
+        &format!("!has(self.tolerance) || {}", quantity("tolerance", NOT_NEGATIVE, ">= 0")),
+        ".tolerance",
+        INVALID,
+        "must not be negative",
+    )])
+}
+
+/// `spec.federatedHPAAssignment`: weights that are all zero would give no cluster anything.
+pub(super) fn assignment() -> Value {
+    json!([rule(
+        "self.federatedHPAAssignmentType != 'StaticWeighted' || !has(self.clusterAutoscalingPreference)
+         || size(self.clusterAutoscalingPreference) == 0
+         || self.clusterAutoscalingPreference.exists(p, has(p.staticWeight) && p.staticWeight > 0)",
+        ".clusterAutoscalingPreference",
+        REQUIRED,
+        "StaticWeighted divides by weight: write a staticWeight greater than 0 for at least one entry",
+    )])
+}
+
+/// `clusterAutoscalingPreference[]`.
+pub(super) fn cluster_autoscaling_preference() -> Value {
+    json!([rule(
+        "!has(self.autoscalingMinThreshold) || !has(self.autoscalingMaxThreshold)
+         || self.autoscalingMinThreshold <= self.autoscalingMaxThreshold",
+        ".autoscalingMaxThreshold",
+        INVALID,
+        "must not be less than autoscalingMinThreshold",
+    )])
+}
+
+/// A requirement on a field of a Cluster: `In` and `NotIn` compare with something.
+pub(super) fn field_selector_requirement() -> Value {
+    json!([rule(
+        "has(self.values) && size(self.values) > 0",
+        ".values",
+        REQUIRED,
+        "write at least one value to compare with"
+    )])
+}

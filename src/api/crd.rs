@@ -1,0 +1,179 @@
+//! Wire types -> the CustomResourceDefinitions of both kinds. No I/O.
+//!
+//! The derive writes names, types, bounds and descriptions; one walk over its schema adds what it cannot say and
+//! removes what Karmada's CRDs do not have, so that both accept the same objects.
+
+use kube::CustomResourceExt;
+use serde_json::{Map, Value, json};
+
+use super::{CronFederatedHPA, FederatedHPA};
+
+/// What keeps a CRD from being made. None of it happens in a build that passed the tests, which make both.
+#[derive(Debug, thiserror::Error)]
+pub enum CrdError {
+    /// The derived CRD is not JSON.
+    #[error("derived CRD: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The completed CRD cannot be written as YAML.
+    #[error("as YAML: {0}")]
+    Yaml(String),
+}
+
+/// Both CRDs as they are applied: `CronFederatedHPA`, `FederatedHPA`.
+///
+/// # Errors
+/// When a derived CRD cannot be written as JSON.
+pub fn all() -> Result<[Value; 2], CrdError> {
+    Ok([complete(serde_json::to_value(CronFederatedHPA::crd())?), complete(serde_json::to_value(FederatedHPA::crd())?)])
+}
+
+/// The CRDs as files: name and text, each text one YAML document.
+///
+/// # Errors
+/// As [`all`], or when one cannot be written as YAML.
+pub fn files() -> Result<[(&'static str, String); 2], CrdError> {
+    let [cron, federated] = all()?;
+    Ok([
+        ("autoscaling.karmada.io_cronfederatedhpas.yaml", document(&cron)?),
+        ("autoscaling.karmada.io_federatedhpas.yaml", document(&federated)?),
+    ])
+}
+
+fn document(crd: &Value) -> Result<String, CrdError> {
+    let yaml = serde_saphyr::to_string(crd).map_err(|error| CrdError::Yaml(error.to_string()))?;
+    Ok(format!("---\n# Written by `fhpa crds`.\n{yaml}"))
+}
+
+/// The schema of the one version of a CRD.
+pub fn schema(crd: &Value) -> Option<&Value> {
+    crd.pointer("/spec/versions/0/schema/openAPIV3Schema")
+}
+
+fn complete(mut crd: Value) -> Value {
+    if let Some(kind) = crd.pointer("/spec/names/kind").and_then(Value::as_str).map(str::to_owned)
+        && let Some(names) = crd.pointer_mut("/spec/names").and_then(Value::as_object_mut)
+    {
+        names.insert("listKind".into(), json!(format!("{kind}List")));
+    }
+    if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+        walk(schema);
+        if let Some(status) = schema.pointer_mut("/properties/status") {
+            unchecked(status);
+        }
+        if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+            properties.extend(type_and_metadata());
+        }
+    }
+    crd
+}
+
+/// What every object has beside its spec and status.
+fn type_and_metadata() -> Map<String, Value> {
+    let member = |name: &str, kind: &str, description: &str| {
+        (name.to_owned(), json!({"type": kind, "description": description}))
+    };
+    Map::from_iter([
+        member("apiVersion", "string", "Group and version of this kind."),
+        member("kind", "string", "Name of this kind."),
+        ("metadata".to_owned(), json!({"type": "object"})),
+    ])
+}
+
+/// Makes `node` and all below it what Kubernetes asks of a structural schema.
+fn walk(node: &mut Value) {
+    let Some(node) = node.as_object_mut() else { return };
+    node.remove("title");
+    // Absent and null mean the same, and the API server drops nulls of members that are not nullable.
+    node.remove("nullable");
+    for bound in ["minimum", "maximum"] {
+        if let Some(whole) = node.get(bound).and_then(whole_number) {
+            node.insert(bound.into(), json!(whole));
+        }
+    }
+    if node.contains_key("x-kubernetes-int-or-string") {
+        node.insert("anyOf".into(), json!([{"type": "integer"}, {"type": "string"}]));
+    }
+    let required: Vec<String> = node
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
+    if let Some(properties) = node.get_mut("properties").and_then(Value::as_object_mut) {
+        // A required member that is missing is zero to the decoder, not to the API.
+        for name in required {
+            if let Some(member) = properties.get_mut(&name).and_then(Value::as_object_mut) {
+                member.remove("default");
+            }
+        }
+        if properties.contains_key("matchLabels") {
+            properties.clear();
+            properties.extend(label_selector());
+            node.insert("x-kubernetes-map-type".into(), json!("atomic"));
+            return;
+        }
+        properties.values_mut().for_each(walk);
+    }
+    for below in ["items", "additionalProperties"] {
+        if let Some(below) = node.get_mut(below) {
+            walk(below);
+        }
+    }
+}
+
+/// Takes the checks of values out of a status: it repeats what member clusters report, whatever that is.
+fn unchecked(node: &mut Value) {
+    let Some(node) = node.as_object_mut() else { return };
+    for check in ["x-kubernetes-validations", "minLength", "maxLength"] {
+        node.remove(check);
+    }
+    node.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut).for_each(unchecked);
+    if let Some(items) = node.get_mut("items") {
+        unchecked(items);
+    }
+}
+
+/// `32.0`, which is how k8s-openapi keeps bounds, as `32`.
+fn whole_number(bound: &Value) -> Option<i64> {
+    bound.as_f64().filter(|bound| bound.fract() == 0.0).and_then(|bound| format!("{bound:.0}").parse().ok())
+}
+
+/// Members of a Kubernetes LabelSelector; the derive loses the types of its lists.
+fn label_selector() -> Map<String, Value> {
+    let requirement = json!({
+        "type": "object",
+        "description": "One condition on a label.",
+        "required": ["key", "operator"],
+        "properties": {
+            "key": {"type": "string", "description": "Key of the label."},
+            "operator": {"type": "string", "description": "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
+            "values": {
+                "type": "array",
+                "description": "The values that are compared; none for `Exists` and `DoesNotExist`.",
+                "items": {"type": "string"},
+                "x-kubernetes-list-type": "atomic",
+            },
+        },
+    });
+    Map::from_iter([
+        (
+            "matchExpressions".to_owned(),
+            json!({
+                "type": "array",
+                "description": "All of them must hold.",
+                "items": requirement,
+                "x-kubernetes-list-type": "atomic",
+            }),
+        ),
+        (
+            "matchLabels".to_owned(),
+            json!({
+                "type": "object",
+                "description": "Each of these labels has this value.",
+                "additionalProperties": {"type": "string"},
+            }),
+        ),
+    ])
+}

@@ -1,0 +1,42 @@
+//! A shell -> the script that completes the command in it. Writes to standard output.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::Cli;
+
+/// Arguments of `fhpa completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The shell to write for.
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Bash, for this session and for good:
+    source <(fhpa completions bash)
+    fhpa completions bash > ~/.local/share/bash-completion/completions/fhpa
+  Zsh, in a directory of $fpath:
+    fhpa completions zsh > ~/.zfunc/_fhpa
+  Fish:
+    fhpa completions fish > ~/.config/fish/completions/fhpa.fish
+  PowerShell, in the profile:
+    fhpa completions powershell | Out-String | Invoke-Expression";
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self) -> ExitCode {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "fhpa", &mut script);
+        match std::io::stdout().write_all(&script) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        }
+    }
+}

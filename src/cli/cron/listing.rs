@@ -1,0 +1,96 @@
+//! A schedule and a zone -> the next runs with what is odd about them. No I/O.
+
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+
+use super::rules::Place;
+use crate::decision::cron::zones::Zones;
+use crate::decision::cron::{Schedule, zone_name};
+use crate::runtime::zones::ZoneDatabase;
+
+/// What is asked of every schedule.
+pub(super) struct Question<'a> {
+    pub(super) zones: &'a ZoneDatabase,
+    pub(super) process_zone: String,
+    pub(super) after: Timestamp,
+    pub(super) count: usize,
+}
+
+/// The answer for one schedule.
+pub(super) struct Listing {
+    /// Where the schedule stands; absent when it was given as an argument.
+    pub(super) place: Option<Place>,
+    pub(super) expression: String,
+    pub(super) time_zone: String,
+    pub(super) outcome: Result<Vec<Run>, Refusal>,
+}
+
+/// One run.
+pub(super) struct Run {
+    pub(super) at: Timestamp,
+    pub(super) offset: Offset,
+    /// What a clock change does to it.
+    pub(super) notes: Vec<String>,
+}
+
+/// A schedule or a zone that is wrong.
+pub(super) struct Refusal {
+    /// The field of the schedule, `schedule` for the whole of it, or `timeZone`.
+    pub(super) field: &'static str,
+    pub(super) message: String,
+}
+
+impl Question<'_> {
+    /// The next runs of `expression` in `time_zone`.
+    pub(super) fn ask(&self, expression: &str, time_zone: &str) -> Listing {
+        let outcome = self.outcome(expression, time_zone);
+        Listing { place: None, expression: expression.to_owned(), time_zone: time_zone.to_owned(), outcome }
+    }
+
+    fn outcome(&self, expression: &str, time_zone: &str) -> Result<Vec<Run>, Refusal> {
+        let schedule = Schedule::parse(expression).map_err(|error| Refusal {
+            field: error.field.map_or("schedule", |field| field.name()),
+            message: error.message,
+        })?;
+        let zone = zone_name::find(self.zones, time_zone)
+            .map_err(|error| Refusal { field: "timeZone", message: format!("{time_zone:?} {error}") })?;
+        Ok(self.runs(&schedule, &zone))
+    }
+
+    fn runs(&self, schedule: &Schedule, zone: &TimeZone) -> Vec<Run> {
+        let first = schedule.next_after(zone, self.after);
+        let mut offset = zone.to_offset(self.after);
+        std::iter::successors(first, |at| schedule.next_after(zone, *at))
+            .take(self.count)
+            .map(|at| {
+                let before = std::mem::replace(&mut offset, zone.to_offset(at));
+                let mut notes: Vec<String> =
+                    schedule.oddity(zone, at).map(|oddity| oddity.to_string()).into_iter().collect();
+                notes.extend(offset_change(before, offset));
+                Run { at, offset, notes }
+            })
+            .collect()
+    }
+
+    /// The zone database in words.
+    pub(super) fn zone_rules(&self) -> String {
+        format!("{} ({})", self.zones.version(), self.zones.source())
+    }
+}
+
+impl Listing {
+    /// The same, of a rule at `place`.
+    pub(super) fn of(self, place: Place) -> Self {
+        Self { place: Some(place), ..self }
+    }
+}
+
+/// In words, since the run before.
+fn offset_change(before: Offset, now: Offset) -> Option<String> {
+    let by = before.duration_until(now);
+    match by.cmp(&SignedDuration::ZERO) {
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(format!("clocks went forward by {by:#}")),
+        std::cmp::Ordering::Less => Some(format!("clocks went back by {:#}", by.abs())),
+    }
+}

@@ -1,0 +1,87 @@
+//! Runs -> text for people. No I/O.
+
+use std::fmt::Write;
+
+use jiff::tz::Offset;
+
+use super::listing::{Listing, Question, Refusal, Run};
+use super::rules::Place;
+use crate::decision::cron::Field;
+
+/// The answer for a schedule that was given as an argument.
+pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
+    match &listing.outcome {
+        Ok(_) => {
+            let head = format!("{} in {}, zone rules {}", listing.expression, listing.time_zone, question.zone_rules());
+            format!("{head}\n{}", runs(listing, question))
+        }
+        Err(refusal) => pointed(&listing.expression, refusal),
+    }
+}
+
+/// The answers for all rules.
+pub(super) fn many(listings: &[Listing], question: &Question<'_>) -> String {
+    let mut out = format!("zone rules {}\n", question.zone_rules());
+    for listing in listings {
+        let head = listing.place.as_ref().map_or_else(String::new, title);
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "\n{head}: {} in {}", listing.expression, listing.time_zone);
+        out.push_str(&runs(listing, question));
+    }
+    out
+}
+
+fn title(place: &Place) -> String {
+    let namespace = if place.namespace.is_empty() { String::new() } else { format!("{}/", place.namespace) };
+    let suspended = if place.suspended { ", suspended" } else { "" };
+    format!("{}:{} {namespace}{} rule {}{suspended}", place.file, place.line, place.object, place.rule)
+}
+
+fn runs(listing: &Listing, question: &Question<'_>) -> String {
+    let runs = match &listing.outcome {
+        Ok(runs) => runs,
+        Err(refusal) => return format!("  error: {}\n", refusal.message),
+    };
+    let mut out: String = runs.iter().map(line).collect();
+    if runs.len() < question.count {
+        out.push_str("  no further run within five years\n");
+    }
+    out
+}
+
+fn line(run: &Run) -> String {
+    let wall = run.offset.to_datetime(run.at).strftime("%a %Y-%m-%d %H:%M");
+    let notes = if run.notes.is_empty() { String::new() } else { format!("  {}", run.notes.join("; ")) };
+    format!("  {wall} {}  {}{notes}\n", offset(run.offset), run.at)
+}
+
+/// `+01:00`.
+fn offset(offset: Offset) -> String {
+    let minutes = offset.seconds() / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+}
+
+/// The message below the field that it is about.
+fn pointed(expression: &str, refusal: &Refusal) -> String {
+    let position = Field::ALL.iter().position(|field| field.name() == refusal.field);
+    let word = position.and_then(|index| expression.split_ascii_whitespace().nth(index).map(|word| (index, word)));
+    let plain = !expression.chars().any(char::is_control) && expression.is_ascii() && expression.len() <= 100;
+    match word.filter(|_| plain) {
+        Some((index, word)) => {
+            let before = start_of_word(expression, index);
+            let marks = "^".repeat(word.len());
+            format!("error: {}\n  {expression}\n  {}{marks}\n", refusal.message, " ".repeat(before))
+        }
+        None => format!("error: {}\n", refusal.message),
+    }
+}
+
+fn start_of_word(text: &str, index: usize) -> usize {
+    let mut inside = false;
+    let starts = text.bytes().enumerate().filter(|(_, byte)| {
+        let was_inside = std::mem::replace(&mut inside, !byte.is_ascii_whitespace());
+        inside && !was_inside
+    });
+    starts.map(|(at, _)| at).nth(index).unwrap_or(0)
+}

@@ -1,0 +1,115 @@
+//! Manifests -> the webhook's findings, shown in the file.
+
+mod check;
+pub(super) mod inputs;
+mod json;
+mod neighbours;
+mod report;
+mod rules;
+mod subject;
+pub(super) mod text;
+mod unknown;
+
+pub(super) use check::{Given, file, neighbours};
+pub(super) use report::{Finding, ObjectName, Report};
+pub(super) use subject::{Class, Kind};
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+
+use super::color::Color;
+use crate::runtime::clock;
+use crate::runtime::settings::RuleArgs;
+use crate::runtime::zones::ZoneDatabase;
+
+/// Findings that are shown in text, unless told otherwise.
+const SHOWN: usize = 100;
+/// Findings that are written as JSON, unless told otherwise.
+const WRITTEN: usize = 10_000;
+
+/// Arguments of `fhpa validate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Manifests: YAML or JSON files, directories that are searched for them, `-` for standard input.
+    #[arg(value_name = "FILE|DIR|-", required_unless_present = "filename")]
+    paths: Vec<PathBuf>,
+    /// The same, as kubectl spells it.
+    #[arg(short = 'f', long, value_name = "FILE|DIR|-")]
+    filename: Vec<PathBuf>,
+    /// Namespace of objects that name none.
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// How to print the findings.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Exit with 1 for warnings too.
+    #[arg(long)]
+    strict: bool,
+    /// Print at most so many findings; all are counted [default: 100, as JSON 10000].
+    #[arg(long, value_name = "COUNT")]
+    max_findings: Option<usize>,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: each finding in its file.
+    Text,
+    /// For programs: one array.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Objects of kind FederatedHPA and CronFederatedHPA are checked by the rules of the webhook, also
+against each other: two FederatedHPAs on one Deployment are found when both are given. Objects of
+other kinds are skipped.
+
+Examples:
+  Check a file, or all files below a directory:
+    fhpa validate shop.yaml
+    fhpa validate deploy/
+  Check what a tool prints:
+    kustomize build . | fhpa validate -
+  Let warnings fail a CI job too, and leave a list that programs can read:
+    fhpa validate --strict -o json deploy/ > findings.json
+
+Exit codes:
+  0  nothing wrong; there may be warnings
+  1  an object would be refused
+  2  a file could not be read: it is missing, not UTF-8, or has a syntax error";
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
+        let schemas = match unknown::Schemas::new() {
+            Ok(schemas) => schemas,
+            Err(error) => {
+                anstream::eprintln!("fhpa validate: the schemas cannot be made: {error}");
+                return ExitCode::from(2);
+            }
+        };
+        let around = check::Surroundings {
+            namespace: &self.namespace,
+            zones: Arc::new(ZoneDatabase::open()),
+            now: clock::wall(),
+            schemas,
+            settings: self.rules.settings(),
+        };
+        let report = check::check(inputs::read(&paths), &around);
+        let printed = match self.output {
+            Output::Text => text::render(&report, self.max_findings.unwrap_or(SHOWN)),
+            Output::Json => json::render(&report, self.max_findings.unwrap_or(WRITTEN)),
+        };
+        // A reader that went away early (`| head`) does not change the verdict.
+        let _ = color.stdout().write_all(printed.as_bytes());
+        ExitCode::from(report.exit_code(self.strict))
+    }
+}

@@ -1,0 +1,126 @@
+//! One object -> what the webhook would say: its defaults are added, then it is validated. No I/O.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::subject::Kind;
+use crate::admission::endpoint::Endpoint;
+use crate::admission::envelope::{Operation, Request};
+use crate::admission::review::Reviewer;
+use crate::admission::verdict::{Denial, PatchOperation, Verdict};
+use crate::api;
+use crate::convert;
+use crate::decision::cron::zones::Zones;
+use crate::decision::defaults::Mode;
+use crate::decision::finding::Findings;
+use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours};
+use crate::decision::validation::Settings;
+
+/// The rules of the webhook, with the given files as neighbours.
+pub(super) struct Rules {
+    reviewer: Reviewer,
+    now: Timestamp,
+}
+
+/// Why an object could not be reviewed to the end.
+#[derive(Debug)]
+pub(super) struct Undecodable {
+    pub(super) path: String,
+    pub(super) message: String,
+}
+
+impl Rules {
+    pub(super) fn new(
+        neighbours: Arc<dyn Neighbours + Send + Sync>,
+        zones: Arc<dyn Zones>,
+        settings: Settings,
+        now: Timestamp,
+    ) -> Self {
+        Self { reviewer: Reviewer { neighbours, zones, settings, preview: None }, now }
+    }
+
+    /// The findings on `object`, as when it is created in `namespace`.
+    pub(super) fn review(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        object: Value,
+    ) -> Result<Findings, Undecodable> {
+        let (mutate, validate) = match kind {
+            Kind::FederatedHPA => (Endpoint::MutateFederatedHPA, Endpoint::ValidateFederatedHPA),
+            Kind::CronFederatedHPA => (Endpoint::MutateCronFederatedHPA, Endpoint::ValidateCronFederatedHPA),
+        };
+        let mut findings = Findings::default();
+        let defaulted = self.verdict(mutate, namespace, name, &object)?;
+        let denied = defaulted.denial.is_some();
+        let patch = defaulted.patch.clone();
+        collect(defaulted, &mut findings)?;
+        if !denied {
+            let object = patched(object, &patch)?;
+            collect(self.verdict(validate, namespace, name, &object)?, &mut findings)?;
+        }
+        Ok(findings)
+    }
+
+    fn verdict(&self, endpoint: Endpoint, namespace: &str, name: &str, object: &Value) -> Result<Verdict, Undecodable> {
+        let object = to_raw_value(object).map_err(|error| undecodable(&error))?;
+        let request = Request {
+            uid: Cow::Borrowed("fhpa-validate"),
+            operation: Operation::Create,
+            namespace: Cow::Borrowed(namespace),
+            name: Cow::Borrowed(name),
+            sub_resource: Cow::Borrowed(""),
+            dry_run: false,
+            object: Some(&object),
+            old_object: None,
+        };
+        Ok(self.reviewer.review(endpoint, &request, self.now))
+    }
+}
+
+fn collect(verdict: Verdict, findings: &mut Findings) -> Result<(), Undecodable> {
+    for warning in verdict.warnings {
+        if !findings.warnings.contains(&warning) {
+            findings.warnings.push(warning);
+        }
+    }
+    match verdict.denial {
+        None => Ok(()),
+        Some(Denial::Invalid(violations)) => {
+            findings.violations.extend(violations);
+            Ok(())
+        }
+        Some(Denial::Undecodable { path, message }) => Err(Undecodable { path, message }),
+    }
+}
+
+/// The object with its defaults.
+fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Undecodable> {
+    let patch = serde_json::to_value(operations).and_then(serde_json::from_value::<json_patch::Patch>);
+    let patch = patch.map_err(|error| undecodable(&error))?;
+    json_patch::patch(&mut object, &patch).map_err(|error| undecodable(&error))?;
+    Ok(object)
+}
+
+fn undecodable(error: &dyn std::fmt::Display) -> Undecodable {
+    Undecodable { path: String::new(), message: error.to_string() }
+}
+
+/// What the rules on other objects may know of this FederatedHPA; nothing when it cannot be read.
+pub(super) fn known_federated_hpa(namespace: &str, object: Value, default_mode: Mode) -> Option<KnownFederatedHPA> {
+    let mut hpa: api::FederatedHPA = serde_json::from_value(object).ok()?;
+    hpa.metadata.namespace = Some(namespace.to_owned());
+    Some(convert::known_federated_hpa(&hpa, default_mode))
+}
+
+/// What the rules on other objects may know of this CronFederatedHPA; nothing when it cannot be read.
+pub(super) fn known_cron_federated_hpa(namespace: &str, object: Value) -> Option<KnownCronFederatedHPA> {
+    let mut cron: api::CronFederatedHPA = serde_json::from_value(object).ok()?;
+    cron.metadata.namespace = Some(namespace.to_owned());
+    Some(convert::known_cron_federated_hpa(&cron))
+}

@@ -1,0 +1,149 @@
+//! Documents -> the objects that are checked, those that are skipped, and near misses. No I/O.
+
+use std::rc::Rc;
+
+use super::super::manifest::{Content, Node};
+use crate::api;
+use crate::decision::finding::{Cause, Violation};
+use crate::decision::path::Path;
+
+/// The kinds that are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    FederatedHPA,
+    CronFederatedHPA,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::FederatedHPA, Self::CronFederatedHPA];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::FederatedHPA => "FederatedHPA",
+            Self::CronFederatedHPA => "CronFederatedHPA",
+        }
+    }
+}
+
+/// What an object turned out to be.
+#[derive(Debug)]
+pub(crate) enum Class {
+    /// Checked by the rules.
+    Known(Kind),
+    /// Of no interest here.
+    Other,
+    /// Meant to be known, but the API server would not take it as such.
+    NearMiss(Violation),
+    /// Perhaps meant to be known.
+    Doubtful(Violation),
+}
+
+/// One object of a file.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// Put before the paths of its fields: `items[2]` in a list, else empty.
+    pub(crate) prefix: String,
+    pub(crate) node: Rc<Node>,
+    pub(crate) class: Class,
+}
+
+impl Subject {
+    /// The objects of a document; those of a `List` one by one.
+    pub(crate) fn all_of(document: &Rc<Node>) -> Vec<Self> {
+        let is_list = document.text("kind").is_some_and(|kind| kind.ends_with("List"));
+        match document.entry("items").filter(|_| is_list).map(|items| &items.value.content) {
+            Some(Content::List(items)) => {
+                let numbered = items.iter().enumerate();
+                numbered.map(|(index, item)| Self::new(format!("items[{index}]"), item)).collect()
+            }
+            _ => vec![Self::new(String::new(), document)],
+        }
+    }
+
+    fn new(prefix: String, node: &Rc<Node>) -> Self {
+        Self { prefix, node: Rc::clone(node), class: classify(node) }
+    }
+
+    /// A member of its metadata.
+    pub(crate) fn metadata(&self, member: &str) -> Option<&str> {
+        self.node.entry("metadata")?.value.text(member)
+    }
+}
+
+fn classify(node: &Node) -> Class {
+    let (version, kind) = (node.text("apiVersion"), node.text("kind"));
+    if let (Some(version), Some(kind)) = (version, kind) {
+        let ours = version == format!("{}/{}", api::GROUP, api::VERSION);
+        match Kind::ALL.into_iter().find(|known| known.name() == kind) {
+            Some(known) if ours => Class::Known(known),
+            Some(_) => wrong_version(version),
+            None => wrong_kind(version, kind),
+        }
+    } else {
+        incomplete(version, kind)
+    }
+}
+
+/// The kind is right, the `apiVersion` is not.
+fn wrong_version(version: &str) -> Class {
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let detail = format!("did you mean \"{}/{}\"?", api::GROUP, api::VERSION);
+    let violation = Violation::new("api-version", &Path::Root("apiVersion"), Cause::Invalid(version.into()), detail);
+    near_miss(group, violation)
+}
+
+/// An error where the group may be meant as ours, else a warning: the kind may be somebody else's.
+fn near_miss(group: &str, violation: Violation) -> Class {
+    if group.contains("karmada") || group.contains("autoscaling") || group.is_empty() {
+        Class::NearMiss(violation)
+    } else {
+        Class::Doubtful(violation)
+    }
+}
+
+/// The kind is none of ours: a near miss where the group is ours, or where it looks like one of ours.
+fn wrong_kind(version: &str, kind: &str) -> Class {
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let near = nearest(kind);
+    if group != api::GROUP && near.is_none() {
+        return Class::Other;
+    }
+    let detail = match near {
+        Some(known) => format!("did you mean \"{}\"?", known.name()),
+        None => format!("the kinds of {} are FederatedHPA and CronFederatedHPA", api::GROUP),
+    };
+    let violation = Violation::new("kind", &Path::Root("kind"), Cause::Invalid(kind.into()), detail);
+    near_miss(group, violation)
+}
+
+/// `apiVersion` or `kind` is missing.
+fn incomplete(version: Option<&str>, kind: Option<&str>) -> Class {
+    let required = |member, detail: String| {
+        Class::NearMiss(Violation::new("type-meta", &Path::Root(member), Cause::Required, detail))
+    };
+    match (version, kind) {
+        (None, Some(kind)) if nearest(kind).is_some() => {
+            required("apiVersion", format!("write \"apiVersion: {}/{}\"", api::GROUP, api::VERSION))
+        }
+        (Some(version), None) if version.starts_with(api::GROUP) => {
+            required("kind", "write \"kind: FederatedHPA\" or \"kind: CronFederatedHPA\"".to_owned())
+        }
+        _ => Class::Other,
+    }
+}
+
+/// The kind that was probably meant.
+fn nearest(kind: &str) -> Option<Kind> {
+    let folded = kind.to_ascii_lowercase();
+    let distance = |known: Kind| strsim::damerau_levenshtein(&folded, &known.name().to_ascii_lowercase());
+    let short = match folded.as_str() {
+        "fhpa" => Some(Kind::FederatedHPA),
+        "cronfhpa" => Some(Kind::CronFederatedHPA),
+        _ => None,
+    };
+    // A very long kind is no slip, and its distance would cost its length.
+    short.or_else(|| {
+        let near = |known: &Kind| folded.len() <= 32 && distance(*known) <= 3;
+        Kind::ALL.into_iter().filter(near).min_by_key(|known| distance(*known))
+    })
+}

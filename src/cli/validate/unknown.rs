@@ -1,0 +1,167 @@
+//! Members that a kind does not have. The API server drops them without a word, or refuses them when kubectl asks it to
+//! be strict; here they are errors. The schemas are those of `fhpa crds`. No I/O.
+
+use serde_json::{Map, Value};
+
+use super::super::manifest::{Content, Entry, Node};
+use super::subject::Kind;
+use crate::api::crd::{self, CrdError};
+use crate::decision::suggestion::nearest;
+
+/// Unknown members that are told of one object.
+const MOST: usize = 50;
+/// Members that are listed when no suggestion fits.
+const LISTED: usize = 10;
+
+/// The members of ObjectMeta, which the schema of a CRD leaves out.
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The schemas of both kinds.
+pub(super) struct Schemas {
+    federated_hpa: Value,
+    cron_federated_hpa: Value,
+}
+
+/// A member that the kind does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) path: String,
+    /// What was probably meant; may be empty.
+    pub(super) detail: String,
+    /// The path of the member that was probably meant: a rule that misses it has nothing to add.
+    pub(super) meant: Option<String>,
+}
+
+impl Schemas {
+    pub(super) fn new() -> Result<Self, CrdError> {
+        let [cron, federated] = crd::all()?;
+        let schema = |crd: &Value| crd::schema(crd).cloned().unwrap_or_default();
+        Ok(Self { federated_hpa: schema(&federated), cron_federated_hpa: schema(&cron) })
+    }
+
+    /// The unknown members of `object`, in the order in which they are written, [`MOST`] at most.
+    pub(super) fn unknown(&self, kind: Kind, object: &Node) -> Vec<Unknown> {
+        let schema = match kind {
+            Kind::FederatedHPA => &self.federated_hpa,
+            Kind::CronFederatedHPA => &self.cron_federated_hpa,
+        };
+        let mut search = Search { root: schema, found: Vec::new() };
+        search.walk(object, schema, "");
+        if let Some(metadata) = object.entry("metadata") {
+            search.metadata(&metadata.value);
+        }
+        search.found
+    }
+}
+
+struct Search<'a> {
+    root: &'a Value,
+    found: Vec<Unknown>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, node: &Node, schema: &Value, path: &str) {
+        match &node.content {
+            Content::Map(entries) => {
+                let Some(known) = schema.get("properties").and_then(Value::as_object) else { return };
+                for entry in entries {
+                    let place = join(path, &entry.key);
+                    match known.get(&*entry.key) {
+                        Some(schema) => self.walk(&entry.value, schema, &place),
+                        None if self.found.len() < MOST => {
+                            let near = near(entry, entries, known);
+                            let detail =
+                                near.map_or_else(|| self.elsewhere(&entry.key, path, entries, known), did_you_mean);
+                            let meant = near.map(|near| join(path, near));
+                            self.found.push(Unknown { path: place, detail, meant });
+                        }
+                        None => return,
+                    }
+                }
+            }
+            Content::List(items) => {
+                let Some(schema) = schema.get("items") else { return };
+                for (index, item) in items.iter().enumerate() {
+                    self.walk(item, schema, &format!("{path}[{index}]"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn metadata(&mut self, metadata: &Node) {
+        let Content::Map(entries) = &metadata.content else { return };
+        for entry in entries {
+            if self.found.len() < MOST && !METADATA.contains(&&*entry.key) {
+                let near = nearest(&entry.key, METADATA);
+                let (detail, meant) = (near.map(did_you_mean), near.map(|near| join("metadata", near)));
+                let path = join("metadata", &entry.key);
+                self.found.push(Unknown { path, detail: detail.unwrap_or_default(), meant });
+            }
+        }
+    }
+
+    /// Where a member of that name belongs, preferably in what is written beside it; else what may stand here.
+    fn elsewhere(&self, key: &str, path: &str, siblings: &[Entry], known: &Map<String, Value>) -> String {
+        let beside = siblings.iter().filter_map(|sibling| Some((sibling, known.get(&*sibling.key)?)));
+        let mut beside = beside.filter_map(|(sibling, schema)| place_of(key, schema, &join(path, &sibling.key)));
+        let spec = || self.root.pointer("/properties/spec");
+        if let Some(place) = beside.next().or_else(|| place_of(key, spec()?, "spec")) {
+            return format!("it belongs in {place}");
+        }
+        if known.is_empty() || known.len() > LISTED {
+            return String::new();
+        }
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        format!("what may stand here is {}", names.join(", "))
+    }
+}
+
+/// A near member that is not set yet.
+fn near<'a>(entry: &Entry, siblings: &[Entry], known: &'a Map<String, Value>) -> Option<&'a str> {
+    let free = known.keys().filter(|name| siblings.iter().all(|sibling| *sibling.key != ***name));
+    nearest(&entry.key, free.map(String::as_str))
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean {name:?}?")
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// The path of the member that has a member `name`, the nearest to the root.
+fn place_of(name: &str, schema: &Value, path: &str) -> Option<String> {
+    let mut level = vec![(schema, path.to_owned())];
+    while !level.is_empty() {
+        let mut below = Vec::new();
+        for (schema, path) in level {
+            if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+                if properties.contains_key(name) {
+                    return Some(path);
+                }
+                below.extend(properties.iter().map(|(key, schema)| (schema, join(&path, key))));
+            }
+            below.extend(schema.get("items").map(|items| (items, format!("{path}[]"))));
+        }
+        level = below;
+    }
+    None
+}

@@ -1,0 +1,44 @@
+//! CronFederatedHPA: JSON -> core, and the API object -> what its neighbours know of it. No I/O.
+
+use super::federated_hpa::target;
+use super::status::CronStatus;
+use crate::api;
+use crate::decision::neighbours::KnownCronFederatedHPA;
+use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
+
+reads! {
+    CronFederatedHPA<'de> {
+        "apiVersion" => api_version,
+        "kind" => kind,
+        "metadata" => metadata,
+        "spec" => spec;
+        shape
+        "status": CronStatus,
+    }
+    CronFederatedHPASpec<'de> {
+        "scaleTargetRef" => scale_target_ref,
+        "rules" => rules,
+    }
+    Rule<'de> {
+        "name" => name,
+        "schedule" => schedule,
+        "targetReplicas" => target_replicas,
+        "targetMinReplicas" => target_min_replicas,
+        "targetMaxReplicas" => target_max_replicas,
+        "suspend" => suspend,
+        "timeZone" => time_zone,
+        "successfulHistoryLimit" => successful_history_limit,
+        "failedHistoryLimit" => failed_history_limit,
+        "maxDelaySeconds" => max_delay_seconds,
+    }
+}
+
+/// What the rules for other objects know of `cron`.
+#[must_use]
+pub fn known_cron_federated_hpa(cron: &api::CronFederatedHPA) -> KnownCronFederatedHPA {
+    KnownCronFederatedHPA {
+        name: cron.metadata.name.clone().unwrap_or_default(),
+        target: target(cron.metadata.namespace.as_deref(), &cron.spec.scale_target_ref),
+        deleting: cron.metadata.deletion_timestamp.is_some(),
+    }
+}

@@ -1,0 +1,82 @@
+//! FederatedHPA: JSON -> core, and the API object -> what its neighbours know of it. No I/O.
+
+use crate::api;
+use crate::decision::api_version::ApiVersion;
+use crate::decision::defaults::Mode;
+use crate::decision::neighbours::{KnownFederatedHPA, Target};
+use crate::decision::subject::federated_hpa::{
+    Assignment, ClusterAffinity, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPA, FederatedHPASpec,
+    FieldSelector,
+};
+
+reads! {
+    FederatedHPA<'de> {
+        "apiVersion" => api_version,
+        "kind" => kind,
+        "metadata" => metadata,
+        "spec" => spec,
+        "status" => status,
+    }
+    FederatedHPASpec<'de> {
+        "scaleTargetRef" => scale_target_ref,
+        "minReplicas" => min_replicas,
+        "maxReplicas" => max_replicas,
+        "metrics" => metrics,
+        "behavior" => behavior,
+        "mode" => mode,
+        "federatedHPAAssignment" => assignment,
+        "clusterAffinity" => cluster_affinity,
+        "autoscaleMultiClusterDelay" => autoscale_multi_cluster_delay,
+        "scaleAssist" => scale_assist,
+        "scalingToZero" => scaling_to_zero,
+        "clusterHPAPreference" => cluster_hpa_preference,
+    }
+    Assignment<'de> {
+        "federatedHPAAssignmentType" => type_,
+        "clusterAutoscalingPreference" => preferences,
+    }
+    ClusterAutoscalingPreference<'de> {
+        "targetCluster" => target_cluster,
+        "staticWeight" => static_weight,
+        "priority" => priority,
+        "autoscalingMinThreshold" => min_threshold,
+        "autoscalingMaxThreshold" => max_threshold,
+    }
+    ClusterAffinity<'de> {
+        "labelSelector" => label_selector,
+        "fieldSelector" => field_selector,
+        "clusterNames" => cluster_names,
+        "exclude" => exclude,
+    }
+    FieldSelector<'de> {
+        "matchExpressions" => match_expressions,
+    }
+    ClusterHPAPreference<'de> {
+        "clusterName" => cluster_name,
+        "maxResourceUsage" => max_resource_usage,
+    }
+}
+
+/// What the rules for other objects know of `hpa`; `default_mode` holds where it names no mode.
+#[must_use]
+pub fn known_federated_hpa(hpa: &api::FederatedHPA, default_mode: Mode) -> KnownFederatedHPA {
+    let spec = &hpa.spec;
+    KnownFederatedHPA {
+        name: hpa.metadata.name.clone().unwrap_or_default(),
+        target: target(hpa.metadata.namespace.as_deref(), &spec.scale_target_ref),
+        min_replicas: spec.min_replicas,
+        max_replicas: spec.max_replicas,
+        distributed: spec.mode.as_deref().and_then(Mode::parse).unwrap_or(default_mode) == Mode::Distributed,
+        deleting: hpa.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+/// The object that `reference` points to.
+pub(super) fn target(namespace: Option<&str>, reference: &api::hpa::CrossVersionObjectReference) -> Target {
+    Target {
+        namespace: namespace.unwrap_or_default().to_owned(),
+        group: ApiVersion::parse(&reference.api_version).map(|version| version.group.to_owned()).unwrap_or_default(),
+        kind: reference.kind.clone(),
+        name: reference.name.clone(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Required members that are missing while a member of a similar name stands beside their place (`ruleName` for
+//! `name`). Only for objects that are refused anyway. No I/O.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::api::crd;
+use crate::decision::finding::{Cause, Violation};
+use crate::decision::suggestion::nearest;
+
+/// Bytes of an object beyond which no help is given: it is read as a tree, which takes a multiple of its size.
+const LARGEST: usize = 128 * 1024;
+/// Unknown members that are considered for one that is missing.
+const CONSIDERED: usize = 32;
+
+/// The schemas of both kinds, made once.
+static SCHEMAS: LazyLock<Vec<Value>> = LazyLock::new(|| crd::all().map(Vec::from).unwrap_or_default());
+
+/// The schema of objects of `kind`.
+fn schema(kind: &str) -> Option<&'static Value> {
+    let crd = SCHEMAS.iter().find(|crd| crd.pointer("/spec/names/kind").and_then(Value::as_str) == Some(kind))?;
+    crd::schema(crd)
+}
+
+/// Adds to each violation for a missing member which unknown member was probably meant for it.
+pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
+    let missing = |violation: &Violation| matches!(violation.cause, Cause::Required);
+    if json.len() > LARGEST || !violations.iter().any(missing) {
+        return;
+    }
+    let (Some(schema), Ok(object)) = (schema(kind), serde_json::from_str::<Value>(json)) else { return };
+    for violation in violations.iter_mut().filter(|violation| missing(violation)) {
+        if let Some(found) = find(&violation.path, &object, schema) {
+            let member = violation.path.rsplit('.').next().unwrap_or_default();
+            violation.detail = format!("{}; {found:?} is no field: did you mean {member:?}?", violation.detail);
+        }
+    }
+}
+
+/// The unknown member beside the missing one at `path` that comes nearest to it.
+fn find(path: &str, object: &Value, schema: &Value) -> Option<String> {
+    let (parent, member) = path.rsplit_once('.').unwrap_or(("", path));
+    let (mut object, mut schema) = (object, schema);
+    for step in parent.split('.').filter(|step| !step.is_empty()) {
+        let (name, indices) = step.split_once('[').unwrap_or((step, ""));
+        object = object.get(name)?;
+        schema = schema.pointer("/properties")?.get(name)?;
+        for index in indices.split(['[', ']']).filter(|index| !index.is_empty()) {
+            object = object.get(index.parse::<usize>().ok()?)?;
+            schema = schema.get("items")?;
+        }
+    }
+    let known = schema.get("properties")?.as_object()?;
+    let unknown = object.as_object()?.keys().filter(|key| !known.contains_key(*key));
+    nearest(member, unknown.take(CONSIDERED).map(String::as_str)).map(str::to_owned)
+}

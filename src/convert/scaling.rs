@@ -1,0 +1,120 @@
+//! What an HPA of any kind is told, wire -> the algorithm of `decision::hpa`. No I/O.
+
+use crate::api::hpa::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
+use crate::api::quantity::Quantity;
+use crate::decision::amount::milli;
+use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
+use crate::decision::hpa::metric::{Source, Target};
+
+/// CPU utilization that is held when an HPA names no metric.
+const DEFAULT_UTILIZATION: i32 = 80;
+
+/// What each metric measures and holds; CPU at 80% when there is none. A metric that says nothing is `None`.
+#[must_use]
+pub fn metrics(specs: &[MetricSpec], namespace: &str) -> Vec<Option<(Source, Target)>> {
+    if specs.is_empty() {
+        let source = Source::Resource { name: "cpu".to_owned() };
+        return vec![Some((source, Target::Utilization(DEFAULT_UTILIZATION)))];
+    }
+    specs.iter().map(|spec| metric(spec, namespace)).collect()
+}
+
+fn metric(spec: &MetricSpec, namespace: &str) -> Option<(Source, Target)> {
+    let namespace = namespace.to_owned();
+    Some(match spec.type_.as_str() {
+        "Resource" => {
+            let resource = spec.resource.as_ref()?;
+            (Source::Resource { name: resource.name.clone() }, target(&resource.target)?)
+        }
+        "ContainerResource" => {
+            let resource = spec.container_resource.as_ref()?;
+            let (name, container) = (resource.name.clone(), resource.container.clone());
+            (Source::ContainerResource { name, container }, target(&resource.target)?)
+        }
+        "Pods" => {
+            let pods = spec.pods.as_ref()?;
+            (Source::Pods { metric: pods.metric.name.clone() }, target(&pods.target)?)
+        }
+        "Object" => {
+            let object = spec.object.as_ref()?;
+            let (metric, about) = (object.metric.name.clone(), &object.described_object);
+            let (kind, name) = (about.kind.clone(), about.name.clone());
+            (Source::Object { metric, kind, namespace, name }, target(&object.target)?)
+        }
+        "External" => {
+            let external = spec.external.as_ref()?;
+            (Source::External { metric: external.metric.name.clone(), namespace }, target(&external.target)?)
+        }
+        _ => return None,
+    })
+}
+
+fn target(target: &MetricTarget) -> Option<Target> {
+    let value = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
+    match target.type_.as_str() {
+        "Utilization" => target.average_utilization.map(Target::Utilization),
+        "AverageValue" => value(&target.average_value).map(Target::AverageValue),
+        "Value" => value(&target.value).map(Target::Value),
+        _ => None,
+    }
+}
+
+/// Rules of both directions, completed as Kubernetes completes them.
+#[must_use]
+pub fn behavior(behavior: &HorizontalPodAutoscalerBehavior) -> Behavior {
+    Behavior {
+        up: rules(behavior.scale_up.as_ref(), Rules::default_up()),
+        down: rules(behavior.scale_down.as_ref(), Rules::default_down()),
+    }
+}
+
+fn rules(given: Option<&HPAScalingRules>, default: Rules) -> Rules {
+    let Some(given) = given else { return default };
+    Rules {
+        window_seconds: given.stabilization_window_seconds.or(default.window_seconds),
+        select: given.select_policy.as_deref().map_or(default.select, select),
+        policies: given.policies.as_ref().map_or(default.policies, |list| list.iter().map(policy).collect()),
+        tolerance: given.tolerance.as_ref().and_then(|tolerance| share(&tolerance.0)),
+    }
+}
+
+fn select(policy: &str) -> Select {
+    match policy {
+        "Min" => Select::Min,
+        "Disabled" => Select::Disabled,
+        _ => Select::Max,
+    }
+}
+
+fn policy(policy: &HPAScalingPolicy) -> Policy {
+    let unit = if policy.type_ == "Percent" { Unit::Percent } else { Unit::Pods };
+    Policy { unit, value: policy.value, period_seconds: policy.period_seconds }
+}
+
+fn share(text: &str) -> Option<f64> {
+    i32::try_from(milli(text)?).ok().map(|thousandths| f64::from(thousandths) / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{behavior, metrics};
+    use crate::decision::hpa::behavior::{Rules, Select};
+    use crate::decision::hpa::metric::{Source, Target};
+
+    #[test]
+    fn an_hpa_without_metrics_holds_the_cpu() {
+        let cpu = Source::Resource { name: "cpu".into() };
+        assert_eq!(metrics(&[], "shop"), [Some((cpu, Target::Utilization(80)))]);
+    }
+
+    #[test]
+    fn behavior_is_completed() {
+        let given = json!({"scaleDown": {"selectPolicy": "Disabled", "tolerance": "50m"}});
+        let rules = behavior(&serde_json::from_value(given).unwrap());
+        assert_eq!(rules.up, Rules::default_up());
+        assert_eq!((rules.down.select, rules.down.tolerance), (Select::Disabled, Some(0.05)));
+        assert_eq!(rules.down.policies, Rules::default_down().policies);
+    }
+}

@@ -1,0 +1,111 @@
+//! The status of both kinds, read for its shape only: a status that cannot be decoded is refused, as Karmada does. No I/O.
+
+use super::scalar::StrictQuantity;
+use crate::decision::subject::Text;
+use crate::decision::subject::federated_hpa::FederatedHPAStatus;
+use crate::decision::subject::hpa::{MetricIdentifier, TargetRef};
+use crate::decision::subject::metadata::Time;
+
+#[derive(Default)]
+struct Condition;
+#[derive(Default)]
+struct MetricStatus;
+#[derive(Default)]
+struct NamedStatus;
+#[derive(Default)]
+struct IdentifiedStatus;
+#[derive(Default)]
+struct ValueStatus;
+#[derive(Default)]
+struct Desired;
+#[derive(Default)]
+struct ClusterStatus;
+#[derive(Default)]
+pub(super) struct CronStatus;
+#[derive(Default)]
+struct History;
+#[derive(Default)]
+struct Execution;
+
+reads! {
+    FederatedHPAStatus {
+        "currentReplicas" => current_replicas,
+        "desiredReplicas" => desired_replicas;
+        shape
+        "observedGeneration": Option<i64>,
+        "lastScaleTime": Option<Time<'de>>,
+        "currentMetrics": Vec<MetricStatus>,
+        "conditions": Vec<Condition>,
+        "clusterHPADesired": Vec<Desired>,
+        "aggregatedStatus": Vec<ClusterStatus>,
+    }
+    Condition {
+        ; shape
+        "type": Text<'de>,
+        "status": Text<'de>,
+        "observedGeneration": Option<i64>,
+        "lastTransitionTime": Time<'de>,
+        "reason": Text<'de>,
+        "message": Text<'de>,
+    }
+    MetricStatus {
+        ; shape
+        "type": Text<'de>,
+        "resource": Option<NamedStatus>,
+        "containerResource": Option<NamedStatus>,
+        "pods": Option<IdentifiedStatus>,
+        "object": Option<IdentifiedStatus>,
+        "external": Option<IdentifiedStatus>,
+    }
+    NamedStatus {
+        ; shape
+        "name": Text<'de>,
+        "container": Text<'de>,
+        "current": ValueStatus,
+    }
+    IdentifiedStatus {
+        ; shape
+        "metric": MetricIdentifier<'de>,
+        "current": ValueStatus,
+        "describedObject": TargetRef<'de>,
+    }
+    ValueStatus {
+        ; shape
+        "value": Option<StrictQuantity>,
+        "averageValue": Option<StrictQuantity>,
+        "averageUtilization": Option<i32>,
+    }
+    Desired {
+        ; shape
+        "clusterName": Text<'de>,
+        "minReplicas": Option<i32>,
+        "maxReplicas": Option<i32>,
+    }
+    ClusterStatus {
+        ; shape
+        "clusterName": Text<'de>,
+        "status": FederatedHPAStatus,
+    }
+    CronStatus {
+        ; shape
+        "observedGeneration": Option<i64>,
+        "conditions": Vec<Condition>,
+        "executionHistories": Vec<History>,
+    }
+    History {
+        ; shape
+        "ruleName": Text<'de>,
+        "nextExecutionTime": Option<Time<'de>>,
+        "successfulExecutions": Vec<Execution>,
+        "failedExecutions": Vec<Execution>,
+    }
+    Execution {
+        ; shape
+        "scheduleTime": Option<Time<'de>>,
+        "executionTime": Option<Time<'de>>,
+        "message": Text<'de>,
+        "appliedReplicas": Option<i32>,
+        "appliedMinReplicas": Option<i32>,
+        "appliedMaxReplicas": Option<i32>,
+    }
+}

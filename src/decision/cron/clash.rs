@@ -1,0 +1,214 @@
+//! The first instant at which two schedules run together. Pure; the work is bounded.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+
+use super::calendar;
+use super::field::Field;
+use super::run::first_instant;
+use super::schedule::{Schedule, Sets};
+
+/// Months looked at when both schedules live in one zone: a leap day is among them.
+const MONTHS: u32 = 5 * 12;
+/// Wall times tried when both schedules live in one zone.
+const WALLS: usize = 256;
+/// Days and times of day looked at when the zones differ.
+const STEPS: usize = 4096;
+/// Clock changes looked at when the zones differ: of a year where both have two, and one more.
+const CHANGES: usize = 5;
+
+/// The clock of a zone from an instant on, for about a year. Made once for all comparisons in that zone.
+#[derive(Clone, Debug)]
+pub struct Outlook<'a> {
+    zone: &'a TimeZone,
+    from: Timestamp,
+    offset: Offset,
+    changes: Vec<(Timestamp, Offset)>,
+}
+
+impl<'a> Outlook<'a> {
+    /// The clock of `zone` later than `from`.
+    pub fn new(zone: &'a TimeZone, from: Timestamp) -> Self {
+        let changes = zone.following(from).take(CHANGES).map(|change| (change.timestamp(), change.offset()));
+        Self { zone, from, offset: zone.to_offset(from), changes: changes.collect() }
+    }
+
+    fn is_of_the_zone_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
+    }
+}
+
+/// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five years
+/// in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the
+/// other schedule is no clash.
+pub fn first_clash(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
+    first_clash_before(Timestamp::MAX, a, in_a, b, in_b)
+}
+
+/// As [`first_clash`], when it is earlier than `limit`.
+pub fn first_clash_before(
+    limit: Timestamp,
+    a: &Schedule,
+    in_a: &Outlook<'_>,
+    b: &Schedule,
+    in_b: &Outlook<'_>,
+) -> Option<Timestamp> {
+    if in_a.is_of_the_zone_of(in_b) {
+        in_one_zone(a, b, in_a.zone, in_a.from, limit)
+    } else {
+        in_two_zones(&mut Clock::new(a, in_a), &mut Clock::new(b, in_b), limit)
+    }
+}
+
+fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, limit: Timestamp) -> Option<Timestamp> {
+    let hours = a.sets.hours & b.sets.hours;
+    let minutes = a.sets.minutes & b.sets.minutes;
+    if hours == 0 || minutes == 0 {
+        return None;
+    }
+    let start = zone.to_datetime(from);
+    let both = Sets { minutes, hours, ..a.sets };
+    days_of_both(&a.sets, &b.sets, start)
+        .flat_map(|day| times_of(&both, day))
+        .filter(|wall| *wall > start)
+        .take(WALLS)
+        .filter_map(|wall| first_instant(zone, wall))
+        .take_while(|at| *at < limit)
+        .find(|at| *at > from && a.fires_at(zone, *at) && b.fires_at(zone, *at))
+}
+
+/// The days from that of `start` on that are in both schedules.
+fn days_of_both(a: &Sets, b: &Sets, start: DateTime) -> impl Iterator<Item = Date> {
+    let (a, b) = (*a, *b);
+    let mut first = Some(start.date().first_of_month());
+    let months = (0..MONTHS).map_while(move |_| {
+        let month = first?;
+        first = month.last_of_month().tomorrow().ok();
+        Some(month)
+    });
+    months
+        .flat_map(move |month| {
+            let number = u8::try_from(month.month()).unwrap_or_default();
+            let weekday = u32::try_from(month.weekday().to_sunday_zero_offset()).unwrap_or_default();
+            let length = calendar::length(month.year(), number);
+            let days = calendar::days(&a, number, length, weekday) & calendar::days(&b, number, length, weekday);
+            calendar::values(days)
+                .filter_map(move |day| Date::new(month.year(), month.month(), i8::try_from(day).ok()?).ok())
+        })
+        .filter(move |day| *day >= start.date())
+}
+
+/// A schedule on its zone's clock, at one stretch of equal offset after the other.
+struct Clock<'a> {
+    schedule: &'a Schedule,
+    outlook: &'a Outlook<'a>,
+    offset: Offset,
+    changes: std::slice::Iter<'a, (Timestamp, Offset)>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(schedule: &'a Schedule, outlook: &'a Outlook<'a>) -> Self {
+        Self { schedule, outlook, offset: outlook.offset, changes: outlook.changes.iter() }
+    }
+
+    /// The end of the stretch.
+    fn until(&self) -> Option<Timestamp> {
+        self.changes.as_slice().first().map(|(at, _)| *at)
+    }
+
+    /// Goes on to the stretch that holds `at`, and says whether that is the end of a gap, onto which a run may have been
+    /// moved.
+    fn pass(&mut self, at: Timestamp) -> bool {
+        if self.until() != Some(at) {
+            return false;
+        }
+        let before = self.offset;
+        self.offset = self.changes.next().map_or(before, |(_, offset)| *offset);
+        self.offset > before
+    }
+
+    /// Whether the clock shows a time of the schedule at `at`, which lies in the stretch.
+    fn shows_a_time_at(&self, at: Timestamp) -> bool {
+        calendar::has_wall(&self.schedule.sets, self.offset.to_datetime(at))
+    }
+
+    fn fires_at(&self, at: Timestamp) -> bool {
+        self.schedule.fires_at(self.outlook.zone, at)
+    }
+}
+
+/// Goes from one clock change to the next: in between, both clocks keep their distance.
+fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Option<Timestamp> {
+    let mut from = a.outlook.from;
+    let mut steps = STEPS;
+    for _ in 0..CHANGES {
+        let change = a.until().into_iter().chain(b.until()).min();
+        if times_meet(&a.schedule.sets, a.offset, &b.schedule.sets, b.offset) {
+            let clash = in_one_stretch(a, b, from, change.unwrap_or(limit).min(limit), &mut steps);
+            if clash.is_some() || steps == 0 {
+                return clash;
+            }
+        }
+        from = change.filter(|change| *change < limit)?;
+        let (gap_a, gap_b) = (a.pass(from), b.pass(from));
+        // Two shifted runs, or one and a time that the other clock shows.
+        let may_meet = (gap_a || gap_b && a.shows_a_time_at(from)) && (gap_b || b.shows_a_time_at(from));
+        if may_meet && a.fires_at(from) && b.fires_at(from) {
+            return Some(from);
+        }
+    }
+    None
+}
+
+/// Whether some time of day of one schedule is at the same moment as some time of day of the other.
+fn times_meet(a: &Sets, offset_a: Offset, b: &Sets, offset_b: Offset) -> bool {
+    let ahead = (offset_b.seconds() - offset_a.seconds()).div_euclid(60).rem_euclid(24 * 60).unsigned_abs();
+    calendar::values(a.minutes).any(|minute| {
+        let theirs = minute + ahead;
+        b.minutes & (1 << (theirs % 60)) != 0 && turned(a.hours, theirs / 60 % 24) & b.hours != 0
+    })
+}
+
+/// The hours of a day as a clock shows them that is `by` hours ahead.
+const fn turned(hours: u64, by: u32) -> u64 {
+    (hours << by | hours >> (24 - by)) & Field::Hour.full()
+}
+
+/// The first common run between `from` and `until`, both excluded, while both clocks keep their offsets.
+fn in_one_stretch(
+    a: &Clock<'_>,
+    b: &Clock<'_>,
+    from: Timestamp,
+    until: Timestamp,
+    steps: &mut usize,
+) -> Option<Timestamp> {
+    let ahead = i64::from(b.offset.seconds() - a.offset.seconds());
+    let mut day = a.offset.to_datetime(from).date();
+    while a.offset.to_timestamp(day.at(0, 0, 0, 0)).ok()? < until {
+        *steps = steps.checked_sub(1)?;
+        if calendar::has_day(&a.schedule.sets, day) {
+            for wall in times_of(&a.schedule.sets, day) {
+                *steps = steps.checked_sub(1)?;
+                let theirs = wall.checked_add(SignedDuration::from_secs(ahead)).ok()?;
+                if calendar::has_wall(&b.schedule.sets, theirs) {
+                    let at = a.offset.to_timestamp(wall).ok()?;
+                    // A repeated time runs once only, so the neighbours of a clock change are asked for their runs.
+                    if from < at && at < until && a.fires_at(at) && b.fires_at(at) {
+                        return Some(at);
+                    }
+                }
+            }
+        }
+        day = day.tomorrow().ok()?;
+    }
+    None
+}
+
+/// The wall times of a schedule on `day`, ascending, whether or not it runs on that day.
+fn times_of(sets: &Sets, day: Date) -> impl Iterator<Item = DateTime> {
+    let minutes = sets.minutes;
+    calendar::values(sets.hours)
+        .flat_map(move |hour| calendar::values(minutes).map(move |minute| (hour, minute)))
+        .filter_map(move |(hour, minute)| Some(day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0)))
+}

@@ -1,0 +1,176 @@
+//! What is filled in for the user, as additions to the stored object (design: Admission, mutation). Pure.
+//!
+//! Only what is absent is added, so that a second pass over the result adds nothing.
+
+use serde_json::{Value, json};
+
+use super::api_version::ApiVersion;
+use super::neighbours::{Neighbours, Target};
+use super::subject::hpa::{Behavior, ScalingRules};
+use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
+
+/// How a FederatedHPA works (design: API, `mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Member clusters scale by HPAs of their own.
+    #[default]
+    Distributed,
+    /// One calculation for all clusters.
+    Centralized,
+}
+
+impl Mode {
+    /// The names of all modes.
+    pub const NAMES: [&'static str; 2] = ["Distributed", "Centralized"];
+
+    /// Its name in `spec.mode`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Distributed => "Distributed",
+            Self::Centralized => "Centralized",
+        }
+    }
+
+    /// The mode of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Distributed, Self::Centralized].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// Something to add to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Addition {
+    /// JSON pointer of the new member; its parent exists.
+    pub pointer: String,
+    /// Its value.
+    pub value: Value,
+}
+
+impl Addition {
+    fn new(pointer: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { pointer: pointer.into(), value: value.into() }
+    }
+}
+
+/// `minReplicas` of a FederatedHPA that says none.
+pub const MIN_REPLICAS: i32 = 1;
+/// Runs of either outcome that a rule of a CronFederatedHPA remembers when it does not say.
+pub const HISTORY_LIMIT: i32 = 3;
+
+/// What a FederatedHPA lacks.
+#[must_use]
+pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition> {
+    let mut additions = Vec::new();
+    let Some(spec) = &hpa.spec else {
+        additions.push(Addition::new(
+            "/spec",
+            json!({"minReplicas": MIN_REPLICAS, "metrics": default_metrics(), "mode": default_mode.name()}),
+        ));
+        return additions;
+    };
+    if spec.min_replicas.is_none() {
+        additions.push(Addition::new("/spec/minReplicas", MIN_REPLICAS));
+    }
+    if spec.metrics.is_empty() {
+        additions.push(Addition::new("/spec/metrics", default_metrics()));
+    }
+    if let Some(behavior) = &spec.behavior {
+        complete_behavior(behavior, &mut additions);
+    }
+    if spec.mode.is_none() {
+        additions.push(Addition::new("/spec/mode", default_mode.name()));
+    }
+    additions
+}
+
+/// 80% of the CPU requests.
+fn default_metrics() -> Value {
+    json!([{
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }])
+}
+
+/// Completes both directions, as Kubernetes does for an HPA: up without delay by 4 pods or 100% in 15 s, down by 100% in
+/// 15 s after a window that is left to the member cluster.
+fn complete_behavior(behavior: &Behavior<'_>, additions: &mut Vec<Addition>) {
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    complete_rules("/spec/behavior/scaleUp", behavior.scale_up.as_ref(), Some(0), &json!([pods, percent]), additions);
+    complete_rules("/spec/behavior/scaleDown", behavior.scale_down.as_ref(), None, &json!([percent]), additions);
+}
+
+fn complete_rules(
+    pointer: &str,
+    rules: Option<&ScalingRules<'_>>,
+    window: Option<i32>,
+    policies: &Value,
+    additions: &mut Vec<Addition>,
+) {
+    let Some(rules) = rules else {
+        let mut whole = json!({"selectPolicy": "Max", "policies": policies});
+        if let (Some(window), Some(members)) = (window, whole.as_object_mut()) {
+            members.insert("stabilizationWindowSeconds".to_owned(), window.into());
+        }
+        additions.push(Addition::new(pointer, whole));
+        return;
+    };
+    if let (None, Some(window)) = (rules.stabilization_window_seconds, window) {
+        additions.push(Addition::new(format!("{pointer}/stabilizationWindowSeconds"), window));
+    }
+    if rules.select_policy.is_none() {
+        additions.push(Addition::new(format!("{pointer}/selectPolicy"), "Max"));
+    }
+    if rules.policies.is_none() {
+        additions.push(Addition::new(format!("{pointer}/policies"), policies.clone()));
+    }
+}
+
+/// What a CronFederatedHPA lacks.
+#[must_use]
+pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
+    let mut additions = Vec::new();
+    for (index, rule) in cron.spec.rules.iter().enumerate() {
+        // It may be null, which has no members to add to; validation refuses it either way.
+        if *rule == Rule::default() {
+            continue;
+        }
+        let mut add = |member: &str, value: Value| {
+            additions.push(Addition::new(format!("/spec/rules/{index}/{member}"), value));
+        };
+        if rule.suspend.is_none() {
+            add("suspend", false.into());
+        }
+        if rule.successful_history_limit.is_none() {
+            add("successfulHistoryLimit", HISTORY_LIMIT.into());
+        }
+        if rule.failed_history_limit.is_none() {
+            add("failedHistoryLimit", HISTORY_LIMIT.into());
+        }
+    }
+    additions
+}
+
+/// What keeps Karmada's scheduler off a new binding whose workload is the target of a Distributed FederatedHPA that is
+/// not being deleted (design: Admission, ResourceBinding CREATE). Other members of the suspension stay.
+#[must_use]
+pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Option<Addition> {
+    let spec = binding.spec.as_ref()?;
+    let resource = &spec.resource;
+    let target = Target {
+        namespace: resource.namespace.to_string(),
+        group: ApiVersion::parse(&resource.api_version)?.group.to_owned(),
+        kind: resource.kind.to_string(),
+        name: resource.name.to_string(),
+    };
+    if !neighbours.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed && !hpa.deleting) {
+        return None;
+    }
+    match &spec.suspension {
+        None => Some(Addition::new("/spec/suspension", json!({"scheduling": true}))),
+        Some(suspension) if suspension.scheduling == Some(true) => None,
+        Some(_) => Some(Addition::new("/spec/suspension/scheduling", true)),
+    }
+}

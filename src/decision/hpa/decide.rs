@@ -1,0 +1,155 @@
+//! Metrics, bounds and history -> the replicas to write and the conditions to report. Pure.
+
+use jiff::Timestamp;
+
+use super::behavior::Behavior;
+use super::limits::{Bound, Events, Range, limit_plain};
+use super::metric::{Current, Metric};
+use super::proposal::{Failure, Proposal, propose};
+use super::replicas::Workload;
+use super::stabilization::{Recommendations, Stabilized};
+
+/// What an HPA is told, beside its metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// `minReplicas` and `maxReplicas`.
+    pub range: Range,
+    /// How fast it may scale; absent: the rules from before there was `behavior`.
+    pub behavior: Option<Behavior>,
+    /// The controller's window for scaling down, in seconds. Kubernetes: 300.
+    pub downscale_window_seconds: i32,
+}
+
+/// What an HPA remembers between two decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// What it recommended.
+    pub recommendations: Recommendations,
+    /// What it changed.
+    pub events: Events,
+}
+
+/// A condition as an HPA reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `AbleToScale`, `ScalingActive` or `ScalingLimited`.
+    pub kind: &'static str,
+    /// Whether it holds.
+    pub status: bool,
+    /// In one word.
+    pub reason: &'static str,
+    /// In a sentence.
+    pub message: String,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Replicas to write, absent when nothing is to be written.
+    pub write: Option<i32>,
+    /// Why, for the event.
+    pub why: String,
+    /// The conditions that changed, in the order in which they were found.
+    pub conditions: Vec<Condition>,
+    /// Current value of each metric; empty when they were not looked at.
+    pub current: Vec<Option<Current>>,
+    /// Set when a metric failed.
+    pub failure: Option<Failure>,
+}
+
+/// One pass of an HPA. [`History`] takes in what is recommended; call [`History::scaled`] once the write succeeded.
+#[must_use]
+pub fn decide(policy: &Policy, workload: &Workload<'_>, metrics: &[Metric], history: &mut History) -> Decision {
+    let (current, range) = (workload.spec_replicas, policy.range);
+    history.recommendations.begin(current, workload.now);
+    if current == 0 && range.min != 0 {
+        let message = "scaling is disabled since the replica count of the target is zero";
+        return Decision { conditions: vec![active(false, "ScalingDisabled", message)], ..Decision::default() };
+    }
+    if current > range.max {
+        return bounded(range.max, "Current number of replicas above Spec.MaxReplicas");
+    }
+    if current < range.min {
+        return bounded(range.min, "Current number of replicas below Spec.MinReplicas");
+    }
+    by_metrics(policy, workload, propose(workload, metrics), history)
+}
+
+fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, history: &mut History) -> Decision {
+    let Proposal { replicas, metric, current, failure } = proposal;
+    let Some(wanted) = replicas else {
+        let (reason, cause) = failure.as_ref().map_or(("FailedGetMetric", "no metrics"), |f| (f.reason, &f.cause));
+        let message = format!("the HPA was unable to compute the replica count: {cause}");
+        return Decision { conditions: vec![active(false, reason, &message)], current, failure, ..Decision::default() };
+    };
+    let found = format!("the HPA was able to successfully calculate a replica count from {metric}");
+    let mut conditions = vec![active(true, "ValidMetricFound", &found)];
+    let normalized = history.normalize(policy, workload.spec_replicas, wanted.max(0), workload.now);
+    conditions.extend(normalized.conditions());
+    let why = if wanted > workload.spec_replicas {
+        format!("{metric} above target")
+    } else {
+        "All metrics below target".to_owned()
+    };
+    let write = Some(normalized.desired).filter(|desired| *desired != workload.spec_replicas);
+    Decision { write, why, conditions, current, failure }
+}
+
+fn bounded(replicas: i32, why: &str) -> Decision {
+    Decision { write: Some(replicas), why: why.to_owned(), ..Decision::default() }
+}
+
+fn active(status: bool, reason: &'static str, message: &str) -> Condition {
+    Condition { kind: "ScalingActive", status, reason, message: message.to_owned() }
+}
+
+/// A recommendation after the windows and the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Normalized {
+    /// Replicas to ask for.
+    pub desired: i32,
+    /// What the windows did.
+    pub stabilized: Stabilized,
+    /// What bounds it.
+    pub bound: Bound,
+    /// Whether the bound changed the number.
+    pub limited: bool,
+}
+
+impl Normalized {
+    fn conditions(self) -> [Condition; 2] {
+        let (able, bound) = (self.stabilized, self.bound);
+        [
+            Condition { kind: "AbleToScale", status: true, reason: able.reason(), message: able.message().to_owned() },
+            Condition {
+                kind: "ScalingLimited",
+                status: self.limited,
+                reason: bound.reason(),
+                message: bound.message().to_owned(),
+            },
+        ]
+    }
+}
+
+impl History {
+    /// A recommendation -> what may be asked for at `now`.
+    pub fn normalize(&mut self, policy: &Policy, current: i32, wanted: i32, now: Timestamp) -> Normalized {
+        let window = policy.downscale_window_seconds;
+        let Some(Behavior { up, down }) = &policy.behavior else {
+            let (held, stabilized) = self.recommendations.highest(wanted, window, now);
+            let (desired, bound) = limit_plain(current, held, policy.range);
+            return Normalized { desired, stabilized, bound, limited: desired != held };
+        };
+        let windows = (up.window_seconds.unwrap_or(0), down.window_seconds.unwrap_or(window));
+        let (held, stabilized) = self.recommendations.nearest(current, wanted, windows.0, windows.1, now);
+        let (desired, bound) = self.events.limit(current, held, policy.range, up, down, now);
+        Normalized { desired, stabilized, bound, limited: desired != held }
+    }
+
+    /// Remembers that the replicas were changed.
+    pub fn scaled(&mut self, policy: &Policy, before: i32, after: i32, now: Timestamp) {
+        if let Some(Behavior { up, down }) = &policy.behavior {
+            self.events.record(before, after, up.longest_period(), down.longest_period(), now);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What an HPA is told to hold, and what was measured. Pure. All values are in thousandths.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A resource of each pod, summed over its containers.
+    Resource {
+        /// `cpu`, `memory`, ...
+        name: String,
+    },
+    /// A resource of one container of each pod.
+    ContainerResource {
+        /// `cpu`, `memory`, ...
+        name: String,
+        /// Name of the container.
+        container: String,
+    },
+    /// A metric of each pod.
+    Pods {
+        /// Name of the metric.
+        metric: String,
+    },
+    /// A metric of one object.
+    Object {
+        /// Name of the metric.
+        metric: String,
+        /// Kind of the object.
+        kind: String,
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+    },
+    /// A metric from outside the cluster.
+    External {
+        /// Name of the metric.
+        metric: String,
+        /// Namespace that is asked.
+        namespace: String,
+    },
+}
+
+/// What is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Percent of the requests.
+    Utilization(i32),
+    /// So much for each pod.
+    AverageValue(i64),
+    /// So much as a whole.
+    Value(i64),
+}
+
+/// One pod's measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The value.
+    pub value: i64,
+    /// End of the window it was taken over.
+    pub at: Timestamp,
+    /// Length of that window.
+    pub window: SignedDuration,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// A value for each pod, by [`Pod::key`](super::pod::Pod::key).
+    PerPod(BTreeMap<String, Sample>),
+    /// One value; the sum where the source gives several.
+    Total(i64),
+    /// Nothing, and why.
+    Unavailable(String),
+}
+
+/// One metric of an HPA with what was measured for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// What is measured.
+    pub source: Source,
+    /// What is held.
+    pub target: Target,
+    /// What was measured.
+    pub reading: Reading,
+}
+
+/// The current value of a metric, as an HPA reports it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Current {
+    /// The metric as a whole.
+    pub value: Option<i64>,
+    /// For each pod.
+    pub average_value: Option<i64>,
+    /// Percent of the requests.
+    pub utilization: Option<i32>,
+}
+
+impl Source {
+    /// The reason of the condition `ScalingActive` when this metric fails.
+    #[must_use]
+    pub const fn failure(&self) -> &'static str {
+        match self {
+            Self::Resource { .. } => "FailedGetResourceMetric",
+            Self::ContainerResource { .. } => "FailedGetContainerResourceMetric",
+            Self::Pods { .. } => "FailedGetPodsMetric",
+            Self::Object { .. } => "FailedGetObjectMetric",
+            Self::External { .. } => "FailedGetExternalMetric",
+        }
+    }
+
+    /// How the metric is named in messages.
+    #[must_use]
+    pub fn title(&self, target: Target) -> String {
+        let utilization = matches!(target, Target::Utilization(_));
+        match self {
+            Self::Resource { name } if utilization => format!("{name} resource utilization (percentage of request)"),
+            Self::ContainerResource { name, .. } if utilization => {
+                format!("{name} container resource utilization (percentage of request)")
+            }
+            Self::Resource { name } | Self::ContainerResource { name, .. } => format!("{name} resource"),
+            Self::Pods { metric } => format!("pods metric {metric}"),
+            Self::Object { metric, kind, .. } if matches!(target, Target::Value(_)) => {
+                format!("{kind} metric {metric}")
+            }
+            Self::Object { metric, .. } | Self::External { metric, .. } => format!("external metric {metric}(nil)"),
+        }
+    }
+
+    /// What stands before the reason in the error of this metric.
+    pub(super) fn prefix(&self) -> String {
+        match self {
+            Self::Resource { name } => format!("failed to get {name} resource metric value: "),
+            Self::ContainerResource { container, .. } => format!("failed to get {container} container metric value: "),
+            Self::Pods { .. } => "failed to get pods metric value: ".to_owned(),
+            Self::Object { .. } => "failed to get object metric value: ".to_owned(),
+            Self::External { .. } => "failed to get external metric value: ".to_owned(),
+        }
+    }
+}

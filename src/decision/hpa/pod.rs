@@ -1,0 +1,153 @@
+//! The pods of a workload as the algorithm sees them, and which of them count. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::metric::Sample;
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started yet.
+    Pending,
+    /// Started.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+    /// Not known.
+    Unknown,
+}
+
+/// The status of the condition `Ready`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// The pod serves.
+    Ready,
+    /// The pod does not serve.
+    NotReady,
+    /// Not known.
+    Unknown,
+}
+
+/// What one container asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Name of the container.
+    pub name: String,
+    /// Requests in thousandths, by name of the resource.
+    pub requests: BTreeMap<String, i64>,
+}
+
+/// One pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// Identifies the pod among all that are looked at. With several clusters it holds the cluster too.
+    pub key: String,
+    /// Name of the pod, for messages.
+    pub name: String,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Whether it is being deleted.
+    pub deleted: bool,
+    /// The condition `Ready` and since when; absent when the pod has none.
+    pub ready: Option<(Readiness, Timestamp)>,
+    /// When the node took it; absent before.
+    pub started: Option<Timestamp>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+}
+
+/// How the age of a pod tells whether its CPU sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Startup {
+    /// A pod younger than this counts only when it is ready and its sample began after that. Kubernetes: 5 minutes.
+    pub cpu_initialization: SignedDuration,
+    /// A pod that became unready within this time of its start was never ready. Kubernetes: 30 seconds.
+    pub initial_readiness: SignedDuration,
+}
+
+impl Default for Startup {
+    fn default() -> Self {
+        Self { cpu_initialization: SignedDuration::from_secs(300), initial_readiness: SignedDuration::from_secs(30) }
+    }
+}
+
+/// The pods by what their samples are worth.
+#[derive(Debug, Default)]
+pub(super) struct Groups<'a> {
+    pub(super) ready: u32,
+    pub(super) unready: BTreeSet<&'a str>,
+    pub(super) missing: BTreeSet<&'a str>,
+    pub(super) ignored: BTreeSet<&'a str>,
+}
+
+/// Groups `pods`. `cpu` is whether the samples are of the CPU, which misleads while a pod starts.
+pub(super) fn group<'a>(
+    pods: &'a [Pod],
+    samples: &BTreeMap<String, Sample>,
+    cpu: bool,
+    startup: &Startup,
+    now: Timestamp,
+) -> Groups<'a> {
+    let mut groups = Groups::default();
+    for pod in pods {
+        let key = pod.key.as_str();
+        if pod.deleted || pod.phase == Phase::Failed {
+            groups.ignored.insert(key);
+        } else if pod.phase == Phase::Pending {
+            groups.unready.insert(key);
+        } else if let Some(sample) = samples.get(key) {
+            if cpu && starting(pod, sample, startup, now) {
+                groups.unready.insert(key);
+            } else {
+                groups.ready = groups.ready.saturating_add(1);
+            }
+        } else {
+            groups.missing.insert(key);
+        }
+    }
+    groups
+}
+
+fn starting(pod: &Pod, sample: &Sample, startup: &Startup, now: Timestamp) -> bool {
+    let (Some((readiness, since)), Some(started)) = (pod.ready, pod.started) else { return true };
+    let unready = readiness == Readiness::NotReady;
+    if now.duration_since(started) < startup.cpu_initialization {
+        unready || sample.at.duration_since(since) < sample.window
+    } else {
+        unready && since.duration_since(started) < startup.initial_readiness
+    }
+}
+
+/// The pods that run and are ready, or nothing when there is no pod at all.
+pub(super) fn count_ready(pods: &[Pod]) -> Option<u32> {
+    if pods.is_empty() {
+        return None;
+    }
+    let ready =
+        pods.iter().filter(|pod| pod.phase == Phase::Running && matches!(pod.ready, Some((Readiness::Ready, _))));
+    Some(u32::try_from(ready.count()).unwrap_or(u32::MAX))
+}
+
+/// The requests of each pod in thousandths, of all its containers or of the named one.
+pub(super) fn requests<'a>(
+    pods: &'a [Pod],
+    container: Option<&str>,
+    resource: &str,
+) -> Result<BTreeMap<&'a str, i64>, String> {
+    let mut requests = BTreeMap::new();
+    for pod in pods {
+        let mut sum = 0_i64;
+        for asked in pod.containers.iter().filter(|asked| container.is_none_or(|name| name == asked.name)) {
+            let Some(request) = asked.requests.get(resource) else {
+                return Err(format!("missing request for {resource} in container {} of Pod {}", asked.name, pod.name));
+            };
+            sum = sum.saturating_add(*request);
+        }
+        requests.insert(pod.key.as_str(), sum);
+    }
+    Ok(requests)
+}

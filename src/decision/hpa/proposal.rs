@@ -1,0 +1,62 @@
+//! Several metrics -> one proposal: the largest wins, and a failing metric forbids only to shrink. Pure.
+
+use super::metric::{Current, Metric};
+use super::replicas::{Workload, replicas};
+
+/// Why metrics gave no proposal, or not all of them took part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Reason of the condition `ScalingActive`, by the first metric that failed.
+    pub reason: &'static str,
+    /// What failed there.
+    pub cause: String,
+    /// How many of how many failed, and the first error.
+    pub message: String,
+}
+
+/// What the metrics ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Replicas, or nothing when the metrics cannot tell.
+    pub replicas: Option<i32>,
+    /// The metric that asked for them, as messages name it.
+    pub metric: String,
+    /// The current value of each metric, in order; absent where it failed.
+    pub current: Vec<Option<Current>>,
+    /// Set when at least one metric failed.
+    pub failure: Option<Failure>,
+}
+
+/// The largest number of replicas that one of `metrics` asks for.
+#[must_use]
+pub fn propose(workload: &Workload<'_>, metrics: &[Metric]) -> Proposal {
+    let mut best: Option<(i32, String)> = None;
+    let mut current = Vec::with_capacity(metrics.len());
+    let mut failed = 0_usize;
+    let mut first: Option<(&'static str, String, String)> = None;
+    for metric in metrics {
+        match replicas(workload, metric) {
+            Ok((wanted, value)) => {
+                current.push(Some(value));
+                if best.as_ref().is_none_or(|(most, _)| *most == 0 || wanted > *most) {
+                    best = Some((wanted, metric.source.title(metric.target)));
+                }
+            }
+            Err(why) => {
+                current.push(None);
+                failed = failed.saturating_add(1);
+                let text = format!("{}{why}", metric.source.prefix());
+                first.get_or_insert_with(|| (metric.source.failure(), why, text));
+            }
+        }
+    }
+    let failure = first.map(|(reason, cause, text)| Failure {
+        reason,
+        cause,
+        message: format!("invalid metrics ({failed} invalid out of {}), first error is: {text}", metrics.len()),
+    });
+    // A failing metric might have asked for more than the others: what they say may only add.
+    let usable = best.filter(|(wanted, _)| failed == 0 || *wanted >= workload.spec_replicas);
+    let (replicas, metric) = usable.map_or_else(Default::default, |(wanted, title)| (Some(wanted), title));
+    Proposal { replicas, metric, current, failure }
+}

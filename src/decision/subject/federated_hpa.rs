@@ -1,0 +1,120 @@
+//! A FederatedHPA as the user wrote it. Pure.
+
+use super::hpa::{Behavior, LabelSelector, Metric, SelectorRequirement};
+use super::{Metadata, TargetRef, Text};
+
+/// The object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FederatedHPA<'a> {
+    /// `apiVersion`
+    pub api_version: Text<'a>,
+    /// `kind`
+    pub kind: Text<'a>,
+    /// `metadata`
+    pub metadata: Metadata<'a>,
+    /// `spec`; absent or null is told apart, as a patch has to make it first.
+    pub spec: Option<FederatedHPASpec<'a>>,
+    /// `status`
+    pub status: FederatedHPAStatus,
+}
+
+/// `spec`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FederatedHPASpec<'a> {
+    /// `scaleTargetRef`
+    pub scale_target_ref: TargetRef<'a>,
+    /// `minReplicas`
+    pub min_replicas: Option<i32>,
+    /// `maxReplicas`
+    pub max_replicas: Option<i32>,
+    /// `metrics`
+    pub metrics: Vec<Metric<'a>>,
+    /// `behavior`
+    pub behavior: Option<Behavior<'a>>,
+    /// `mode`
+    pub mode: Option<Text<'a>>,
+    /// `federatedHPAAssignment`
+    pub assignment: Option<Assignment<'a>>,
+    /// `clusterAffinity`
+    pub cluster_affinity: Option<ClusterAffinity<'a>>,
+    /// `autoscaleMultiClusterDelay`, seconds.
+    pub autoscale_multi_cluster_delay: Option<i32>,
+    /// `scaleAssist`
+    pub scale_assist: Option<bool>,
+    /// `scalingToZero`
+    pub scaling_to_zero: Option<bool>,
+    /// `clusterHPAPreference`
+    pub cluster_hpa_preference: Vec<ClusterHPAPreference<'a>>,
+}
+
+impl FederatedHPASpec<'_> {
+    /// Whether every quantity can be parsed.
+    #[must_use]
+    pub fn quantities_are_sound(&self) -> bool {
+        let behavior = self.behavior.iter().flat_map(|behavior| [&behavior.scale_up, &behavior.scale_down]);
+        let mut tolerances = behavior.flatten().filter_map(|rules| rules.tolerance);
+        self.metrics.iter().all(Metric::quantities_are_sound) && tolerances.all(|tolerance| tolerance.sign.is_some())
+    }
+}
+
+/// `federatedHPAAssignment`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assignment<'a> {
+    /// `federatedHPAAssignmentType`
+    pub type_: Text<'a>,
+    /// `clusterAutoscalingPreference`
+    pub preferences: Vec<ClusterAutoscalingPreference<'a>>,
+}
+
+/// One of `clusterAutoscalingPreference`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterAutoscalingPreference<'a> {
+    /// `targetCluster`
+    pub target_cluster: ClusterAffinity<'a>,
+    /// `staticWeight`
+    pub static_weight: Option<i64>,
+    /// `priority`
+    pub priority: Option<i32>,
+    /// `autoscalingMinThreshold`
+    pub min_threshold: Option<i32>,
+    /// `autoscalingMaxThreshold`
+    pub max_threshold: Option<i32>,
+}
+
+/// Selects member clusters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterAffinity<'a> {
+    /// `labelSelector`
+    pub label_selector: Option<LabelSelector<'a>>,
+    /// `fieldSelector`
+    pub field_selector: Option<FieldSelector<'a>>,
+    /// `clusterNames`
+    pub cluster_names: Vec<Text<'a>>,
+    /// `exclude`
+    pub exclude: Vec<Text<'a>>,
+}
+
+/// `fieldSelector`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldSelector<'a> {
+    /// `matchExpressions`
+    pub match_expressions: Vec<SelectorRequirement<'a>>,
+}
+
+/// One of `clusterHPAPreference`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterHPAPreference<'a> {
+    /// `clusterName`
+    pub cluster_name: Text<'a>,
+    /// `maxResourceUsage`
+    pub max_resource_usage: Option<f64>,
+}
+
+/// The part of `status` that a rule looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FederatedHPAStatus {
+    /// `currentReplicas`
+    pub current_replicas: i32,
+    /// `desiredReplicas`
+    pub desired_replicas: i32,
+}

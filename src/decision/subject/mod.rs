@@ -1,0 +1,19 @@
+//! The objects under review as the rules see them: borrowed, and as the user wrote them (what was left out stays out).
+//! Pure; `convert` fills them from JSON.
+
+pub mod cron_federated_hpa;
+pub mod federated_hpa;
+pub mod hpa;
+pub mod metadata;
+pub mod resource_binding;
+
+use std::borrow::Cow;
+
+pub use cron_federated_hpa::{CronFederatedHPA, Rule};
+pub use federated_hpa::FederatedHPA;
+pub use hpa::TargetRef;
+pub use metadata::Metadata;
+pub use resource_binding::ResourceBinding;
+
+/// Text of the request, copied only where the JSON has escapes.
+pub type Text<'a> = Cow<'a, str>;

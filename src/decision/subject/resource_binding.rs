@@ -1,0 +1,39 @@
+//! Karmada's ResourceBinding, as far as its creation matters here. Pure.
+
+use super::Text;
+
+/// The object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourceBinding<'a> {
+    /// `spec`
+    pub spec: Option<ResourceBindingSpec<'a>>,
+}
+
+/// `spec`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourceBindingSpec<'a> {
+    /// `resource`: the template that is bound.
+    pub resource: ObjectReference<'a>,
+    /// `suspension`
+    pub suspension: Option<Suspension>,
+}
+
+/// `resource`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectReference<'a> {
+    /// `apiVersion`
+    pub api_version: Text<'a>,
+    /// `kind`
+    pub kind: Text<'a>,
+    /// `namespace`
+    pub namespace: Text<'a>,
+    /// `name`
+    pub name: Text<'a>,
+}
+
+/// `suspension`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suspension {
+    /// `scheduling`: true keeps Karmada's scheduler off.
+    pub scheduling: Option<bool>,
+}

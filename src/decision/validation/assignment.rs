@@ -1,0 +1,142 @@
+//! How bounds are divided over the clusters: our own fields of a FederatedHPA (design: API). Pure.
+
+use super::selectors;
+use crate::decision::defaults::Mode;
+use crate::decision::finding::{BadValue, Cause, Findings};
+use crate::decision::path::Path;
+use crate::decision::subject::federated_hpa::{
+    Assignment, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPASpec,
+};
+
+const RULE: &str = "assignment";
+/// Earlier entries that a choice of clusters is compared with.
+const COMPARED: usize = 1000;
+/// The ways to divide.
+const TYPES: [&str; 5] = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"];
+
+/// Adds what is wrong with the fields that divide the bounds, in the order of the spec.
+pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>, findings: &mut Findings) {
+    if let Some(assignment) = &spec.assignment {
+        validate_assignment(assignment, &path.field("federatedHPAAssignment"), findings);
+    }
+    if let Some(affinity) = &spec.cluster_affinity {
+        selectors::validate_affinity(affinity, &path.field("clusterAffinity"), findings);
+    }
+    if let Some(delay) = spec.autoscale_multi_cluster_delay.filter(|delay| *delay < 0) {
+        let detail = "must be a number of seconds, 0 or more";
+        findings.invalid(RULE, &path.field("autoscaleMultiClusterDelay"), delay, detail);
+    }
+    warn_of_zero(spec, &path.field("scalingToZero"), findings);
+    validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
+    if mode == Mode::Centralized {
+        warn_of_mode(spec, path, findings);
+    }
+}
+
+fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let type_path = path.field("federatedHPAAssignmentType");
+    let type_ = &*assignment.type_;
+    if type_.is_empty() {
+        findings.required(RULE, &type_path, format!("must be one of {}", TYPES.join(", ")));
+    } else if !TYPES.contains(&type_) {
+        findings.not_supported(RULE, &type_path, type_, &TYPES);
+    }
+    let path = path.field("clusterAutoscalingPreference");
+    for (index, preference) in assignment.preferences.iter().enumerate() {
+        validate_preference(preference, type_, &path.index(index), findings);
+        let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
+        if let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same) {
+            let value = BadValue::Json(format!("as in {}", path.index(earlier)));
+            let detail = "each choice of clusters stands once";
+            findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
+        }
+    }
+    let weights = || assignment.preferences.iter().map(|preference| preference.static_weight.unwrap_or(0));
+    if type_ == "StaticWeighted" && !assignment.preferences.is_empty() && weights().all(|weight| weight == 0) {
+        findings.required(RULE, &path, "StaticWeighted needs a staticWeight greater than 0 for at least one cluster");
+    }
+}
+
+fn validate_preference(
+    preference: &ClusterAutoscalingPreference<'_>,
+    type_: &str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    selectors::validate_affinity(&preference.target_cluster, &path.field("targetCluster"), findings);
+    if let Some(weight) = preference.static_weight.filter(|weight| *weight < 0) {
+        findings.invalid(RULE, &path.field("staticWeight"), weight, "must be 0 or more");
+    }
+    if let Some(min) = preference.min_threshold.filter(|min| *min < 0) {
+        findings.invalid(RULE, &path.field("autoscalingMinThreshold"), min, "must be 0 or more");
+    }
+    if let Some(max) = preference.max_threshold {
+        let path = path.field("autoscalingMaxThreshold");
+        match preference.min_threshold {
+            _ if max < 0 => findings.invalid(RULE, &path, max, "must be 0 or more"),
+            Some(min) if max < min => {
+                let detail = format!("must be greater than or equal to autoscalingMinThreshold ({min})");
+                findings.invalid(RULE, &path, max, detail);
+            }
+            _ => {}
+        }
+    }
+    for (member, set, used_by) in [
+        ("staticWeight", preference.static_weight.is_some(), "StaticWeighted"),
+        ("priority", preference.priority.is_some(), "Prioritized"),
+    ] {
+        if set && type_ != used_by && TYPES.contains(&type_) {
+            findings.warn(RULE, &path.field(member), format!("{type_} does not use it"));
+        }
+    }
+}
+
+fn warn_of_zero(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if spec.scaling_to_zero != Some(true) {
+        return;
+    }
+    if spec.scale_assist == Some(false) {
+        findings.warn("scaling-to-zero", path, "has no effect while scaleAssist is false");
+    }
+    if spec.assignment.as_ref().is_some_and(|assignment| assignment.type_ == "Duplicated") {
+        findings.warn("scaling-to-zero", path, "has no effect with Duplicated: every cluster keeps minReplicas");
+    }
+}
+
+fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, findings: &mut Findings) {
+    let mut seen = std::collections::BTreeSet::new();
+    for (index, preference) in preferences.iter().enumerate() {
+        let path = path.index(index);
+        let name = path.field("clusterName");
+        if preference.cluster_name.is_empty() {
+            findings.required(RULE, &name, "must be the name of a member cluster");
+        } else if !seen.insert(&preference.cluster_name) {
+            let value = BadValue::from(&*preference.cluster_name);
+            findings.refuse(RULE, &name, Cause::Duplicate(value), "each cluster stands once");
+        }
+        let usage = path.field("maxResourceUsage");
+        match preference.max_resource_usage {
+            None => findings.required(RULE, &usage, "must be a share greater than 0 and at most 1, for example 0.5"),
+            Some(share) if share > 0.0 && share <= 1.0 => {}
+            Some(share) => {
+                let detail = "must be a share greater than 0 and at most 1, for example 0.5";
+                findings.invalid(RULE, &usage, BadValue::Json(share.to_string()), detail);
+            }
+        }
+    }
+}
+
+/// A field that is kept but does nothing must not look as if it did.
+fn warn_of_mode(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
+    for (member, set) in [
+        ("federatedHPAAssignment", spec.assignment.is_some()),
+        ("clusterAffinity", spec.cluster_affinity.is_some()),
+        ("autoscaleMultiClusterDelay", spec.autoscale_multi_cluster_delay.is_some_and(|delay| delay > 0)),
+        ("scalingToZero", spec.scaling_to_zero == Some(true)),
+        ("clusterHPAPreference", !spec.cluster_hpa_preference.is_empty()),
+    ] {
+        if set {
+            findings.warn("mode", &path.field(member), "has no effect in Centralized mode");
+        }
+    }
+}

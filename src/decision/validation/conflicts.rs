@@ -1,0 +1,50 @@
+//! Objects that would fight over one workload (design: Admission). Pure; the other objects come through `Neighbours`.
+
+use super::scale_target::target;
+use super::{ConflictPolicy, Surroundings};
+use crate::decision::finding::{Cause, Findings};
+use crate::decision::path::Path;
+use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
+
+const RULE: &str = "conflict";
+
+/// Adds the conflicts of a FederatedHPA with others of its kind and with cron rules on the same workload.
+pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
+    let Some(target) = hpa.spec.as_ref().and_then(|spec| target(&spec.scale_target_ref, &hpa.metadata.namespace))
+    else {
+        return;
+    };
+    for other in around.neighbours.federated_hpas_on(&target) {
+        if !other.deleting && other.name != hpa.metadata.name {
+            let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
+            report(&text, "change or delete one of them", around, findings);
+        }
+    }
+    for other in around.neighbours.cron_federated_hpas_on(&target) {
+        if !other.deleting {
+            let text = format!("CronFederatedHPA {:?} scales this {} too", other.name, target.kind);
+            report(&text, "point it at this FederatedHPA instead", around, findings);
+        }
+    }
+}
+
+/// Adds the conflict of a CronFederatedHPA with a FederatedHPA on the same workload.
+pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
+    let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return };
+    for other in around.neighbours.federated_hpas_on(&target) {
+        if !other.deleting {
+            let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
+            let remedy = format!("point the rules at that FederatedHPA (targetMinReplicas of {:?})", other.name);
+            report(&text, &remedy, around, findings);
+        }
+    }
+}
+
+fn report(text: &str, remedy: &str, around: &Surroundings<'_>, findings: &mut Findings) {
+    let spec = Path::Root("spec");
+    let path = spec.field("scaleTargetRef");
+    match around.settings.conflict_policy {
+        ConflictPolicy::Deny => findings.refuse(RULE, &path, Cause::Forbidden, format!("{text}: {remedy}")),
+        ConflictPolicy::Warn => findings.warn(RULE, &path, text),
+    }
+}

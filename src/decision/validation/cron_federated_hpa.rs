@@ -1,0 +1,105 @@
+//! All rules of a CronFederatedHPA, in the order of its fields. Pure.
+
+use std::collections::BTreeSet;
+
+use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
+use super::schedules::{self, Timing};
+use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target};
+use crate::decision::finding::{Cause, Findings};
+use crate::decision::path::Path;
+use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
+
+/// Most characters of the name of a rule.
+const NAME: usize = 32;
+/// Most runs that a rule remembers.
+const HISTORY: i32 = 32;
+
+/// All findings of `cron` as it stands.
+#[must_use]
+pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
+    let mut findings = Findings::default();
+    metadata::validate(&cron.metadata, &mut findings);
+    let spec = Path::Root("spec");
+    let target = &cron.spec.scale_target_ref;
+    let target_path = spec.field("scaleTargetRef");
+    scale_target::validate(target, &target_path, &mut findings);
+    validate_autoscaler_kind(target, &target_path, &mut findings);
+    conflicts::of_cron_federated_hpa(cron, around, &mut findings);
+    validate_rules(cron, around, &spec.field("rules"), &mut findings);
+    findings
+}
+
+fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let rules = &cron.spec.rules;
+    if rules.is_empty() {
+        findings.required("rules", path, "must have at least one rule");
+    }
+    let target = &cron.spec.scale_target_ref;
+    let hpa = if is_autoscaler(target) {
+        around.neighbours.federated_hpa(&cron.metadata.namespace, &target.name)
+    } else {
+        None
+    };
+    let mut names = BTreeSet::new();
+    let mut timings = Vec::with_capacity(rules.len());
+    for (index, rule) in rules.iter().enumerate() {
+        if findings.are_full() {
+            break;
+        }
+        let path = path.index(index);
+        validate_name(rule, &mut names, &path, findings);
+        timings.push(Timing::of(rule, around, &path, findings));
+        validate_replicas(rule, target, &path, findings);
+        if let Some(hpa) = &hpa {
+            bounds::warn_of_contradiction(rule, hpa, &path, findings);
+        }
+        validate_limits(rule, &path, findings);
+        schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);
+    }
+    schedules::warn_of_clashes(rules, &timings, around, path, findings);
+}
+
+fn validate_replicas(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let other_kind = is_autoscaler(target) && target.kind != "FederatedHPA";
+    // What a rule must say depends on the target; where that is refused, there is nothing to say.
+    if !other_kind {
+        bounds::validate(rule, target, path, findings);
+    }
+}
+
+fn validate_name<'a>(rule: &'a Rule<'_>, names: &mut BTreeSet<&'a str>, path: &Path<'_>, findings: &mut Findings) {
+    let path = path.field("name");
+    let name = &*rule.name;
+    if name.is_empty() {
+        findings.required("rule-name", &path, format!("must have 1 to {NAME} characters"));
+    } else if name.chars().nth(NAME).is_some() {
+        findings.invalid("rule-name", &path, name, format!("must have at most {NAME} characters"));
+    }
+    if !names.insert(name) {
+        findings.refuse("rule-name", &path, Cause::Duplicate(name.into()), "each rule has a name of its own");
+    }
+}
+
+fn validate_limits(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
+    for (member, limit, least) in [
+        ("successfulHistoryLimit", rule.successful_history_limit, 1),
+        ("failedHistoryLimit", rule.failed_history_limit, 0),
+    ] {
+        if let Some(limit) = limit.filter(|limit| !(least..=HISTORY).contains(limit)) {
+            let detail = format!("must be between {least} and {HISTORY}");
+            findings.invalid("history-limit", &path.field(member), limit, detail);
+        }
+    }
+}
+
+impl Subject for CronFederatedHPA<'_> {
+    fn findings(&self, around: &Surroundings<'_>) -> Findings {
+        validate(self, around)
+    }
+    fn same_spec(&self, stored: &Self) -> bool {
+        self.spec == stored.spec
+    }
+    fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}

@@ -1,0 +1,230 @@
+//! `metrics`: what is scaled on. Pure.
+
+use std::cmp::Ordering;
+
+use super::scale_target::{validate_described, validate_name};
+use super::{names, selectors};
+use crate::decision::finding::{BadValue, Cause, Findings};
+use crate::decision::path::Path;
+use crate::decision::quantity::Quantity;
+use crate::decision::subject::hpa::{
+    ContainerResourceSource, Metric, MetricIdentifier, MetricSource, MetricTarget, ObjectSource, ResourceSource,
+};
+use crate::decision::suggestion::{did_you_mean, nearest};
+
+const RULE: &str = "metric";
+/// The types of a metric; each has a source whose member is named like it, in lower camel case.
+const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+
+/// Adds what is wrong with the metrics.
+pub(super) fn validate(metrics: &[Metric<'_>], path: &Path<'_>, findings: &mut Findings) {
+    for (index, metric) in metrics.iter().enumerate() {
+        validate_metric(metric, &path.index(index), findings);
+    }
+}
+
+fn validate_metric(metric: &Metric<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let present = [
+        ("containerResource", metric.container_resource.is_some()),
+        ("external", metric.external.is_some()),
+        ("object", metric.object.is_some()),
+        ("pods", metric.pods.is_some()),
+        ("resource", metric.resource.is_some()),
+    ];
+    let type_path = path.field("type");
+    let expected = TYPES.iter().zip(&present).find(|(name, _)| **name == metric.type_).map(|(_, source)| *source);
+    match expected {
+        None if metric.type_.is_empty() => {
+            findings.required(RULE, &type_path, format!("must be one of {}", TYPES.join(", ")));
+        }
+        None => findings.not_supported(RULE, &type_path, &metric.type_, &TYPES),
+        Some((member, false)) => {
+            let detail = format!("a metric of type {} is described here", metric.type_);
+            findings.required(RULE, &path.field(member), detail);
+        }
+        Some(_) => {}
+    }
+    for (member, is_present) in present {
+        match expected {
+            Some((expected, _)) if is_present && member != expected => {
+                let detail = format!("a metric of type {} has only {expected}", metric.type_);
+                findings.refuse(RULE, &path.field(member), Cause::Forbidden, detail);
+            }
+            _ => {}
+        }
+    }
+    validate_sources(metric, expected.map(|(member, _)| member), path, findings);
+}
+
+/// Only the source that the type names is looked into: of the others it is enough to say that they are too much.
+fn validate_sources(metric: &Metric<'_>, expected: Option<&str>, path: &Path<'_>, findings: &mut Findings) {
+    let Some(member) = expected else { return };
+    let path = path.field(member);
+    match metric {
+        Metric { resource: Some(source), .. } if member == "resource" => validate_resource(source, &path, findings),
+        Metric { container_resource: Some(source), .. } if member == "containerResource" => {
+            validate_container(source, &path, findings);
+        }
+        Metric { pods: Some(source), .. } if member == "pods" => validate_pods(source, &path, findings),
+        Metric { object: Some(source), .. } if member == "object" => validate_object(source, &path, findings),
+        Metric { external: Some(source), .. } if member == "external" => validate_external(source, &path, findings),
+        _ => {}
+    }
+}
+
+fn validate_resource(source: &ResourceSource<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_resource_name(&source.name, path, findings);
+    validate_target(&source.target, &["Utilization", "AverageValue"], &path.field("target"), findings);
+}
+
+fn validate_container(source: &ContainerResourceSource<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_resource_name(&source.name, path, findings);
+    if let Some(problem) = container_resource_problem(&source.name) {
+        findings.invalid(RULE, &path.field("name"), &*source.name, problem);
+    }
+    let container = path.field("container");
+    if source.container.is_empty() {
+        findings.required(RULE, &container, "must be the name of the container");
+    } else if let Some(problem) = names::label(&source.container) {
+        findings.invalid(RULE, &container, &*source.container, problem);
+    }
+    validate_target(&source.target, &["Utilization", "AverageValue"], &path.field("target"), findings);
+}
+
+fn validate_resource_name(name: &str, path: &Path<'_>, findings: &mut Findings) {
+    if name.is_empty() {
+        findings.required(RULE, &path.field("name"), "must be the name of a resource, for example cpu");
+    }
+}
+
+/// Why no container can have the resource `name`.
+fn container_resource_problem(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(problem) = names::qualified_name(name) {
+        return Some(problem);
+    }
+    if !name.contains('/') {
+        let known = ["cpu", "memory", "ephemeral-storage"];
+        let taken = known.contains(&name) || name.starts_with("hugepages-");
+        let meant = did_you_mean(nearest(name, known));
+        return (!taken).then(|| format!("containers have cpu, memory, ephemeral-storage and hugepages-<size>{meant}"));
+    }
+    let extended = !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_none();
+    (!name.contains("kubernetes.io/") && !extended).then(|| {
+        "must be the name of an extended resource, at most 253 characters before '/' and without 'requests.' (e.g. \
+         'nvidia.com/gpu')"
+            .to_owned()
+    })
+}
+
+fn validate_pods(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_identifier(&source.metric, &path.field("metric"), findings);
+    validate_target(&source.target, &["AverageValue"], &path.field("target"), findings);
+}
+
+fn validate_object(source: &ObjectSource<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_described(&source.described_object, &path.field("describedObject"), findings);
+    validate_identifier(&source.metric, &path.field("metric"), findings);
+    validate_target(&source.target, &["Value", "AverageValue"], &path.field("target"), findings);
+}
+
+fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_identifier(&source.metric, &path.field("metric"), findings);
+    let (target, path) = (&source.target, path.field("target"));
+    validate_target(target, &["Value", "AverageValue"], &path, findings);
+    if target.value.is_some() && target.average_value.is_some() {
+        let detail = "an External metric has either value or averageValue";
+        findings.refuse(RULE, &path.field("averageValue"), Cause::Forbidden, detail);
+    }
+}
+
+fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_name(RULE, &metric.name, "name", "the name of the metric", path, findings);
+    if let Some(selector) = &metric.selector {
+        // Kubernetes stores such a selector and then reads no metric by it: worth a word, no reason to refuse.
+        let mut found = Findings::default();
+        selectors::validate_labels(selector, RULE, &path.field("selector"), &mut found);
+        for violation in found.violations {
+            findings.warn(RULE, path, format!("this selector cannot be used: {violation}"));
+        }
+    }
+}
+
+/// Adds what is wrong with a target: its type must be one that the source knows, and the member of that type must be
+/// set (Karmada takes `type: Value` with only `averageValue`, and its controller then crashes).
+fn validate_target(target: &MetricTarget<'_>, types: &[&str], path: &Path<'_>, findings: &mut Findings) {
+    let type_path = path.field("type");
+    if target.type_.is_empty() {
+        findings.required(RULE, &type_path, format!("must be {}", types.join(" or ")));
+    } else if !types.contains(&&*target.type_) {
+        findings.not_supported(RULE, &type_path, &target.type_, types);
+    }
+    validate_positive(target.value, &path.field("value"), findings);
+    validate_positive(target.average_value, &path.field("averageValue"), findings);
+    if let Some(percent) = target.average_utilization.filter(|percent| *percent < 1) {
+        findings.invalid(RULE, &path.field("averageUtilization"), percent, "must be greater than 0");
+    }
+    validate_chosen_value(target, types, path, findings);
+}
+
+fn validate_chosen_value(target: &MetricTarget<'_>, types: &[&str], path: &Path<'_>, findings: &mut Findings) {
+    let values = [
+        ("AverageValue", "averageValue", target.average_value.is_some()),
+        ("Utilization", "averageUtilization", target.average_utilization.is_some()),
+        ("Value", "value", target.value.is_some()),
+    ];
+    if !types.contains(&&*target.type_) {
+        if !values.iter().any(|(type_, _, set)| *set && types.contains(type_)) {
+            let members: Vec<_> =
+                values.iter().filter(|(type_, ..)| types.contains(type_)).map(|(_, member, _)| *member).collect();
+            findings.required(RULE, path, format!("must set {}", members.join(" or ")));
+        }
+        return;
+    }
+    let given = values.iter().find(|(type_, _, set)| *set && types.contains(type_));
+    for (type_, member, set) in values {
+        let chosen = type_ == target.type_;
+        // Kubernetes lets a resource have one value only and ignores what an object metric has too much.
+        let exclusive = types.contains(&"Utilization") && type_ != "Value";
+        match (chosen, set, given) {
+            (true, false, Some((fitting, given, _))) => {
+                let detail = format!("{given} is set: write type {fitting}, or set {member}");
+                findings.invalid(RULE, &path.field("type"), type_, detail);
+            }
+            (true, false, None) => {
+                findings.required(RULE, &path.field(member), format!("a target of type {type_} sets {member}"));
+            }
+            (false, true, Some(_)) if exclusive && is_set(&values, &target.type_) => {
+                let detail = format!("a target of type {} does not set {member}", target.type_);
+                findings.refuse(RULE, &path.field(member), Cause::Forbidden, detail);
+            }
+            (false, true, _) if !types.contains(&type_) || !exclusive && is_set(&values, &target.type_) => {
+                let text = format!("has no effect in a target of type {}", target.type_);
+                findings.warn(RULE, &path.field(member), text);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the member of that type is set.
+fn is_set(values: &[(&str, &str, bool)], chosen: &str) -> bool {
+    values.iter().any(|(type_, _, set)| *set && *type_ == chosen)
+}
+
+fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: &mut Findings) {
+    let Some(quantity) = quantity else { return };
+    match quantity.sign {
+        Some(Ordering::Greater) => {}
+        Some(_) => findings.invalid(RULE, path, quantity.text, "must be positive"),
+        None => refuse_spelling(RULE, quantity, path, findings),
+    }
+}
+
+/// Refuses a text that is no quantity.
+pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let value = BadValue::Text(quantity.text.to_owned());
+    findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
+}

@@ -1,0 +1,82 @@
+//! The rules of admission: an object, what surrounds it, and the findings (design: Admission). Pure.
+//!
+//! One file per topic; every rule adds to the same [`Findings`], in the order of the fields, and none stops the others.
+
+pub mod assignment;
+pub mod behavior;
+pub mod bounds;
+pub mod conflicts;
+pub mod cron_federated_hpa;
+pub mod federated_hpa;
+pub mod metadata;
+pub mod metrics;
+pub mod names;
+pub mod owners;
+pub mod ratchet;
+pub mod scale_target;
+pub mod schedules;
+pub mod selectors;
+
+use jiff::Timestamp;
+
+use super::cron::zones::Zones;
+use super::defaults::Mode;
+use super::finding::Findings;
+use super::neighbours::Neighbours;
+
+pub use cron_federated_hpa::validate as validate_cron_federated_hpa;
+pub use federated_hpa::validate as validate_federated_hpa;
+
+/// What happens to an object that fights with another one (`--conflict-policy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ConflictPolicy {
+    /// It is refused.
+    #[default]
+    Deny,
+    /// It is admitted with a warning.
+    Warn,
+}
+
+/// What an operator chooses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `spec.mode` of a FederatedHPA that names none.
+    pub default_mode: Mode,
+    /// What happens to objects that fight over one workload.
+    pub conflict_policy: ConflictPolicy,
+    /// IANA name of the zone of schedules without `timeZone`.
+    pub default_time_zone: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            default_mode: Mode::default(),
+            conflict_policy: ConflictPolicy::default(),
+            default_time_zone: "UTC".to_owned(),
+        }
+    }
+}
+
+/// What the rules may look at beside the object.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The other objects.
+    pub neighbours: &'a dyn Neighbours,
+    /// The time zone database.
+    pub zones: &'a dyn Zones,
+    /// What the operator chose.
+    pub settings: &'a Settings,
+    /// The time of the review.
+    pub now: Timestamp,
+}
+
+/// A kind that can be validated.
+pub trait Subject: PartialEq {
+    /// All findings of the object as it stands.
+    fn findings(&self, around: &Surroundings<'_>) -> Findings;
+    /// Whether `self` and `stored` want the same: everything but the metadata and the status.
+    fn same_spec(&self, stored: &Self) -> bool;
+    /// Whether the object is being deleted.
+    fn is_being_deleted(&self) -> bool;
+}

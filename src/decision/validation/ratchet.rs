@@ -1,0 +1,60 @@
+//! Updates are judged by what they change (design: Admission, ratcheting). Pure.
+//!
+//! What was wrong in the stored object and still is wrong in the same way is let through with a warning. Elements of
+//! lists may move: a finding is known again by its place without the numbers, its value and its words.
+
+use super::{Subject, Surroundings};
+use crate::decision::finding::{Findings, Violation, Warning};
+
+/// The findings of an update from `stored` to `new`.
+#[must_use]
+pub fn validate_update<S: Subject>(new: &S, stored: &S, around: &Surroundings<'_>) -> Findings {
+    let mut findings = new.findings(around);
+    if findings.violations.is_empty() {
+        return findings;
+    }
+    let spares_all = new.is_being_deleted() || new.same_spec(stored);
+    // Of an object with so many errors some are not known, and what is not known is not spared.
+    if findings.are_full() && !spares_all {
+        return findings;
+    }
+    let mut known = if spares_all { Vec::new() } else { stored.findings(around).violations };
+    let (kept, spared): (Vec<_>, Vec<_>) = std::mem::take(&mut findings.violations)
+        .into_iter()
+        .partition(|violation| !spares_all && !take_match(&mut known, violation));
+    findings.violations = kept;
+    findings.warnings.extend(spared.into_iter().map(spare));
+    findings
+}
+
+/// Takes one violation like `violation` out of `known`.
+fn take_match(known: &mut Vec<Violation>, violation: &Violation) -> bool {
+    let same = |other: &Violation| {
+        other.rule == violation.rule
+            && other.cause == violation.cause
+            && other.detail == violation.detail
+            && places_agree(&other.path, &violation.path)
+    };
+    match known.iter().position(same) {
+        Some(index) => {
+            known.swap_remove(index);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Whether two paths are one place, the numbers of list elements aside.
+fn places_agree(one: &str, other: &str) -> bool {
+    let steps = |path: &str| -> Vec<String> {
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        path.split(['[', ']']).filter(|step| step.is_empty() || !is_number(step)).map(str::to_owned).collect()
+    };
+    one == other || steps(one) == steps(other)
+}
+
+/// A violation that is let through.
+fn spare(violation: Violation) -> Warning {
+    let text = format!("stored before and let through: {}", violation.message());
+    Warning::shortened(violation.path, text, violation.rule)
+}

@@ -1,0 +1,109 @@
+//! `scaleTargetRef`: what is scaled. Pure.
+
+use super::names;
+use crate::decision::api_version::ApiVersion;
+use crate::decision::finding::{Cause, Findings};
+use crate::decision::neighbours::Target;
+use crate::decision::path::Path;
+use crate::decision::subject::TargetRef;
+use crate::decision::suggestion::nearest;
+
+const RULE: &str = "scale-target";
+
+/// Adds what is wrong with `reference`, and warnings for what Kubernetes does not have.
+pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let version = validate_api_version(&reference.api_version, &path.field("apiVersion"), findings);
+    validate_kind(reference, version, &path.field("kind"), findings);
+    validate_name(RULE, &reference.name, "name", "the name of the object to scale", path, findings);
+}
+
+/// Adds what is wrong with the kind and the name of a described object.
+pub(super) fn validate_described(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
+    validate_name("metric", &reference.kind, "kind", "the kind of the object the metric describes", path, findings);
+    validate_name("metric", &reference.name, "name", "the name of the object the metric describes", path, findings);
+}
+
+/// A name that becomes part of a URL.
+pub(super) fn validate_name(
+    rule: &'static str,
+    value: &str,
+    member: &str,
+    meaning: &str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let path = path.field(member);
+    if value.is_empty() {
+        findings.required(rule, &path, format!("must be {meaning}"));
+    } else if let Some(problem) = names::path_segment(value) {
+        findings.invalid(rule, &path, value, problem);
+    }
+}
+
+fn validate_api_version<'a>(text: &'a str, path: &Path<'_>, findings: &mut Findings) -> Option<ApiVersion<'a>> {
+    if text.is_empty() {
+        findings.required(RULE, path, "must be the API version of the object to scale, for example \"apps/v1\"");
+        return None;
+    }
+    let Some(version) = ApiVersion::parse(text) else {
+        let detail = "must be a group and a version, for example \"apps/v1\"";
+        findings.invalid(RULE, path, text, detail);
+        return None;
+    };
+    if let Some(meant) = version.misspelt_group() {
+        findings.invalid(RULE, path, text, format!("there is no such API group: did you mean {meant:?}?"));
+        return None;
+    }
+    if let Some(meant) = version.unknown_version() {
+        findings.warn(RULE, path, format!("Kubernetes has no such version: did you mean {meant:?}?"));
+    }
+    Some(version)
+}
+
+fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, path: &Path<'_>, findings: &mut Findings) {
+    let kind = &*reference.kind;
+    if kind.is_empty() {
+        findings.required(RULE, path, "must be the kind of the object to scale, for example Deployment");
+        return;
+    }
+    if let Some(problem) = names::path_segment(kind) {
+        findings.invalid(RULE, path, kind, problem);
+        return;
+    }
+    let Some(kinds) = version.and_then(|version| version.scalable_kinds()) else { return };
+    if !kinds.contains(&kind) {
+        let text = match nearest(kind, kinds.iter().copied()) {
+            Some(meant) => format!("cannot be scaled: did you mean {meant:?}?"),
+            None if kinds.is_empty() => format!("nothing in {} can be scaled", reference.api_version),
+            None => format!("cannot be scaled; in {} these can: {}", reference.api_version, kinds.join(", ")),
+        };
+        findings.warn(RULE, path, text);
+    }
+}
+
+/// Whether the target is one of Karmada's autoscaling kinds, in any version.
+pub(super) fn is_autoscaler(reference: &TargetRef<'_>) -> bool {
+    ApiVersion::parse(&reference.api_version)
+        .is_some_and(|version| version.group == crate::decision::api_version::GROUP)
+}
+
+/// The target as neighbours are asked for it; `None` while it is not complete.
+pub(super) fn target(reference: &TargetRef<'_>, namespace: &str) -> Option<Target> {
+    let version = ApiVersion::parse(&reference.api_version)?;
+    (!reference.kind.is_empty() && !reference.name.is_empty()).then(|| Target {
+        namespace: namespace.to_owned(),
+        group: version.group.to_owned(),
+        kind: reference.kind.to_string(),
+        name: reference.name.to_string(),
+    })
+}
+
+/// Adds what is wrong with the kind of a target in Karmada's autoscaling group.
+pub(super) fn validate_autoscaler_kind(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if is_autoscaler(reference) && reference.kind != "FederatedHPA" && !reference.kind.is_empty() {
+        let cause =
+            Cause::NotSupported { value: (&*reference.kind).into(), supported: vec!["FederatedHPA".to_owned()] };
+        let detail = format!("of {} only a FederatedHPA can be a target", reference.api_version);
+        findings.refuse(RULE, &path.field("kind"), cause, detail);
+    }
+}

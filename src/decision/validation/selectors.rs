@@ -1,0 +1,93 @@
+//! Label selectors and the affinity of member clusters. Pure.
+
+use super::names;
+use crate::decision::finding::{Cause, Findings};
+use crate::decision::path::Path;
+use crate::decision::subject::Text;
+use crate::decision::subject::federated_hpa::ClusterAffinity;
+use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
+
+const RULE: &str = "cluster-affinity";
+/// Fields of a cluster that can be selected by.
+const CLUSTER_FIELDS: [&str; 3] = ["provider", "region", "zone"];
+
+/// Adds what is wrong with a choice of clusters.
+pub(super) fn validate_affinity(affinity: &ClusterAffinity<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if let Some(selector) = &affinity.label_selector {
+        validate_labels(selector, RULE, &path.field("labelSelector"), findings);
+    }
+    if let Some(selector) = &affinity.field_selector {
+        let path = path.field("fieldSelector");
+        let path = path.field("matchExpressions");
+        for (index, requirement) in selector.match_expressions.iter().enumerate() {
+            let path = path.index(index);
+            if !CLUSTER_FIELDS.contains(&&*requirement.key) {
+                findings.not_supported(RULE, &path.field("key"), &requirement.key, &CLUSTER_FIELDS);
+            }
+            validate_operator(requirement, &["In", "NotIn"], RULE, &path, findings);
+        }
+    }
+    validate_clusters(&affinity.cluster_names, &path.field("clusterNames"), findings);
+    validate_clusters(&affinity.exclude, &path.field("exclude"), findings);
+}
+
+fn validate_clusters(clusters: &[Text<'_>], path: &Path<'_>, findings: &mut Findings) {
+    for (index, cluster) in clusters.iter().enumerate() {
+        if cluster.is_empty() {
+            findings.required(RULE, &path.index(index), "must be the name of a member cluster");
+        }
+    }
+}
+
+/// Adds what is wrong with a label selector.
+pub(super) fn validate_labels(
+    selector: &LabelSelector<'_>,
+    rule: &'static str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let labels = path.field("matchLabels");
+    for (key, value) in &selector.match_labels {
+        if let Some(problem) = names::qualified_name(key) {
+            findings.invalid(rule, &labels, &**key, problem);
+        }
+        if let Some(problem) = names::label_value(value) {
+            findings.invalid(rule, &labels.key(key), &**value, problem);
+        }
+    }
+    let expressions = path.field("matchExpressions");
+    for (index, requirement) in selector.match_expressions.iter().enumerate() {
+        let path = expressions.index(index);
+        if let Some(problem) = names::qualified_name(&requirement.key) {
+            findings.invalid(rule, &path.field("key"), &*requirement.key, problem);
+        }
+        validate_operator(requirement, &["In", "NotIn", "Exists", "DoesNotExist"], rule, &path, findings);
+        for (index, value) in requirement.values.iter().enumerate() {
+            if let Some(problem) = names::label_value(value) {
+                findings.invalid(rule, &path.field("values").index(index), &**value, problem);
+            }
+        }
+    }
+}
+
+fn validate_operator(
+    requirement: &SelectorRequirement<'_>,
+    supported: &[&str],
+    rule: &'static str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let values = path.field("values");
+    match &*requirement.operator {
+        operator if !supported.contains(&operator) => {
+            findings.not_supported(rule, &path.field("operator"), operator, supported);
+        }
+        operator @ ("In" | "NotIn") if requirement.values.is_empty() => {
+            findings.required(rule, &values, format!("operator {operator} needs at least one value"));
+        }
+        operator @ ("Exists" | "DoesNotExist") if !requirement.values.is_empty() => {
+            findings.refuse(rule, &values, Cause::Forbidden, format!("operator {operator} takes no values"));
+        }
+        _ => {}
+    }
+}

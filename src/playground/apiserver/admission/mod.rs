@@ -1,0 +1,350 @@
+//! Admission webhooks: the configurations that hold, and the calls they ask for. Calls go out over TLS.
+
+mod call;
+mod conditions;
+mod hook;
+mod matching;
+mod outcome;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use self::call::review;
+use self::hook::Hook;
+use self::matching::Invocation;
+use self::outcome::{Answer, Failed};
+
+pub use self::outcome::Refused;
+
+/// What is done to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// A changed object.
+    Update,
+    /// The object goes away.
+    Delete,
+    /// A connection to a subresource.
+    Connect,
+}
+
+impl Operation {
+    /// As rules and reviews write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// Group, version and kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kind {
+    /// Empty for the core group.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// `Deployment`.
+    pub kind: String,
+}
+
+/// Group, version and resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resource {
+    /// Empty for the core group.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// `deployments`.
+    pub resource: String,
+}
+
+/// What is about to happen, for the webhooks to judge.
+#[derive(Clone, Debug)]
+pub struct AdmissionRequest {
+    /// What is done.
+    pub operation: Operation,
+    /// The kind in the request.
+    pub kind: Kind,
+    /// The resource in the request.
+    pub resource: Resource,
+    /// Empty for the object itself.
+    pub subresource: String,
+    /// Other versions in which the same object is served. Objects are taken to differ in `apiVersion` only.
+    pub equivalents: Vec<(Resource, Kind)>,
+    /// May be empty on a create with `generateName`.
+    pub name: String,
+    /// Empty for cluster-wide objects; its own name for a namespace.
+    pub namespace: String,
+    /// Labels of the namespace as stored; `None`: there is no such namespace.
+    pub namespace_labels: Option<Value>,
+    /// The new object; absent on a delete.
+    pub object: Option<Value>,
+    /// The stored object; absent on a create.
+    pub old_object: Option<Value>,
+    /// `CreateOptions` and their like.
+    pub options: Option<Value>,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+    /// `username`, `groups`, `uid`, `extra`.
+    pub user: Value,
+}
+
+/// What mutation made of the object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mutated {
+    /// The object to go on with; absent on a delete.
+    pub object: Option<Value>,
+    /// For the client, in the order they came.
+    pub warnings: Vec<String>,
+}
+
+/// Brings an object that a webhook changed into form: defaults and pruning of its kind.
+pub type Normalize<'a> = &'a (dyn Fn(&mut Value) + Sync);
+
+/// The webhooks that are asked, in order.
+pub struct Chain {
+    mutating: ArcSwap<Vec<Hook>>,
+    validating: ArcSwap<Vec<Hook>>,
+    uid: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// Who is asked a second time: those that wish it, once another has changed the object after them, in either pass.
+#[derive(Default)]
+struct Reinvocation {
+    /// Asked, and nothing changed since.
+    asked: BTreeSet<usize>,
+    /// Asked before a change.
+    wanted: BTreeSet<usize>,
+}
+
+/// Kinds that no webhook may judge, lest nobody can repair them.
+const EXEMPT: [&str; 6] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
+
+impl Chain {
+    /// A chain without webhooks. `uid` makes the identity of each review.
+    pub fn new(uid: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self { mutating: ArcSwap::default(), validating: ArcSwap::default(), uid: Box::new(uid) }
+    }
+
+    /// Why a configuration, of either kind, cannot be read. The server refuses to store such a one; here it is passed over.
+    #[must_use]
+    pub fn unreadable(configuration: &Value) -> Option<String> {
+        hook::unreadable(configuration)
+    }
+
+    /// Takes over all mutating configurations; they are asked in the order of their names.
+    pub fn set_mutating(&self, configurations: &[Value]) {
+        self.mutating.store(Arc::new(hook::read(configurations)));
+    }
+
+    /// Takes over all validating configurations.
+    pub fn set_validating(&self, configurations: &[Value]) {
+        self.validating.store(Arc::new(hook::read(configurations)));
+    }
+
+    /// Whether any webhook may be asked about the kind at all; when not, the caller can spare itself the request.
+    pub fn is_empty(&self) -> bool {
+        self.mutating.load().is_empty() && self.validating.load().is_empty()
+    }
+
+    /// Asks the mutating webhooks one after the other; those that ask for it a second time when a later one changed the
+    /// object.
+    ///
+    /// # Errors
+    /// The Status of the first refusal, or of a failed call that does not fail open.
+    pub async fn mutate(&self, request: &AdmissionRequest, normalize: Normalize<'_>) -> Result<Mutated, Refused> {
+        let hooks = self.mutating.load_full();
+        let mut state = Mutated { object: request.object.clone(), warnings: Vec::new() };
+        if exempt(&request.kind) {
+            return Ok(state);
+        }
+        let mut second = Reinvocation::default();
+        self.round(&hooks, false, request, normalize, &mut state, &mut second).await?;
+        if !second.wanted.is_empty() {
+            self.round(&hooks, true, request, normalize, &mut state, &mut second).await?;
+        }
+        Ok(state)
+    }
+
+    /// One pass: the first over all webhooks, the second over those that are wanted again.
+    async fn round(
+        &self,
+        hooks: &[Hook],
+        again: bool,
+        request: &AdmissionRequest,
+        normalize: Normalize<'_>,
+        state: &mut Mutated,
+        second: &mut Reinvocation,
+    ) -> Result<(), Refused> {
+        for (index, hook) in hooks.iter().enumerate() {
+            let current = AdmissionRequest { object: state.object.clone(), ..request.clone() };
+            let called = self.ask(hook, &current, !again || second.wanted.contains(&index), true).await;
+            let answer = match called {
+                Ok(None) => continue,
+                Ok(Some(answer)) => Some(answer),
+                Err(failed) => {
+                    refuse(failed, hook, &mut state.warnings)?;
+                    None
+                }
+            };
+            if let Some(answer) = answer {
+                state.warnings.extend(answer.warnings.iter().cloned());
+                let changed = answer.apply(hook, &mut state.object, normalize);
+                if changed.map_err(|status| Refused { status, warnings: state.warnings.clone() })? {
+                    second.wanted.append(&mut second.asked);
+                }
+            }
+            if hook.reinvoke {
+                second.asked.insert(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the validating webhooks, all at once; returns their warnings.
+    ///
+    /// # Errors
+    /// The Status of the first refusal in the order of the configurations, or of a failed call that does not fail open.
+    pub async fn validate(&self, request: &AdmissionRequest) -> Result<Vec<String>, Refused> {
+        let hooks = self.validating.load_full();
+        if exempt(&request.kind) {
+            return Ok(Vec::new());
+        }
+        let answers = join_all(hooks.iter().map(|hook| self.ask(hook, request, true, false))).await;
+        let mut warnings = Vec::new();
+        let mut refused = None;
+        for (hook, answer) in hooks.iter().zip(answers) {
+            match answer {
+                Ok(answer) => warnings.extend(answer.into_iter().flat_map(|answer| answer.warnings)),
+                Err(failed) => {
+                    let mut own = Vec::new();
+                    let outcome = refuse(failed, hook, &mut own);
+                    warnings.extend(own);
+                    refused = refused.or(outcome.err());
+                }
+            }
+        }
+        match refused {
+            Some(refused) => Err(Refused { warnings, ..refused }),
+            None => Ok(warnings),
+        }
+    }
+
+    /// Asks one webhook; nothing when it is not concerned.
+    async fn ask(
+        &self,
+        hook: &Hook,
+        request: &AdmissionRequest,
+        wanted: bool,
+        mutating: bool,
+    ) -> Result<Option<Answer>, Failed> {
+        let Some(invocation) = hook.concerns(request)? else { return Ok(None) };
+        if !wanted {
+            return Ok(None);
+        }
+        if request.dry_run && !hook.dry_run_safe {
+            let message = format!("admission webhook {:?} does not support dry run", hook.name);
+            return Err(Failed::Refused { status: outcome::bad_request(&message), warnings: Vec::new() });
+        }
+        if !hook.accepts_v1 {
+            let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1)";
+            return Err(Failed::Call(why.to_owned()));
+        }
+        let uid = (self.uid)();
+        let sent = review_of(&uid, request, &invocation);
+        let answer = review(hook, &sent).await.map_err(|why| Failed::Call(format!("failed to call webhook: {why}")))?;
+        outcome::read(hook, &uid, mutating, &answer).map(Some)
+    }
+}
+
+fn exempt(kind: &Kind) -> bool {
+    kind.group == "admissionregistration.k8s.io" && EXEMPT.contains(&kind.kind.as_str())
+}
+
+/// A refusal, or nothing when the webhook fails open.
+fn refuse(failed: Failed, hook: &Hook, warnings: &mut Vec<String>) -> Result<(), Refused> {
+    match failed {
+        Failed::Refused { status, warnings: own } => {
+            warnings.extend(own);
+            Err(Refused { status, warnings: warnings.clone() })
+        }
+        Failed::Call(_) if hook.fails_open => Ok(()),
+        Failed::Call(why) => {
+            let status = outcome::internal(&format!("failed calling webhook {:?}: {why}", hook.name));
+            Err(Refused { status, warnings: warnings.clone() })
+        }
+    }
+}
+
+fn kind_json(kind: &Kind) -> Value {
+    json!({ "group": kind.group, "version": kind.version, "kind": kind.kind })
+}
+
+fn resource_json(resource: &Resource) -> Value {
+    json!({ "group": resource.group, "version": resource.version, "resource": resource.resource })
+}
+
+/// The object in the version that the webhook asks for.
+fn in_version(object: Option<&Value>, kind: &Kind) -> Value {
+    let mut object = object.cloned().unwrap_or_default();
+    if let Some(members) = object.as_object_mut() {
+        let api_version =
+            if kind.group.is_empty() { kind.version.clone() } else { format!("{}/{}", kind.group, kind.version) };
+        members.insert("apiVersion".to_owned(), api_version.into());
+    }
+    object
+}
+
+/// The `request` of the review.
+fn request_json(uid: &str, request: &AdmissionRequest, invocation: &Invocation) -> Value {
+    let mut out = json!({
+        "uid": uid,
+        "kind": kind_json(&invocation.kind),
+        "resource": resource_json(&invocation.resource),
+        "requestKind": kind_json(&request.kind),
+        "requestResource": resource_json(&request.resource),
+        "operation": request.operation.as_str(),
+        "userInfo": request.user,
+        "dryRun": request.dry_run,
+    });
+    if let Some(members) = out.as_object_mut() {
+        for (key, text) in [
+            ("subResource", &request.subresource),
+            ("requestSubResource", &request.subresource),
+            ("name", &request.name),
+            ("namespace", &request.namespace),
+        ] {
+            if !text.is_empty() {
+                members.insert(key.to_owned(), text.as_str().into());
+            }
+        }
+        members.insert("options".to_owned(), request.options.clone().unwrap_or_default());
+    }
+    out
+}
+
+fn review_of(uid: &str, request: &AdmissionRequest, invocation: &Invocation) -> Value {
+    let mut inner = request_json(uid, request, invocation);
+    if let Some(members) = inner.as_object_mut() {
+        members.insert("object".to_owned(), in_version(request.object.as_ref(), &invocation.kind));
+        members.insert("oldObject".to_owned(), in_version(request.old_object.as_ref(), &invocation.kind));
+    }
+    json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": inner })
+}

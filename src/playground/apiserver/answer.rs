@@ -1,0 +1,207 @@
+//! A request on its way: path -> resource -> handler -> response. No sockets.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use serde_json::{Value, json};
+
+use super::{
+    ApiServer, Incoming, discovery,
+    faults::Seen,
+    handlers::{self, Call},
+    request::{Options, Path},
+    status::Failure,
+};
+
+/// What a handler gives back.
+#[derive(Debug)]
+pub struct Reply {
+    /// HTTP status code.
+    pub code: u16,
+    /// Body.
+    pub body: Body,
+    /// Media type.
+    pub media_type: &'static str,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+    /// The object of the body, where it was made of one.
+    pub value: Option<Value>,
+}
+
+/// Plain JSON.
+pub const JSON: &str = "application/json";
+
+impl Reply {
+    /// JSON that is encoded already.
+    pub fn bytes(code: u16, bytes: Bytes) -> Self {
+        Self { code, body: Body::from(bytes), media_type: JSON, warnings: Vec::new(), value: None }
+    }
+
+    /// A value as JSON.
+    pub fn value(code: u16, value: Value) -> Self {
+        let bytes = serde_json::to_vec(&value).unwrap_or_default();
+        Self { value: Some(value), ..Self::bytes(code, bytes.into()) }
+    }
+
+    /// Text.
+    pub fn text(code: u16, text: &str) -> Self {
+        Self { media_type: "text/plain; charset=utf-8", ..Self::bytes(code, Bytes::copy_from_slice(text.as_bytes())) }
+    }
+
+    /// With warnings, each text once.
+    #[must_use]
+    pub fn warn(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        let mut seen = BTreeSet::new();
+        self.warnings.retain(|warning| seen.insert(warning.clone()));
+        self
+    }
+
+    /// The object, where the reply was made of one.
+    pub fn into_value(self) -> Value {
+        self.value.unwrap_or_default()
+    }
+
+    fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = http::StatusCode::from_u16(self.code).unwrap_or_default();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        for warning in self.warnings {
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                headers.append(header::WARNING, value);
+            }
+        }
+        response
+    }
+}
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Self {
+        Self::value(failure.code, failure.body()).warn(failure.warnings.into_vec())
+    }
+}
+
+impl ApiServer {
+    /// Answers one request.
+    pub async fn answer(&self, request: Incoming) -> Response<Body> {
+        let path = Path::parse(request.head.uri.path());
+        let seen = seen(&request, path.as_ref());
+        let outcome = match self.faults().meet(seen).await {
+            Ok(()) => self.route(request, path).await,
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok(Routed::Reply(reply)) => reply.into_response(),
+            Ok(Routed::Response(response)) => response,
+            Err(failure) => {
+                let retry = failure.retry_after();
+                let mut response = Reply::from(failure).into_response();
+                if let Some(seconds) = retry {
+                    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                }
+                response
+            }
+        }
+    }
+
+    async fn route(&self, request: Incoming, path: Option<Path>) -> Result<Routed, Failure> {
+        let Some(path) = path else {
+            let accept = header_text(&request, header::ACCEPT);
+            let reply = discovery::answer(self, request.head.uri.path(), accept);
+            return Ok(Routed::Reply(reply.unwrap_or_else(|| Reply::text(404, "404 page not found\n"))));
+        };
+        let catalog = self.catalog();
+        let found = catalog.find(&path.group, &path.resource);
+        let Some((resource, version)) =
+            found.and_then(|found| Some((found.clone(), found.version(&path.version)?.clone())))
+        else {
+            let known = catalog.iter().any(|one| one.group == path.group && one.version(&path.version).is_some());
+            let custom = catalog.iter().any(|one| one.group == path.group && one.behaviour.custom);
+            if known && !custom {
+                return Err(Failure::no_such_resource());
+            }
+            return Ok(Routed::Reply(Reply::text(404, "404 page not found\n")));
+        };
+        if path.subresource == "proxy" {
+            return self.forward(request, &path, &resource.qualified()).await.map(Routed::Response);
+        }
+        let call = Call {
+            server: self.clone(),
+            options: Options::parse(request.head.uri.query().unwrap_or_default()),
+            content_type: media_type(header_text(&request, header::CONTENT_TYPE)),
+            accept: header_text(&request, header::ACCEPT).to_owned(),
+            agent: header_text(&request, header::USER_AGENT).to_owned(),
+            body: request.body.clone(),
+            resource,
+            version,
+            path,
+        };
+        handlers::handle(&request.head.method, call).await.map(Routed::Reply)
+    }
+
+    /// Sends a request on to the server behind `<name>/proxy/<rest>`.
+    async fn forward(&self, request: Incoming, path: &Path, qualified: &str) -> Result<Response<Body>, Failure> {
+        let target = self.proxy(qualified).ok_or_else(Failure::no_such_resource)?;
+        let server = target(&path.name).ok_or_else(|| {
+            Failure::plain(503, "ServiceUnavailable", format!("cluster {} is not reachable", path.name))
+        })?;
+        let query = request.head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let mut request = request;
+        request.head.uri = format!("/{}{query}", path.rest).parse().map_err(Failure::internal)?;
+        Ok(Box::pin(server.answer(request)).await)
+    }
+}
+
+enum Routed {
+    Reply(Reply),
+    Response(Response<Body>),
+}
+
+fn header_text(request: &Incoming, name: header::HeaderName) -> &str {
+    request.head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// The media type without its parameters.
+fn media_type(text: &str) -> String {
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn seen(request: &Incoming, path: Option<&Path>) -> Seen {
+    let Some(path) = path else {
+        let resource = request.head.uri.path().to_owned();
+        return Seen { verb: "get".into(), resource, ..Seen::default() };
+    };
+    let watches = || Options::parse(request.head.uri.query().unwrap_or_default()).flag("watch");
+    let verb = match (request.head.method.as_str(), path.name.is_empty()) {
+        ("GET", true) => {
+            if watches() {
+                "watch"
+            } else {
+                "list"
+            }
+        }
+        ("GET", false) => "get",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "deletecollection",
+        ("DELETE", false) => "delete",
+        _ => "other",
+    };
+    let resource = if path.subresource.is_empty() {
+        path.resource.clone()
+    } else {
+        format!("{}/{}", path.resource, path.subresource)
+    };
+    Seen { verb: verb.into(), resource, namespace: path.namespace.clone(), name: path.name.clone() }
+}
+
+/// `Status: Success`, as deletes answer.
+pub fn success(details: &Value) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}

@@ -1,0 +1,167 @@
+//! Writes pass admission here: the request for the webhooks, and their outcome.
+
+use serde_json::{Value, json};
+
+use super::{
+    ApiServer,
+    admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
+    handlers::{Call, shape::shape},
+    object::{self, meta, put_at, text_at},
+    request::FieldValidation,
+    status::Failure,
+    store::{Key, Query},
+};
+
+/// Buckets of the two kinds of configurations.
+const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";
+
+/// Whether objects of a bucket decide which webhooks are asked.
+pub fn is_configuration(bucket: &str) -> bool {
+    bucket == MUTATING || bucket == VALIDATING
+}
+
+impl ApiServer {
+    /// Takes over the webhook configurations as they are stored now.
+    pub(super) fn reload_webhooks(&self) {
+        let stored = |bucket: &str| -> Vec<Value> {
+            let page = self.store().list(bucket, &Query::default());
+            let items = page.map(|page| page.items).unwrap_or_default();
+            items.iter().map(|item| item.value().clone()).collect()
+        };
+        self.chain().set_mutating(&stored(MUTATING));
+        self.chain().set_validating(&stored(VALIDATING));
+    }
+}
+
+/// What is about to happen to an object.
+fn request(
+    call: &Call,
+    operation: Operation,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> AdmissionRequest {
+    let created = operation == Operation::Create;
+    let kind = |version: &str| Kind {
+        group: call.resource.group.clone(),
+        version: version.to_owned(),
+        kind: call.resource.kind.clone(),
+    };
+    let resource = |version: &str| Resource {
+        group: call.resource.group.clone(),
+        version: version.to_owned(),
+        resource: call.resource.plural.clone(),
+    };
+    let others = call.resource.versions.iter().filter(|version| version.name != call.version.name);
+    let name = new.filter(|_| created).map_or(call.path.name.as_str(), object::name).to_owned();
+    let namespace = if call.resource.kind == "Namespace" { name.clone() } else { call.path.namespace.clone() };
+    let stored = call.server.store().get(&Key::new(&"namespaces".into(), "", &namespace));
+    let namespace_labels = stored.map(|found| meta(found.value(), "labels").cloned().unwrap_or_else(|| json!({})));
+    AdmissionRequest {
+        operation,
+        kind: kind(&call.version.name),
+        resource: resource(&call.version.name),
+        subresource: call.path.subresource.clone(),
+        equivalents: others.map(|version| (resource(&version.name), kind(&version.name))).collect(),
+        name,
+        namespace,
+        namespace_labels,
+        object: new.cloned(),
+        old_object: old.cloned(),
+        options: Some(options(call, operation, dry_run)),
+        dry_run,
+        user: json!({"username": "playground", "groups": ["system:masters", "system:authenticated"]}),
+    }
+}
+
+/// The options of the request, as an object. Those of a patch show as those of an update.
+fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
+    let kind = match operation {
+        Operation::Create => "CreateOptions",
+        Operation::Delete => "DeleteOptions",
+        _ => "UpdateOptions",
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+    if dry_run {
+        put_at(&mut options, &["dryRun"], json!(["All"]));
+    }
+    for key in ["fieldManager", "fieldValidation"] {
+        let given = call.options.get(key);
+        if !given.is_empty() {
+            put_at(&mut options, &[key], given.into());
+        }
+    }
+    options
+}
+
+/// Lets the mutating and then the validating webhooks judge a deletion.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, Failure> {
+    let request = request(call, Operation::Delete, None, Some(old), dry_run);
+    let mutated = call.server.chain().mutate(&request, &|_| {}).await.map_err(refusal)?;
+    let mut warnings = mutated.warnings;
+    match call.server.chain().validate(&request).await {
+        Ok(more) => warnings.extend(more),
+        Err(refused) => return Err(refusal(refused).after(warnings)),
+    }
+    Ok(warnings)
+}
+
+/// Lets the mutating webhooks change a new state.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn mutate(
+    call: &Call,
+    operation: Operation,
+    new: &mut Value,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> Result<Vec<String>, Failure> {
+    if call.server.chain().is_empty() {
+        return Ok(Vec::new());
+    }
+    let normalize = |object: &mut Value| {
+        // What a webhook made unreadable is left as it is, and fails the checks that follow.
+        let _: Result<Vec<String>, Failure> = shape(call, object, FieldValidation::Ignore);
+    };
+    let request = request(call, operation, Some(new), old, dry_run);
+    let mutated = call.server.chain().mutate(&request, &normalize).await.map_err(refusal)?;
+    if let Some(object) = mutated.object {
+        *new = object;
+    }
+    Ok(mutated.warnings)
+}
+
+/// Asks the validating webhooks.
+///
+/// # Errors
+/// As a webhook refuses.
+pub async fn validate(
+    call: &Call,
+    operation: Operation,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> Result<Vec<String>, Failure> {
+    if call.server.chain().is_empty() {
+        return Ok(Vec::new());
+    }
+    call.server.chain().validate(&request(call, operation, new, old, dry_run)).await.map_err(refusal)
+}
+
+fn refusal(refused: Refused) -> Failure {
+    let Refused { status, warnings } = refused;
+    let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    Failure {
+        code: code.unwrap_or(403),
+        reason: text_at(&status, &["reason"]).to_owned(),
+        message: text_at(&status, &["message"]).to_owned(),
+        details: status.get("details").cloned(),
+        continue_token: None,
+        warnings: warnings.into(),
+    }
+}

@@ -1,0 +1,201 @@
+//! One file per verb, and what they share: the call, reading bodies, choosing the form of answers. No sockets.
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod shape;
+pub mod update;
+pub mod view;
+pub mod watch;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    ApiServer,
+    answer::{JSON, Reply},
+    object,
+    request::{Options, Path},
+    resources::{Resource, Version},
+    status::{Failure, Subject},
+    store::Key,
+    subresources,
+    wire::{self, WireError},
+};
+
+/// Kubernetes' protobuf.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// One request about objects of one kind.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The server.
+    pub server: ApiServer,
+    /// The kind.
+    pub resource: Arc<Resource>,
+    /// The version asked for.
+    pub version: Arc<Version>,
+    /// Path.
+    pub path: Path,
+    /// Query.
+    pub options: Options,
+    /// Media type of the body, without parameters.
+    pub content_type: String,
+    /// `Accept`.
+    pub accept: String,
+    /// `User-Agent`.
+    pub agent: String,
+    /// Body.
+    pub body: Bytes,
+}
+
+impl Call {
+    /// A call from within the process, to create an object.
+    ///
+    /// # Errors
+    /// When the version is not served.
+    pub fn inside(
+        server: &ApiServer,
+        resource: &Arc<Resource>,
+        version: &str,
+        object: &Value,
+    ) -> Result<Self, Failure> {
+        let version = resource.version(version).cloned().ok_or_else(Failure::no_such_resource)?;
+        let path = Path {
+            group: resource.group.clone(),
+            version: version.name.clone(),
+            resource: resource.plural.clone(),
+            namespace: object::namespace(object).to_owned(),
+            ..Path::default()
+        };
+        Ok(Self {
+            server: server.clone(),
+            resource: resource.clone(),
+            version,
+            path,
+            options: Options::default(),
+            content_type: JSON.to_owned(),
+            accept: String::new(),
+            agent: "playground".to_owned(),
+            body: serde_json::to_vec(object).unwrap_or_default().into(),
+        })
+    }
+
+    /// What errors are about: the resource and a name.
+    pub fn subject(&self, name: &str) -> Subject {
+        Subject::new(&self.resource.group, &self.resource.plural, name)
+    }
+
+    /// What `Invalid` is about: the kind and a name.
+    pub fn kind_subject(&self, name: &str) -> Subject {
+        Subject::new(&self.resource.group, &self.resource.kind, name)
+    }
+
+    /// The key of an object of this kind.
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
+        Key::new(&self.resource.bucket, namespace, name)
+    }
+
+    /// The key of the object in the path.
+    pub fn path_key(&self) -> Key {
+        self.key(&self.path.namespace, &self.path.name)
+    }
+
+    /// `apiVersion` of the version asked for.
+    pub fn api_version(&self) -> String {
+        self.resource.api_version(&self.version.name)
+    }
+
+    /// Who writes: `fieldManager`, or the program's name.
+    pub fn manager(&self) -> String {
+        match self.options.get("fieldManager") {
+            "" => self.agent.split('/').next().filter(|name| !name.is_empty()).unwrap_or("unknown").to_owned(),
+            named => named.to_owned(),
+        }
+    }
+
+    /// The body as a value.
+    ///
+    /// # Errors
+    /// 415 for a media type that is not read here, 400 for a body that does not parse.
+    pub fn parsed_body(&self) -> Result<Value, Failure> {
+        match self.content_type.as_str() {
+            "" | JSON => serde_json::from_slice(&self.body)
+                .map_err(|error| Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))),
+            "application/yaml" => self.yaml_body(),
+            PROTOBUF => wire::decode(&self.body).map_err(|error| match error {
+                WireError::Malformed => Failure::bad_request(error.to_string()),
+                WireError::Unknown(_) => Failure::unsupported_media_type(&[JSON, "application/yaml"]),
+            }),
+            _ => Err(Failure::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF])),
+        }
+    }
+
+    /// The body as YAML, of which JSON is a part.
+    ///
+    /// # Errors
+    /// 400 for a body that does not parse.
+    pub fn yaml_body(&self) -> Result<Value, Failure> {
+        if let Ok(value) = serde_json::from_slice(&self.body) {
+            return Ok(value);
+        }
+        let text = std::str::from_utf8(&self.body).map_err(|error| Failure::bad_request(error.to_string()))?;
+        serde_saphyr::from_str(text)
+            .map_err(|error| Failure::bad_request(format!("error converting YAML to JSON: {error}")))
+    }
+}
+
+/// Sends a call to its verb.
+///
+/// # Errors
+/// As the verb fails; 405 for what the kind does not know.
+pub async fn handle(method: &Method, call: Call) -> Result<Reply, Failure> {
+    let path = &call.path;
+    if call.resource.behaviour.review {
+        return if method == Method::POST { review(&call) } else { Err(Failure::method_not_allowed()) };
+    }
+    let misplaced = !call.resource.namespaced && !path.namespace.is_empty();
+    if misplaced || !knows_subresource(&call) {
+        return Err(Failure::no_such_resource());
+    }
+    let single = !path.name.is_empty();
+    let pathless = single && call.resource.namespaced && path.namespace.is_empty();
+    if pathless {
+        return Err(Failure::no_such_resource());
+    }
+    match (method.as_str(), single, path.subresource.as_str()) {
+        ("GET", true, "scale") => subresources::get_scale(&call),
+        ("GET", true, _) => get::get(&call),
+        ("GET", false, _) if call.options.flag("watch") => watch::watch(&call),
+        ("GET", false, _) => get::list(&call),
+        ("POST", false, _) => create::create(&call).await,
+        ("PUT" | "PATCH", true, "scale") => subresources::set_scale(&call, method).await,
+        ("PUT", true, _) => update::update(&call).await,
+        ("PATCH", true, _) => update::patch(&call).await,
+        ("DELETE", true, "") => delete::delete(&call).await,
+        ("DELETE", false, _) => delete::delete_collection(&call).await,
+        _ => Err(Failure::method_not_allowed()),
+    }
+}
+
+fn knows_subresource(call: &Call) -> bool {
+    match call.path.subresource.as_str() {
+        "" => true,
+        "status" => call.version.status,
+        "scale" => call.version.scale.is_some(),
+        "finalize" => call.resource.kind == "Namespace",
+        _ => false,
+    }
+}
+
+/// A review of access: everything is allowed.
+fn review(call: &Call) -> Result<Reply, Failure> {
+    let mut review = call.parsed_body()?;
+    object::put_at(&mut review, &["status"], json!({"allowed": true}));
+    object::put_at(&mut review, &["apiVersion"], call.api_version().into());
+    object::put_at(&mut review, &["kind"], call.resource.kind.clone().into());
+    Ok(Reply::value(201, review))
+}

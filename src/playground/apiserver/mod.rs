@@ -1,0 +1,282 @@
+//! An API server in memory: the verbs, answers and watches of Kubernetes, over HTTP on loopback or as a service in
+//! the process. For trying and for tests only.
+
+pub mod admission;
+pub mod answer;
+mod builtins;
+pub mod discovery;
+pub mod faults;
+pub mod field;
+pub mod fields;
+pub mod garbage;
+pub mod gate;
+pub mod handlers;
+pub mod identity;
+pub mod jsonpath;
+pub mod kinds;
+pub mod object;
+pub mod openapi;
+pub mod printers;
+pub mod request;
+pub mod resources;
+pub mod schema;
+pub mod selectors;
+pub mod serve;
+pub mod status;
+pub mod store;
+pub mod strategic;
+pub mod subresources;
+pub mod table;
+pub mod wire;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::{
+    admission::Chain,
+    faults::Faults,
+    handlers::Call,
+    identity::Identity,
+    resources::{Catalog, from_definition},
+    status::Failure,
+    store::{Expected, Key, Raced, Store},
+};
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Finds the server behind `clusters/<name>/proxy`.
+pub type Proxy = Arc<dyn Fn(&str) -> Option<ApiServer> + Send + Sync>;
+
+/// Changes that each resource keeps for watches and continue tokens. Each holds one old state; the newest are shared
+/// with the objects themselves.
+const KEPT_CHANGES: usize = 1_000;
+
+/// Namespaces that exist from the start.
+const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// What a server is made of, before it runs.
+pub struct Builder {
+    clock: Clock,
+    seed: Option<u64>,
+    kept_changes: usize,
+    garbage: bool,
+}
+
+impl Builder {
+    /// Gives the server its time.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Makes uids and generated names the same in each run.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How many changes each resource keeps.
+    #[must_use]
+    pub fn kept_changes(mut self, count: usize) -> Self {
+        self.kept_changes = count;
+        self
+    }
+
+    /// Whether owners and namespaces take their dependents with them. A bare kube-apiserver does not.
+    #[must_use]
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.garbage = on;
+        self
+    }
+
+    /// The server, with its first namespaces.
+    pub fn build(self) -> ApiServer {
+        let reviews = Identity::new(self.seed.map(|seed| seed.wrapping_add(1)));
+        let chain = Chain::new(move || reviews.uid());
+        let state = State {
+            store: Store::new(self.kept_changes),
+            catalog: ArcSwap::from_pointee(Catalog::builtin()),
+            definitions: RwLock::default(),
+            clock: self.clock,
+            identity: Identity::new(self.seed),
+            faults: Faults::default(),
+            garbage: self.garbage,
+            proxies: RwLock::default(),
+            chain,
+        };
+        let server = ApiServer { state: Arc::new(state) };
+        for name in NAMESPACES {
+            server.found_namespace(name);
+        }
+        server
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("seed", &self.seed)
+            .field("kept_changes", &self.kept_changes)
+            .finish_non_exhaustive()
+    }
+}
+
+struct State {
+    store: Store,
+    catalog: ArcSwap<Catalog>,
+    definitions: RwLock<()>,
+    clock: Clock,
+    identity: Identity,
+    faults: Faults,
+    garbage: bool,
+    proxies: RwLock<BTreeMap<String, Proxy>>,
+    chain: Chain,
+}
+
+/// The server; clones are handles to the same one.
+#[derive(Clone)]
+pub struct ApiServer {
+    state: Arc<State>,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("version", &self.store().version()).finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// A server to be set up; the clock is the machine's until another is given.
+    pub fn builder() -> Builder {
+        let clock: Clock = Arc::new(crate::runtime::clock::wall);
+        Builder { clock, seed: None, kept_changes: KEPT_CHANGES, garbage: true }
+    }
+
+    /// The objects.
+    pub fn store(&self) -> &Store {
+        &self.state.store
+    }
+
+    /// The kinds that are served now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.state.catalog.load_full()
+    }
+
+    /// Requests seen, and faults to come.
+    pub fn faults(&self) -> &Faults {
+        &self.state.faults
+    }
+
+    /// A client of this server, without a socket.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(serve::Service::new(self.clone()), "default")
+    }
+
+    /// Lets `<resource>/<name>/proxy/...` lead to other servers.
+    pub fn route_proxy(&self, qualified: &str, proxy: Proxy) {
+        self.state.proxies.write().unwrap_or_else(PoisonError::into_inner).insert(qualified.to_owned(), proxy);
+    }
+
+    fn proxy(&self, qualified: &str) -> Option<Proxy> {
+        self.state.proxies.read().unwrap_or_else(PoisonError::into_inner).get(qualified).cloned()
+    }
+
+    /// The time as metadata shows it: whole seconds, UTC.
+    pub fn now(&self) -> String {
+        (self.state.clock)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The time so many seconds from now, as metadata shows it.
+    fn now_after(&self, seconds: i64) -> String {
+        let time = (self.state.clock)();
+        let later = time.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(time);
+        later.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The server's clock.
+    pub fn clock(&self) -> Clock {
+        self.state.clock.clone()
+    }
+
+    fn chain(&self) -> &Chain {
+        &self.state.chain
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.state.identity
+    }
+
+    fn collects_garbage(&self) -> bool {
+        self.state.garbage
+    }
+
+    fn found_namespace(&self, name: &str) {
+        let value = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": name, "uid": self.identity().uid(), "creationTimestamp": self.now(),
+                "labels": {"kubernetes.io/metadata.name": name}},
+            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
+        // A new store has no such namespace, so there is nothing to race with.
+        let _: Result<_, Raced> = self.store().put(&Key::new(&"namespaces".into(), "", name), Expected::Absent, value);
+    }
+
+    /// Creates an object as a request does, without a client.
+    ///
+    /// # Errors
+    /// As the request would fail.
+    pub async fn create(&self, object: &Value) -> Result<Value, Failure> {
+        let (api_version, kind) = (object::text_at(object, &["apiVersion"]), object::text_at(object, &["kind"]));
+        let resource = self.catalog().find_kind(api_version, kind).cloned().ok_or_else(Failure::no_such_resource)?;
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        let call = Call::inside(self, &resource, version, object)?;
+        let reply = handlers::create::create(&call).await?;
+        Ok(reply.into_value())
+    }
+
+    /// Serves the kind of a CustomResourceDefinition from now on.
+    fn serve_definition(&self, definition: &Value) -> Result<(), String> {
+        let resource = from_definition(definition)?;
+        self.store().found(&resource.bucket);
+        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = Catalog::clone(&self.catalog());
+        catalog.add(resource);
+        self.state.catalog.store(Arc::new(catalog));
+        Ok(())
+    }
+
+    /// Serves the kind of a CustomResourceDefinition no more.
+    fn drop_definition(&self, definition: &Value) {
+        let group = object::text_at(definition, &["spec", "group"]);
+        let plural = object::text_at(definition, &["spec", "names", "plural"]);
+        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = Catalog::clone(&self.catalog());
+        let bucket = catalog.find(group, plural).map(|resource| resource.bucket.clone());
+        catalog.remove(group, plural);
+        self.state.catalog.store(Arc::new(catalog));
+        if let Some(bucket) = bucket {
+            self.store().wake(&bucket);
+        }
+    }
+}
+
+/// The most that a request body may hold, in bytes.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A request with its body read.
+#[derive(Debug)]
+pub struct Incoming {
+    /// Method, URI and headers.
+    pub head: http::request::Parts,
+    /// Body.
+    pub body: Bytes,
+}

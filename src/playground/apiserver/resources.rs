@@ -1,0 +1,390 @@
+//! The kinds that are served: a table of built-in ones, to which CustomResourceDefinitions add theirs. No I/O.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::Value;
+
+use super::{fields::ListKinds, kinds::typed::Normalise, object::text_at, schema::Structural, status::qualified};
+
+/// Where the scale subresource finds its numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// `.spec.replicas`.
+    pub spec: String,
+    /// `.status.replicas`.
+    pub status: String,
+    /// `.status.labelSelector`, text; built-ins take `.spec.selector`, an object.
+    pub selector: Option<String>,
+}
+
+/// A column of `kubectl get`.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Heading.
+    pub name: String,
+    /// JSON path without braces.
+    pub path: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// 0 is always shown; more only with `-o wide`.
+    pub priority: i64,
+}
+
+/// One served version of a kind.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// `v1`.
+    pub name: String,
+    /// Whether `status` is a subresource.
+    pub status: bool,
+    /// Whether `scale` is one.
+    pub scale: Option<ScalePaths>,
+    /// Columns of a custom resource.
+    pub columns: Vec<Column>,
+    /// Schema of a custom resource.
+    pub schema: Option<Arc<Structural>>,
+    /// The same schema, as written.
+    pub raw_schema: Option<Arc<Value>>,
+    lists: OnceLock<Arc<ListKinds>>,
+    /// Fields that field selectors may name.
+    pub selectable: Vec<String>,
+    /// Reads a built-in kind by its type.
+    pub normalise: Option<Normalise>,
+}
+
+/// How a kind behaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the kind's strategy")]
+pub struct Behaviour {
+    /// Has `metadata.generation`.
+    pub generation: bool,
+    /// A PUT without resourceVersion is taken.
+    pub unconditional: bool,
+    /// A PUT of what does not exist creates it.
+    pub create_on_update: bool,
+    /// DELETE answers with the object.
+    pub returns_deleted: bool,
+    /// Comes from a CustomResourceDefinition.
+    pub custom: bool,
+    /// Only POST, nothing is stored.
+    pub review: bool,
+}
+
+/// A kind.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// API group; empty for core.
+    pub group: String,
+    /// `deployments`.
+    pub plural: String,
+    /// `deployment`.
+    pub singular: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// `DeploymentList`.
+    pub list_kind: String,
+    /// `deploy`.
+    pub short_names: Vec<String>,
+    /// `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Key of the store's bucket; two groups may share one (events).
+    pub bucket: Arc<str>,
+    /// Served versions, the preferred one first.
+    pub versions: Vec<Arc<Version>>,
+    /// `apiVersion` in the store.
+    pub stored_as: String,
+    /// How the kind behaves.
+    pub behaviour: Behaviour,
+}
+
+impl Resource {
+    /// `apps/v1`.
+    pub fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+    }
+
+    /// How the lists of a version merge in server-side apply; compiled at its first use.
+    pub fn lists(&self, version: &Version) -> Arc<ListKinds> {
+        let build = || match &version.raw_schema {
+            Some(schema) => Arc::new(ListKinds::custom(schema).with_status_subresource(version.status)),
+            None => ListKinds::builtin(&self.group, &version.name, &self.kind)
+                .unwrap_or_else(|| Arc::new(ListKinds::custom(&Value::Null))),
+        };
+        version.lists.get_or_init(build).clone()
+    }
+
+    /// A served version by name.
+    pub fn version(&self, name: &str) -> Option<&Arc<Version>> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// `deployments.apps`.
+    pub fn qualified(&self) -> String {
+        qualified(&self.plural, &self.group)
+    }
+}
+
+/// All kinds, by group and plural name.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    resources: BTreeMap<(String, String), Arc<Resource>>,
+}
+
+impl Catalog {
+    /// The built-in kinds.
+    pub fn builtin() -> Self {
+        let mut catalog = Self::default();
+        for row in BUILTIN {
+            catalog.add(row.resource());
+        }
+        catalog
+    }
+
+    /// Adds a kind, or puts it in the place of its older form.
+    pub fn add(&mut self, resource: Resource) {
+        self.resources.insert((resource.group.clone(), resource.plural.clone()), Arc::new(resource));
+    }
+
+    /// Takes a kind away.
+    pub fn remove(&mut self, group: &str, plural: &str) {
+        self.resources.remove(&(group.to_owned(), plural.to_owned()));
+    }
+
+    /// A kind by group and plural name.
+    pub fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources.get(&(group.to_owned(), plural.to_owned()))
+    }
+
+    /// A kind by the `apiVersion` and `kind` of an object.
+    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        self.resources.values().find(|resource| resource.group == group && resource.kind == kind)
+    }
+
+    /// The kind whose objects live in a bucket.
+    pub fn of_bucket(&self, bucket: &str) -> Option<&Arc<Resource>> {
+        self.resources.values().find(|resource| *resource.bucket == *bucket)
+    }
+
+    /// All kinds, in order of group and plural name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.values()
+    }
+}
+
+struct Row {
+    group: &'static str,
+    versions: &'static [&'static str],
+    plural: &'static str,
+    kind: &'static str,
+    namespaced: bool,
+    short: &'static str,
+    all: bool,
+    /// Letters: s status, r scale, g generation, c conditional update only, n create on update, d answers deletes with the object, R review.
+    marks: &'static str,
+}
+
+#[allow(clippy::too_many_arguments, reason = "a row of a table")]
+const fn row(
+    group: &'static str,
+    versions: &'static [&'static str],
+    plural: &'static str,
+    kind: &'static str,
+    namespaced: bool,
+    short: &'static str,
+    all: bool,
+    marks: &'static str,
+) -> Row {
+    Row { group, versions, plural, kind, namespaced, short, all, marks }
+}
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+#[rustfmt::skip]
+const BUILTIN: &[Row] = &[
+    row("", &["v1"], "configmaps", "ConfigMap", true, "cm", false, ""),
+    row("", &["v1"], "endpoints", "Endpoints", true, "ep", false, "n"),
+    row("", &["v1"], "events", "Event", true, "ev", false, "n"),
+    row("", &["v1"], "namespaces", "Namespace", false, "ns", false, "s"),
+    row("", &["v1"], "nodes", "Node", false, "no", false, "s"),
+    row("", &["v1"], "pods", "Pod", true, "po", true, "sdg"),
+    row("", &["v1"], "secrets", "Secret", true, "", false, ""),
+    row("", &["v1"], "serviceaccounts", "ServiceAccount", true, "sa", false, "d"),
+    row("", &["v1"], "services", "Service", true, "svc", true, "sd"),
+    row(ADMISSION, &["v1"], "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false, "", false, "gc"),
+    row(ADMISSION, &["v1"], "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false, "", false, "gc"),
+    row("apiextensions.k8s.io", &["v1"], "customresourcedefinitions", "CustomResourceDefinition", false, "crd,crds", false, "sgc"),
+    row("apps", &["v1"], "daemonsets", "DaemonSet", true, "ds", true, "sg"),
+    row("apps", &["v1"], "deployments", "Deployment", true, "deploy", true, "srg"),
+    row("apps", &["v1"], "replicasets", "ReplicaSet", true, "rs", true, "srg"),
+    row("apps", &["v1"], "statefulsets", "StatefulSet", true, "sts", true, "srg"),
+    row("authorization.k8s.io", &["v1"], "selfsubjectaccessreviews", "SelfSubjectAccessReview", false, "", false, "R"),
+    row("autoscaling", &["v2", "v1"], "horizontalpodautoscalers", "HorizontalPodAutoscaler", true, "hpa", true, "s"),
+    row("coordination.k8s.io", &["v1"], "leases", "Lease", true, "", false, "cn"),
+    row("events.k8s.io", &["v1"], "events", "Event", true, "ev", false, "n"),
+    row(RBAC, &["v1"], "clusterrolebindings", "ClusterRoleBinding", false, "", false, ""),
+    row(RBAC, &["v1"], "clusterroles", "ClusterRole", false, "", false, ""),
+    row(RBAC, &["v1"], "rolebindings", "RoleBinding", true, "", false, ""),
+    row(RBAC, &["v1"], "roles", "Role", true, "", false, ""),
+];
+
+impl Row {
+    fn resource(&self) -> Resource {
+        let has = |mark: char| self.marks.contains(mark);
+        let scale = has('r').then(|| ScalePaths {
+            spec: ".spec.replicas".into(),
+            status: ".status.replicas".into(),
+            selector: None,
+        });
+        let versions = self.versions.iter().map(|name| Arc::new(self.version(name, scale.clone()))).collect();
+        let group = if self.group == "events.k8s.io" { "" } else { self.group };
+        let preferred = self.versions.first().copied().unwrap_or("v1");
+        Resource {
+            group: self.group.into(),
+            plural: self.plural.into(),
+            singular: self.kind.to_lowercase(),
+            kind: self.kind.into(),
+            list_kind: format!("{}List", self.kind),
+            short_names: self.short.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            categories: if self.all { vec!["all".into()] } else { Vec::new() },
+            namespaced: self.namespaced,
+            bucket: qualified(self.plural, group).into(),
+            versions,
+            stored_as: if group.is_empty() { preferred.into() } else { format!("{group}/{preferred}") },
+            behaviour: Behaviour {
+                generation: has('g'),
+                unconditional: !has('c'),
+                create_on_update: has('n'),
+                returns_deleted: has('d'),
+                custom: false,
+                review: has('R'),
+            },
+        }
+    }
+
+    fn version(&self, name: &str, scale: Option<ScalePaths>) -> Version {
+        Version {
+            name: name.to_owned(),
+            status: self.marks.contains('s'),
+            scale,
+            columns: Vec::new(),
+            schema: None,
+            raw_schema: None,
+            lists: OnceLock::new(),
+            selectable: Vec::new(),
+            normalise: super::kinds::typed::normaliser(self.group, name, self.kind),
+        }
+    }
+}
+
+/// The kind that a CustomResourceDefinition describes.
+///
+/// # Errors
+/// When a schema is not structural.
+pub fn from_definition(definition: &Value) -> Result<Resource, String> {
+    let names = |key: &str| text_at(definition, &["spec", "names", key]).to_owned();
+    let list = |key: &str| strings(super::object::at(definition, &["spec", "names", key]));
+    let (group, plural, kind) = (text_at(definition, &["spec", "group"]).to_owned(), names("plural"), names("kind"));
+    let declared = definition.get("spec").and_then(|spec| spec.get("versions")).and_then(Value::as_array);
+    let mut versions = Vec::new();
+    let mut stored_as = String::new();
+    for version in declared.into_iter().flatten() {
+        let name = text_at(version, &["name"]);
+        if version.get("storage").and_then(Value::as_bool) == Some(true) {
+            stored_as = format!("{group}/{name}");
+        }
+        if version.get("served").and_then(Value::as_bool) == Some(true) {
+            versions.push(Arc::new(defined_version(version, name)?));
+        }
+    }
+    versions.sort_by_key(|version| std::cmp::Reverse(priority(&version.name)));
+    let singular = Some(names("singular")).filter(|name| !name.is_empty()).unwrap_or_else(|| kind.to_lowercase());
+    let list_kind = Some(names("listKind")).filter(|name| !name.is_empty()).unwrap_or_else(|| format!("{kind}List"));
+    Ok(Resource {
+        bucket: qualified(&plural, &group).into(),
+        group,
+        plural,
+        singular,
+        kind,
+        list_kind,
+        short_names: list("shortNames"),
+        categories: list("categories"),
+        namespaced: text_at(definition, &["spec", "scope"]) == "Namespaced",
+        versions,
+        stored_as,
+        behaviour: Behaviour { generation: true, custom: true, ..Behaviour::default() },
+    })
+}
+
+fn defined_version(version: &Value, name: &str) -> Result<Version, String> {
+    let schema = super::object::at(version, &["schema", "openAPIV3Schema"]);
+    let subresource = |key: &str| super::object::at(version, &["subresources", key]).filter(|found| !found.is_null());
+    let scale = subresource("scale").map(|scale| ScalePaths {
+        spec: text_at(scale, &["specReplicasPath"]).to_owned(),
+        status: text_at(scale, &["statusReplicasPath"]).to_owned(),
+        selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(str::to_owned),
+    });
+    let items = |key: &str| version.get(key).and_then(Value::as_array).into_iter().flatten();
+    Ok(Version {
+        name: name.to_owned(),
+        status: subresource("status").is_some(),
+        scale,
+        columns: items("additionalPrinterColumns").map(column).collect(),
+        schema: schema.map(Structural::compile).transpose()?.map(Arc::new),
+        raw_schema: schema.cloned().map(Arc::new),
+        lists: OnceLock::new(),
+        selectable: items("selectableFields").map(|field| text_at(field, &["jsonPath"]).to_owned()).collect(),
+        normalise: None,
+    })
+}
+
+fn column(column: &Value) -> Column {
+    Column {
+        name: text_at(column, &["name"]).to_owned(),
+        path: text_at(column, &["jsonPath"]).to_owned(),
+        kind: text_at(column, &["type"]).to_owned(),
+        priority: column.get("priority").and_then(Value::as_i64).unwrap_or_default(),
+    }
+}
+
+fn strings(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Order of versions: stable before beta before alpha, higher numbers first.
+pub fn priority(version: &str) -> (u8, u32, u32) {
+    let Some(rest) = version.strip_prefix('v') else { return (0, 0, 0) };
+    let (major, tail) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    let major = major.parse().unwrap_or_default();
+    match (tail.strip_prefix("beta"), tail.strip_prefix("alpha")) {
+        (Some(minor), _) => (2, major, minor.parse().unwrap_or_default()),
+        (_, Some(minor)) => (1, major, minor.parse().unwrap_or_default()),
+        _ if tail.is_empty() => (3, major, 0),
+        _ => (0, 0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_kubernetes_orders_them() {
+        let mut names = ["v1alpha1", "v1", "v2beta1", "v10", "foo", "v2"];
+        names.sort_by_key(|name| std::cmp::Reverse(priority(name)));
+        assert_eq!(names, ["v10", "v2", "v1", "v2beta1", "v1alpha1", "foo"]);
+    }
+
+    #[test]
+    fn both_groups_of_events_share_one_store() {
+        let catalog = Catalog::builtin();
+        assert_eq!(catalog.find("", "events").unwrap().bucket, catalog.find("events.k8s.io", "events").unwrap().bucket);
+    }
+}

@@ -1,0 +1,398 @@
+//! Objects, one resource version for all, and a bounded log per resource that watches read. In memory; no I/O.
+
+mod key;
+mod page;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use self::page::{from, read_page};
+use super::object::{self, Object};
+
+pub use self::{
+    key::Key,
+    page::{Page, Query},
+};
+
+/// What a write expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Nothing.
+    Absent,
+    /// This resource version.
+    Version(u64),
+}
+
+/// Why a write was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Raced {
+    /// Another write came first.
+    #[error("another write came first")]
+    Changed,
+    /// The namespace does not exist.
+    #[error("the namespace does not exist")]
+    NoNamespace,
+    /// The namespace is being deleted.
+    #[error("the namespace is being deleted")]
+    NamespaceTerminating,
+}
+
+/// A change in the log.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Resource version of the change.
+    pub version: u64,
+    /// The state before, if there was one.
+    pub before: Option<Arc<Object>>,
+    /// The state after; for a deletion the last state, at the resource version of the deletion.
+    pub after: Arc<Object>,
+    /// Whether the object is gone.
+    pub deleted: bool,
+    path: Arc<str>,
+}
+
+/// The log no longer reaches back to the version asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// The oldest version that can still be asked for.
+    pub oldest: u64,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    objects: BTreeMap<Arc<str>, Arc<Object>>,
+    log: VecDeque<Change>,
+    compacted: u64,
+    changed: watch::Sender<u64>,
+}
+
+impl Bucket {
+    fn new() -> Self {
+        Self { objects: BTreeMap::new(), log: VecDeque::new(), compacted: 0, changed: watch::Sender::new(0) }
+    }
+
+    fn record(&mut self, change: Change, keep: usize) {
+        let version = change.version;
+        self.log.push_back(change);
+        while self.log.len() > keep {
+            if let Some(gone) = self.log.pop_front() {
+                self.compacted = gone.version;
+            }
+        }
+        self.changed.send_replace(version);
+    }
+
+    fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
+        self.log.range(self.log.partition_point(|change| change.version <= version)..)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    version: u64,
+    buckets: HashMap<Arc<str>, Bucket>,
+    uids: HashMap<Arc<str>, Key>,
+    dependents: HashMap<Arc<str>, BTreeSet<Key>>,
+    population: HashMap<Arc<str>, usize>,
+}
+
+/// The store. All methods are short and never wait for anything but each other.
+#[derive(Debug)]
+pub struct Store {
+    inner: RwLock<Inner>,
+    changed: watch::Sender<u64>,
+    keep: usize,
+    namespaces: Arc<str>,
+}
+
+impl Store {
+    /// An empty store that keeps so many changes of each resource for watches.
+    pub fn new(keep: usize) -> Self {
+        let inner = Inner { version: 1, ..Inner::default() };
+        Self { inner: RwLock::new(inner), changed: watch::Sender::new(0), keep, namespaces: "namespaces".into() }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest resource version.
+    pub fn version(&self) -> u64 {
+        self.read().version
+    }
+
+    /// The object at a key.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.read().buckets.get(key.bucket())?.objects.get(&key.path).cloned()
+    }
+
+    /// Key of the live object with this uid.
+    pub fn find_uid(&self, uid: &str) -> Option<Key> {
+        self.read().uids.get(uid).cloned()
+    }
+
+    /// Keys of the objects that name this uid as an owner.
+    pub fn dependents(&self, uid: &str) -> Vec<Key> {
+        self.read().dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// How many objects live in a namespace.
+    pub fn population(&self, namespace: &str) -> usize {
+        self.read().population.get(namespace).copied().unwrap_or_default()
+    }
+
+    /// Keys of everything in a namespace.
+    pub fn inhabitants(&self, namespace: &str) -> Vec<Key> {
+        let inner = self.read();
+        let prefix = format!("{namespace}/");
+        let mut keys = Vec::new();
+        for (bucket, content) in &inner.buckets {
+            let range = content.objects.range::<str, _>(from(&prefix));
+            let inside = range.take_while(|(path, _)| path.starts_with(&prefix));
+            keys.extend(inside.map(|(path, _)| Key { bucket: bucket.clone(), path: path.clone() }));
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Writes an object; the store gives it the next resource version.
+    ///
+    /// # Errors
+    /// When the place is not as expected, or when a new object's namespace is not there.
+    pub fn put(&self, key: &Key, expected: Expected, value: Value) -> Result<Arc<Object>, Raced> {
+        let mut inner = self.write();
+        let before = inner.find(key);
+        match (&before, expected) {
+            (None, Expected::Absent) => inner.admit_to_namespace(&self.namespaces, key.namespace())?,
+            (Some(object), Expected::Version(version)) if object.version() == version => {}
+            _ => return Err(Raced::Changed),
+        }
+        inner.version += 1;
+        let after = Arc::new(Object::new(value, inner.version));
+        inner.index(key, before.as_deref(), Some(&after));
+        let version = inner.version;
+        let bucket = inner.buckets.entry(key.bucket.clone()).or_insert_with(Bucket::new);
+        bucket.objects.insert(key.path.clone(), after.clone());
+        bucket.record(
+            Change { version, before, after: after.clone(), deleted: false, path: key.path.clone() },
+            self.keep,
+        );
+        self.changed.send_replace(version);
+        Ok(after)
+    }
+
+    /// Removes an object. `last` is its last state, as watches will see it.
+    ///
+    /// # Errors
+    /// When the object is not at the expected version.
+    pub fn remove(&self, key: &Key, expected: u64, last: Value) -> Result<Arc<Object>, Raced> {
+        let mut inner = self.write();
+        let before = inner.find(key).filter(|object| object.version() == expected).ok_or(Raced::Changed)?;
+        let emptied = *key.bucket == *self.namespaces;
+        if emptied && inner.population.get(key.name()).is_some_and(|count| *count > 0) {
+            return Err(Raced::Changed);
+        }
+        inner.version += 1;
+        let version = inner.version;
+        let after = Arc::new(Object::new(last, version));
+        inner.index(key, Some(&before), None);
+        let bucket = inner.buckets.entry(key.bucket.clone()).or_insert_with(Bucket::new);
+        bucket.objects.remove(&key.path);
+        let change =
+            Change { version, before: Some(before), after: after.clone(), deleted: true, path: key.path.clone() };
+        bucket.record(change, self.keep);
+        self.changed.send_replace(version);
+        Ok(after)
+    }
+
+    /// Lists objects, at the present or at an earlier state that the log still reaches.
+    ///
+    /// # Errors
+    /// When the log does not reach back to the state asked for.
+    pub fn list(&self, bucket: &str, query: &Query) -> Result<Page, Compacted> {
+        let inner = self.read();
+        let version = query.version.unwrap_or(inner.version);
+        let Some(bucket) = inner.buckets.get(bucket) else {
+            return Ok(Page { items: Vec::new(), version, more: None, remaining: None });
+        };
+        if version < bucket.compacted {
+            return Err(Compacted { oldest: bucket.compacted });
+        }
+        Ok(read_page(bucket, query, version))
+    }
+
+    /// Changes of a bucket after a version, at most `most`, and the version up to which they are complete.
+    ///
+    /// # Errors
+    /// When the log does not reach back to the version.
+    pub fn changes(&self, bucket: &str, after: u64, most: usize) -> Result<(Vec<Change>, u64), Compacted> {
+        let inner = self.read();
+        let Some(content) = inner.buckets.get(bucket) else { return Ok((Vec::new(), inner.version.max(after))) };
+        if after < content.compacted {
+            return Err(Compacted { oldest: content.compacted });
+        }
+        let changes: Vec<Change> = content.since(after).take(most).cloned().collect();
+        let reached =
+            if changes.len() < most { inner.version } else { changes.last().map_or(after, |last| last.version) };
+        Ok((changes, reached.max(after)))
+    }
+
+    /// Makes the bucket of a new kind: nobody can have seen it before, so that watches from earlier versions expire.
+    pub fn found(&self, bucket: &Arc<str>) {
+        let mut inner = self.write();
+        let version = inner.version;
+        inner.buckets.entry(bucket.clone()).or_insert_with(|| Bucket { compacted: version, ..Bucket::new() });
+    }
+
+    /// Wakes when a bucket changes.
+    pub fn subscribe(&self, bucket: &Arc<str>) -> watch::Receiver<u64> {
+        if let Some(content) = self.read().buckets.get(bucket) {
+            return content.changed.subscribe();
+        }
+        self.write().buckets.entry(bucket.clone()).or_insert_with(Bucket::new).changed.subscribe()
+    }
+
+    /// Wakes when anything changes.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Wakes those who wait for any change, without one.
+    pub fn wake_all(&self) {
+        self.changed.send_modify(|_| {});
+    }
+
+    /// Wakes the watches of a bucket without a change.
+    pub fn wake(&self, bucket: &str) {
+        if let Some(content) = self.read().buckets.get(bucket) {
+            content.changed.send_modify(|_| {});
+        }
+    }
+
+    /// Forgets the log, as a compaction of etcd does: older watches and continue tokens expire.
+    pub fn compact(&self) {
+        let mut inner = self.write();
+        let version = inner.version;
+        for bucket in inner.buckets.values_mut() {
+            bucket.log.clear();
+            bucket.compacted = version;
+        }
+    }
+}
+
+impl Inner {
+    fn find(&self, key: &Key) -> Option<Arc<Object>> {
+        self.buckets.get(&key.bucket)?.objects.get(&key.path).cloned()
+    }
+
+    fn admit_to_namespace(&self, namespaces: &Arc<str>, namespace: &str) -> Result<(), Raced> {
+        if namespace.is_empty() {
+            return Ok(());
+        }
+        match self.find(&Key::new(namespaces, "", namespace)) {
+            None => Err(Raced::NoNamespace),
+            Some(object) if object::is_terminating(object.value()) => Err(Raced::NamespaceTerminating),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn index(&mut self, key: &Key, before: Option<&Object>, after: Option<&Object>) {
+        let owners = |object: Option<&Object>| -> BTreeSet<Arc<str>> {
+            let list = object.map_or(&[][..], |object| object::owners(object.value()));
+            list.iter().map(|owner| object::text_at(owner, &["uid"]).into()).collect()
+        };
+        let (old, new) = (owners(before), owners(after));
+        for uid in old.difference(&new) {
+            if let Some(keys) = self.dependents.get_mut(uid) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.dependents.remove(uid);
+                }
+            }
+        }
+        for uid in new.difference(&old) {
+            self.dependents.entry(uid.clone()).or_default().insert(key.clone());
+        }
+        match (before, after) {
+            (None, Some(object)) => {
+                self.uids.insert(object::uid(object.value()).into(), key.clone());
+                *self.population.entry(key.namespace().into()).or_default() += 1;
+            }
+            (Some(object), None) => {
+                self.uids.remove(object::uid(object.value()));
+                if let Some(count) = self.population.get_mut(key.namespace()) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn store_with(count: usize) -> (Store, Arc<str>) {
+        let (store, bucket) = (Store::new(100), Arc::from("things"));
+        for n in 0..count {
+            store.put(&Key::new(&bucket, "", &format!("t{n}")), Expected::Absent, thing(n)).unwrap();
+        }
+        (store, bucket)
+    }
+
+    fn thing(n: usize) -> Value {
+        json!({"metadata": {"name": format!("t{n}"), "uid": format!("u{n}")}})
+    }
+
+    fn names(page: &Page) -> Vec<String> {
+        page.items.iter().map(|object| object::name(object.value()).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_later_page_shows_the_state_of_the_first() {
+        let (store, bucket) = store_with(4);
+        let first = store.list(&bucket, &Query { limit: 2, ..Query::default() }).unwrap();
+        assert_eq!((names(&first), first.remaining), (vec!["t0".into(), "t1".into()], Some(2)));
+        let gone = Key::new(&bucket, "", "t2");
+        store.remove(&gone, store.get(&gone).unwrap().version(), thing(2)).unwrap();
+        store.put(&Key::new(&bucket, "", "t9"), Expected::Absent, thing(9)).unwrap();
+        let rest = Query { version: Some(first.version), after: first.more, ..Query::default() };
+        assert_eq!(names(&store.list(&bucket, &rest).unwrap()), ["t2", "t3"]);
+        store.compact();
+        assert!(store.list(&bucket, &rest).is_err());
+    }
+
+    #[test]
+    fn a_write_on_an_old_version_is_refused() {
+        let (store, bucket) = store_with(1);
+        let key = Key::new(&bucket, "", "t0");
+        let old = store.get(&key).unwrap().version();
+        store.put(&key, Expected::Version(old), thing(0)).unwrap();
+        assert_eq!(store.put(&key, Expected::Version(old), thing(0)).unwrap_err(), Raced::Changed);
+        assert_eq!(store.put(&key, Expected::Absent, thing(0)).unwrap_err(), Raced::Changed);
+    }
+
+    #[test]
+    fn owners_know_their_dependents() {
+        let (store, bucket) = store_with(1);
+        let child = json!({"metadata": {"name": "c", "uid": "uc", "ownerReferences": [{"uid": "u0"}]}});
+        let key = Key::new(&bucket, "", "c");
+        let version = store.put(&key, Expected::Absent, child).unwrap().version();
+        assert_eq!(store.dependents("u0"), std::slice::from_ref(&key));
+        store.put(&key, Expected::Version(version), json!({"metadata": {"name": "c", "uid": "uc"}})).unwrap();
+        assert!(store.dependents("u0").is_empty());
+        assert_eq!(store.find_uid("uc"), Some(key));
+    }
+}

@@ -1,0 +1,111 @@
+//! The scale subresource. No I/O.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    answer::Reply,
+    handlers::{
+        Call,
+        update::{Change, read_patch, write_object},
+    },
+    kinds::conversion::from_storage,
+    object::{self, Object, at, meta, meta_str, put_at},
+    resources::ScalePaths,
+    selectors::selector_text,
+    status::{Cause, Failure, Subject},
+    strategic,
+};
+
+/// The `Scale` of an object.
+///
+/// # Errors
+/// 404.
+pub fn get_scale(call: &Call) -> Result<Reply, Failure> {
+    let (_, object, paths) = present(call)?;
+    Ok(Reply::value(200, scale_of(&object, &paths)?))
+}
+
+fn present(call: &Call) -> Result<(std::sync::Arc<Object>, Value, ScalePaths), Failure> {
+    let paths = call.version.scale.clone().ok_or_else(Failure::no_such_resource)?;
+    let found = call.server.store().get(&call.path_key());
+    let found = found.ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+    let object = from_storage(&call.resource, &call.version.name, found.value().clone());
+    Ok((found, object, paths))
+}
+
+fn keys(path: &str) -> Vec<&str> {
+    path.split('.').filter(|key| !key.is_empty()).collect()
+}
+
+fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+    let number = |path: &str| at(object, &keys(path)).and_then(Value::as_i64);
+    let replicas = number(&paths.spec)
+        .ok_or_else(|| Failure::internal(format!("the spec replicas field \"{}\" does not exist", paths.spec)))?;
+    let selector = match &paths.selector {
+        Some(path) => at(object, &keys(path)).and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => at(object, &["spec", "selector"]).map(selector_text).unwrap_or_default(),
+    };
+    let mut metadata = json!({});
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = meta(object, key) {
+            put_at(&mut metadata, &[key], value.clone());
+        }
+    }
+    let mut status = json!({"replicas": number(&paths.status).unwrap_or_default()});
+    if !selector.is_empty() {
+        put_at(&mut status, &["selector"], selector.into());
+    }
+    let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
+    Ok(json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}))
+}
+
+/// Sets the replicas of an object by its `Scale`.
+///
+/// # Errors
+/// 404, 409, 422, and as admission refuses.
+pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
+    let (_, object, paths) = present(call)?;
+    let scale = wanted(call, method, &object, &paths)?;
+    let version = meta_str(&scale, "resourceVersion");
+    let replicas = at(&scale, &["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+    if replicas < 0 {
+        let cause = Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+        return Err(Failure::invalid(&Subject::new("autoscaling", "Scale", &call.path.name), &[cause]));
+    }
+    let mut patch = json!({});
+    put_at(&mut patch, &keys(&paths.spec), json!(replicas));
+    if !version.is_empty() {
+        put_at(&mut patch, &["metadata", "resourceVersion"], version.into());
+    }
+    let (written, warnings) = write_object(call, &Change::Merge(patch)).await?;
+    let object = from_storage(&call.resource, &call.version.name, written.value().clone());
+    Ok(Reply::value(200, scale_of(&object, &paths)?).warn(warnings))
+}
+
+/// The `Scale` that the request asks for.
+fn wanted(call: &Call, method: &Method, object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+    if method == Method::PUT {
+        let scale = call.parsed_body()?;
+        let (given, url) = (object::name(&scale), &call.path.name);
+        if !given.is_empty() && given != url {
+            let message = format!("the name of the object ({given}) does not match the name on the URL ({url})");
+            return Err(Failure::bad_request(message));
+        }
+        return Ok(scale);
+    }
+    let mut scale = scale_of(object, paths)?;
+    object::metadata_mut(&mut scale).remove("resourceVersion");
+    match read_patch(call)? {
+        Change::Merge(patch) | Change::Apply(patch) => json_patch::merge(&mut scale, &patch),
+        Change::Strategic(patch) => {
+            scale = strategic::apply("autoscaling", "Scale", &scale, &patch)
+                .map_err(|error| Failure::bad_request(error.to_string()))?;
+        }
+        Change::Json(patch) => {
+            json_patch::patch(&mut scale, &patch).map_err(|error| Failure::bad_request(error.to_string()))?;
+        }
+        Change::Whole(whole) => scale = whole,
+    }
+    Ok(scale)
+}

@@ -1,0 +1,150 @@
+//! Objects as `Table`s, for `kubectl get`. No I/O.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    handlers::view::partial,
+    jsonpath, object,
+    printers::{self, Heading},
+    resources::{Column, Resource, Version},
+};
+
+/// What each row carries beside its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Include {
+    /// Metadata.
+    Metadata,
+    /// The whole object.
+    Object,
+    /// Nothing.
+    Nothing,
+}
+
+impl Include {
+    /// Reads `includeObject`.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "Object" => Self::Object,
+            "None" => Self::Nothing,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// A table of objects in the version asked for.
+pub fn table(
+    resource: &Resource,
+    version: &Version,
+    rows: &[Value],
+    include: Include,
+    metadata: &Value,
+    now: Timestamp,
+) -> Value {
+    let columns = columns(resource, version);
+    let rows: Vec<Value> = rows.iter().map(|object| row(resource, version, object, include, now)).collect();
+    json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": columns,
+        "rows": rows})
+}
+
+fn columns(resource: &Resource, version: &Version) -> Vec<Value> {
+    if let Some(headings) = printers::headings(resource) {
+        return headings.iter().map(heading).collect();
+    }
+    let mut columns = vec![heading(&("Name", "string", 0))];
+    if version.columns.is_empty() {
+        columns.push(heading(&("Age", "date", 0)));
+    }
+    columns.extend(version.columns.iter().map(|column| {
+        json!({"name": column.name, "type": column.kind, "format": "", "description": "", "priority": column.priority})
+    }));
+    columns
+}
+
+fn heading((name, kind, priority): &Heading) -> Value {
+    // kubectl takes the column with this format for the one to print with `-o name` and in errors.
+    let format = if *name == "Name" { "name" } else { "" };
+    let kind = if *kind == "date" { "string" } else { kind };
+    json!({"name": name, "type": kind, "format": format, "description": "", "priority": priority})
+}
+
+fn row(resource: &Resource, version: &Version, object: &Value, include: Include, now: Timestamp) -> Value {
+    let cells = printers::cells(resource, object, now).unwrap_or_else(|| custom_cells(version, object, now));
+    match include {
+        Include::Nothing => json!({"cells": cells}),
+        Include::Object => json!({"cells": cells, "object": object}),
+        Include::Metadata => json!({"cells": cells, "object": partial(object, "PartialObjectMetadata")}),
+    }
+}
+
+fn custom_cells(version: &Version, object: &Value, now: Timestamp) -> Vec<Value> {
+    let mut cells = vec![object::name(object).into()];
+    if version.columns.is_empty() {
+        cells.push(age(object::meta_str(object, "creationTimestamp"), now).into());
+    }
+    cells.extend(version.columns.iter().map(|column| custom_cell(column, object, now)));
+    cells
+}
+
+fn custom_cell(column: &Column, object: &Value, now: Timestamp) -> Value {
+    let Some(value) = jsonpath::first(object, &column.path).filter(|value| !value.is_null()) else {
+        return Value::Null;
+    };
+    match (column.kind.as_str(), value) {
+        ("date", Value::String(time)) => age(time, now).into(),
+        ("integer" | "number" | "boolean", value) => value.clone(),
+        (_, Value::String(text)) => text.clone().into(),
+        (_, other) => other.to_string().into(),
+    }
+}
+
+/// Time since a timestamp, as kubectl writes it: `45s`, `3m20s`, `5h`, `2d3h`.
+pub fn age(since: &str, now: Timestamp) -> String {
+    let Ok(since) = since.parse::<Timestamp>() else { return "<unknown>".to_owned() };
+    duration(now.as_second().saturating_sub(since.as_second()))
+}
+
+fn duration(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let years = days / 365;
+    let pair = |whole: i64, unit: &str, rest: i64, small: &str| {
+        if rest == 0 { format!("{whole}{unit}") } else { format!("{whole}{unit}{rest}{small}") }
+    };
+    match seconds {
+        ..=-2 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        _ if minutes < 10 => pair(minutes, "m", seconds % 60, "s"),
+        _ if hours < 3 => format!("{minutes}m"),
+        _ if hours < 8 => pair(hours, "h", minutes % 60, "m"),
+        _ if hours < 48 => format!("{hours}h"),
+        _ if days < 8 => pair(days, "d", hours % 24, "h"),
+        _ if years < 2 => format!("{days}d"),
+        _ if years < 8 => pair(years, "y", days % 365, "d"),
+        _ => format!("{years}y"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_read_as_kubectl_writes_them() {
+        for (seconds, expected) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (200, "3m20s"),
+            (3600, "60m"),
+            (4 * 3600 + 120, "4h2m"),
+            (9 * 3600, "9h"),
+            (49 * 3600, "2d1h"),
+            (30 * 86_400, "30d"),
+            (800 * 86_400, "2y70d"),
+            (-5, "<invalid>"),
+        ] {
+            assert_eq!(duration(seconds), expected, "{seconds}");
+        }
+    }
+}

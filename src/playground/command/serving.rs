@@ -1,0 +1,186 @@
+//! Starts a playground, says what runs, and ends it with its files on a signal. Sockets, files, signals.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use super::control;
+use super::directory::Directory;
+use super::samples::{REFUSED, REFUSED_TEXT, SHOP, SHOP_TEXT};
+use super::{Error, Start};
+use crate::admission::endpoint::Endpoint;
+use crate::admission::registration::{Location, mutating, validating};
+use crate::api::crd;
+use crate::playground::apiserver::serve::{Listening, kubeconfig};
+use crate::playground::fleet::{Fleet, Plan};
+use crate::playground::{karmada, member};
+use crate::runtime::clock;
+use crate::runtime::process::{ControlPlane, Options, Server};
+
+/// What the webhook is asked about. Not bindings: it would keep Karmada's scheduler off, and no controller of fhpa is
+/// here to do its work.
+const ASKED: [Endpoint; 4] = [
+    Endpoint::MutateFederatedHPA,
+    Endpoint::ValidateFederatedHPA,
+    Endpoint::MutateCronFederatedHPA,
+    Endpoint::ValidateCronFederatedHPA,
+];
+
+/// Times that show something within seconds; those of the real ones are five times as long.
+fn plan(start: &Start) -> Plan {
+    let seconds = SignedDuration::from_secs;
+    Plan {
+        clusters: start.clusters,
+        nodes: start.nodes,
+        cpu: start.cpu,
+        karmada: karmada::Timing {
+            status_period: seconds(2),
+            failure_threshold: seconds(5),
+            success_threshold: seconds(5),
+            failover: start.failover,
+            ..karmada::Timing::default()
+        },
+        member: member::Timing {
+            autoscaler_period: seconds(5),
+            metrics_window: seconds(5),
+            ..member::Timing::default()
+        },
+        ..Plan::new()
+    }
+}
+
+/// What listens, as long as this lives.
+struct Running {
+    control_plane: Listening,
+    members: Vec<(String, Listening)>,
+    webhook: SocketAddr,
+}
+
+/// Runs a playground until a signal ends it.
+pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Error> {
+    let begun = clock::monotonic();
+    if let Some(address) = directory.control()
+        && super::word::ask(address, "GET", "/status", &Value::Null).await.is_ok()
+    {
+        return Err(Error::Running(directory.path().to_owned()));
+    }
+    let fleet = Arc::new(Fleet::build(plan(start)).await?);
+    fleet.settle().await?;
+    for definition in crd::all()? {
+        fleet.control().create(&definition).await.map_err(crate::playground::fleet::Fault::from)?;
+    }
+    let webhook =
+        Server::bind(Options { control_plane: ControlPlane::Watched(fleet.control().client()), ..Options::loopback() })
+            .await?;
+    register(&fleet, &webhook).await?;
+    let (handle, address) = (webhook.handle(), webhook.local_addr());
+    let webhook = tokio::spawn(webhook.run());
+    let running = listen(start, &fleet, address).await?;
+    directory.make()?;
+    let control =
+        control::listen(fleet.clone()).await.map_err(|source| Error::Listen { address: control::ADDRESS, source })?;
+    write(directory, &running)?;
+    directory.leave(control)?;
+    tell(start, directory, &running, begun);
+    let controllers = tokio::spawn({
+        let fleet = fleet.clone();
+        async move { fleet.run().await }
+    });
+    ended().await;
+    controllers.abort();
+    directory.clean(&[SHOP, REFUSED]);
+    handle.shut_down();
+    // The webhook answers what is in flight; a playground need not wait long for it.
+    let _: Result<_, _> = tokio::time::timeout(std::time::Duration::from_secs(1), webhook).await;
+    anstream::println!("\nThe playground is gone, with all that was in it.");
+    Ok(())
+}
+
+/// Puts the webhook into the admission of the control plane.
+async fn register(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
+    let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
+    let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
+    let named = |kind: &str, value: Result<Value, serde_json::Error>| {
+        let mut value = value.unwrap_or_default();
+        crate::playground::json::set(&mut value, &["apiVersion"], "admissionregistration.k8s.io/v1".into());
+        crate::playground::json::set(&mut value, &["kind"], kind.into());
+        value
+    };
+    let configurations = [
+        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location, &ASKED))),
+        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location, &ASKED))),
+    ];
+    for configuration in configurations {
+        fleet.control().create(&configuration).await.map_err(crate::playground::fleet::Fault::from)?;
+    }
+    Ok(())
+}
+
+async fn listen(start: &Start, fleet: &Fleet, webhook: SocketAddr) -> Result<Running, Error> {
+    let address = start.listen;
+    let control_plane = fleet.control().listen(address).await.map_err(|source| Error::Listen { address, source })?;
+    let mut members = Vec::new();
+    for name in fleet.names() {
+        let address = SocketAddr::new(start.listen.ip(), 0);
+        let listening =
+            fleet.member(name)?.listen(address).await.map_err(|source| Error::Listen { address, source })?;
+        members.push((name.to_owned(), listening));
+    }
+    Ok(Running { control_plane, members, webhook })
+}
+
+fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
+    let control_plane = running.control_plane.url();
+    let members: Vec<(&str, String)> = running.members.iter().map(|(name, at)| (name.as_str(), at.url())).collect();
+    let mut contexts = vec![("karmada", control_plane.as_str())];
+    contexts.extend(members.iter().map(|(name, url)| (*name, url.as_str())));
+    directory.write_kubeconfig(&kubeconfig(&contexts))?;
+    directory.write(SHOP, SHOP_TEXT)?;
+    directory.write(REFUSED, REFUSED_TEXT)?;
+    Ok(())
+}
+
+fn tell(start: &Start, directory: &Directory, running: &Running, begun: Instant) {
+    let Start { clusters, nodes, cpu, .. } = start;
+    let (first, last) = (running.members.first(), running.members.last());
+    let names = match (first, last) {
+        (Some((first, _)), Some((last, _))) if clusters > &1 => format!("{first} to {last}, each with"),
+        _ => "member1 with".to_owned(),
+    };
+    let took = clock::monotonic().saturating_duration_since(begun).as_millis();
+    let (kubeconfig, folder) = (directory.kubeconfig(), directory.path());
+    let (kubeconfig, folder) = (kubeconfig.display(), folder.display());
+    let url = running.control_plane.url();
+    let webhook = running.webhook;
+    anstream::println!(
+        "\
+A Karmada with {clusters} member clusters runs here ({took} ms). It is for trying and testing only: all is in memory,
+and nobody is asked who they are. Ctrl-C ends it and removes its files.
+
+  control plane  {url}
+  members        {names} {nodes} nodes of {cpu} CPUs
+  webhook        https://{webhook}, asked before a FederatedHPA or CronFederatedHPA is stored
+  kubeconfig     {kubeconfig} (contexts karmada, member1, ...)
+
+Try, in another shell:
+  export KUBECONFIG={kubeconfig}
+  kubectl apply -f {folder}/{SHOP}      # a workload over all clusters
+  kubectl get deploy,fhpa,rb,clusters
+  kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
+
+  fhpa playground fail member1          # a cluster is lost; also: heal, load, nodes, status"
+    );
+}
+
+/// Waits for Ctrl-C, or for the signal that ends a process.
+async fn ended() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

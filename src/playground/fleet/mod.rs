@@ -1,0 +1,264 @@
+//! A control plane with its members, put together: built, driven by passes in virtual or real time, and disturbed.
+//! Client required.
+
+mod rounds;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::playground::apiserver::status::Failure;
+use crate::playground::apiserver::{self, ApiServer};
+use crate::playground::clock::{Clock, rfc3339};
+use crate::playground::json::name;
+use crate::playground::karmada::{self, Karmada};
+use crate::playground::member::load::Load;
+use crate::playground::member::{self, Member, nodes};
+use crate::playground::pass::Pass;
+
+/// Rounds after which controllers that still write are taken to fight each other.
+const MOST_ROUNDS: usize = 1000;
+
+/// Why a fleet does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// An API server did not answer as it should.
+    #[error("an API server failed: {0}")]
+    Request(#[from] kube::Error),
+    /// An object of the beginning was refused.
+    #[error("an object could not be made: {0:?}")]
+    Made(Failure),
+    /// A definition could not be read.
+    #[error("a definition could not be read: {0}")]
+    Definition(String),
+    /// The controllers did not come to rest.
+    #[error("the controllers still write after {MOST_ROUNDS} rounds")]
+    Restless,
+    /// There is no such cluster.
+    #[error("there is no cluster {0}")]
+    Unknown(String),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        Self::Made(failure)
+    }
+}
+
+/// What a fleet is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many members, named `member1`, `member2`, ...
+    pub clusters: u32,
+    /// Nodes of each member.
+    pub nodes: u32,
+    /// CPUs of each node.
+    pub cpu: u32,
+    /// Memory of each node.
+    pub memory: String,
+    /// Times of Karmada's controllers.
+    pub karmada: karmada::Timing,
+    /// Times of the members' controllers.
+    pub member: member::Timing,
+    /// The time.
+    pub clock: Clock,
+    /// Makes uids the same in each run.
+    pub seed: Option<u64>,
+}
+
+impl Plan {
+    /// Three members of two nodes with four CPUs, in the time of day.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            clusters: 3,
+            nodes: 2,
+            cpu: 4,
+            memory: "16Gi".to_owned(),
+            karmada: karmada::Timing::default(),
+            member: member::Timing::default(),
+            clock: Clock::real(),
+            seed: None,
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A running member.
+struct Place {
+    member: Arc<Member>,
+    server: ApiServer,
+}
+
+/// A control plane with its members.
+pub struct Fleet {
+    plan: Plan,
+    control: ApiServer,
+    karmada: Karmada,
+    places: BTreeMap<String, Place>,
+    load: Arc<Load>,
+    /// What each looked at when it last found nothing to do.
+    rests: Mutex<BTreeMap<String, (Vec<u64>, Pass)>>,
+}
+
+fn server(plan: &Plan, number: u64) -> ApiServer {
+    let clock = plan.clock.clone();
+    let builder = ApiServer::builder().clock(Arc::new(move || clock.now()) as apiserver::Clock);
+    match plan.seed {
+        Some(seed) => builder.seed(seed.wrapping_add(number)).build(),
+        None => builder.build(),
+    }
+}
+
+impl Fleet {
+    /// Builds the control plane and its members. Nothing moves before [`Self::settle`] or [`Self::run`].
+    ///
+    /// # Errors
+    /// When an object of the beginning is refused.
+    pub async fn build(plan: Plan) -> Result<Self, Fault> {
+        let control = server(&plan, 0);
+        for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
+            control.create(&definition).await?;
+        }
+        for space in ["karmada-system", "karmada-cluster"] {
+            control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
+        }
+        let load = Arc::new(Load::default());
+        let mut places = BTreeMap::new();
+        for number in 1..=plan.clusters {
+            let name = format!("member{number}");
+            let server = server(&plan, number.into());
+            for node in 1..=plan.nodes {
+                let made =
+                    nodes::node(&format!("{name}-node{node}"), plan.cpu, &plan.memory, &rfc3339(plan.clock.now()));
+                server.create(&made).await?;
+            }
+            let member = Member::new(&name, server.client(), plan.clock.clone(), load.clone(), plan.member);
+            places.insert(name, Place { member: Arc::new(member), server });
+        }
+        let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();
+        route(&control, &places);
+        let karmada = Karmada::new(control.client(), plan.clock.clone(), plan.karmada, &members);
+        karmada.join("playground").await?;
+        Ok(Self { plan, control, karmada, places, load, rests: Mutex::default() })
+    }
+
+    /// The control plane's API server.
+    #[must_use]
+    pub const fn control(&self) -> &ApiServer {
+        &self.control
+    }
+
+    /// The API server of a member.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn member(&self, name: &str) -> Result<&ApiServer, Fault> {
+        Ok(&self.place(name)?.server)
+    }
+
+    /// Names of the members.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.places.keys().map(String::as_str)
+    }
+
+    /// The load of the workloads.
+    #[must_use]
+    pub fn load(&self) -> &Load {
+        &self.load
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.plan.clock
+    }
+
+    fn place(&self, name: &str) -> Result<&Place, Fault> {
+        self.places.get(name).ok_or_else(|| Fault::Unknown(name.to_owned()))
+    }
+
+    /// Cuts a member off, or brings it back.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn fail(&self, name: &str, failed: bool) -> Result<(), Fault> {
+        self.place(name)?.member.fail(failed);
+        self.wake();
+        Ok(())
+    }
+
+    /// Adds nodes to a member, or with a negative number takes the last ones and their pods away. Says how many there are.
+    ///
+    /// # Errors
+    /// When there is no such cluster, or its API server fails.
+    pub async fn change_nodes(&self, name: &str, by: i32) -> Result<usize, Fault> {
+        let place = self.place(name)?;
+        let kinds = member::Kinds::default();
+        let objects = place.member.objects();
+        let there = objects.list(&kinds.node, "").await?;
+        let mut numbers: Vec<u32> = there.iter().filter_map(node_number).collect();
+        numbers.sort_unstable();
+        let mut count = there.len();
+        for _ in 0..by.max(0) {
+            let next = numbers.last().copied().unwrap_or_default().saturating_add(1);
+            numbers.push(next);
+            let now = rfc3339(self.plan.clock.now());
+            place
+                .server
+                .create(&nodes::node(&format!("{name}-node{next}"), self.plan.cpu, &self.plan.memory, &now))
+                .await?;
+            count = count.saturating_add(1);
+        }
+        for _ in by.min(0)..0 {
+            let Some(last) = numbers.pop() else { break };
+            let gone = format!("{name}-node{last}");
+            for pod in objects.list(&kinds.pod, "").await? {
+                if crate::playground::json::text(&pod, "/spec/nodeName") == gone {
+                    objects.force_delete(&kinds.pod, &pod).await?;
+                }
+            }
+            if let Some(node) = there.iter().find(|node| self::name(node) == gone) {
+                objects.delete(&kinds.node, node).await?;
+                count = count.saturating_sub(1);
+            }
+        }
+        Ok(count)
+    }
+
+    /// A line for each member: what it has and whether it answers.
+    ///
+    /// # Errors
+    /// When an API server fails.
+    pub async fn summary(&self) -> Result<Vec<Value>, Fault> {
+        let kinds = member::Kinds::default();
+        let mut lines = Vec::new();
+        for (name, place) in &self.places {
+            let nodes = place.member.objects().list(&kinds.node, "").await?;
+            let pods = place.member.objects().list(&kinds.pod, "").await?;
+            lines
+                .push(json!({"name": name, "failed": place.member.failed(), "nodes": nodes.len(), "pods": pods.len()}));
+        }
+        Ok(lines)
+    }
+}
+
+fn node_number(node: &Value) -> Option<u32> {
+    name(node).rsplit("node").next()?.parse().ok()
+}
+
+/// `clusters/<name>/proxy` leads to the members, unless they fail.
+fn route(control: &ApiServer, places: &BTreeMap<String, Place>) {
+    let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
+        places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
+    let proxy: apiserver::Proxy = Arc::new(move |name: &str| {
+        known.get(name).filter(|(member, _)| !member.failed()).map(|(_, server)| server.clone())
+    });
+    control.route_proxy("clusters.cluster.karmada.io", proxy);
+}

@@ -1,0 +1,163 @@
+//! Reading and setting members of an object by path. No I/O.
+
+use serde_json::{Map, Value, json};
+
+/// The text at `path`, a JSON pointer; empty when there is none.
+#[must_use]
+pub fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The whole number at `path`.
+#[must_use]
+pub fn int(object: &Value, path: &str) -> Option<i64> {
+    object.pointer(path).and_then(Value::as_i64)
+}
+
+/// The number of replicas or the like at `path`.
+#[must_use]
+pub fn count(object: &Value, path: &str) -> Option<i32> {
+    int(object, path).and_then(|value| i32::try_from(value).ok())
+}
+
+/// Whether `path` is true.
+#[must_use]
+pub fn truth(object: &Value, path: &str) -> bool {
+    object.pointer(path) == Some(&Value::Bool(true))
+}
+
+/// The elements at `path`; none when it is no list.
+#[must_use]
+pub fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The members at `path`; none when it is no map.
+pub fn members<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    object.pointer(path).and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+}
+
+/// The value of a label.
+#[must_use]
+pub fn label<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The value of an annotation.
+#[must_use]
+pub fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
+    let annotations = object.pointer("/metadata/annotations");
+    annotations.and_then(|annotations| annotations.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `metadata.name`.
+#[must_use]
+pub fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+/// `metadata.namespace`.
+#[must_use]
+pub fn namespace(object: &Value) -> &str {
+    text(object, "/metadata/namespace")
+}
+
+/// Whether the object is being deleted.
+#[must_use]
+pub fn deleting(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// Sets the member `keys` leads to, making maps on the way.
+pub fn set(object: &mut Value, keys: &[&str], value: Value) {
+    let Some((last, path)) = keys.split_last() else { return };
+    let mut place = object;
+    for key in path {
+        let Some(map) = as_map(place) else { return };
+        place = map.entry(*key).or_insert_with(|| json!({}));
+    }
+    if let Some(map) = as_map(place) {
+        map.insert((*last).to_owned(), value);
+    }
+}
+
+/// Removes the member `keys` leads to.
+pub fn remove(object: &mut Value, keys: &[&str]) {
+    let Some((last, path)) = keys.split_last() else { return };
+    let mut place = object;
+    for key in path {
+        let Some(next) = place.get_mut(*key) else { return };
+        place = next;
+    }
+    if let Some(map) = place.as_object_mut() {
+        map.remove(*last);
+    }
+}
+
+/// The value as a map; anything else becomes an empty one.
+fn as_map(value: &mut Value) -> Option<&mut Map<String, Value>> {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut()
+}
+
+/// Whether all that `part` says stands in `whole`: lists element by element, maps member by member. A null in `part` says
+/// nothing.
+#[must_use]
+pub fn covers(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (_, Value::Null) => true,
+        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(key, value)| match whole.get(key) {
+            Some(found) => covers(found, value),
+            None => says_nothing(value),
+        }),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part).all(|(whole, part)| covers(whole, part))
+        }
+        (whole, part) => whole == part,
+    }
+}
+
+/// What a Go component drops when it writes the object back.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.values().all(says_nothing),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_i64() == Some(0),
+    }
+}
+
+/// A condition of `conditions` by its type.
+#[must_use]
+pub fn condition<'a>(object: &'a Value, path: &str, kind: &str) -> Option<&'a Value> {
+    items(object, path).iter().find(|condition| text(condition, "/type") == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{covers, remove, set, text};
+
+    #[test]
+    fn members_are_set_where_there_were_none() {
+        let mut object = json!({"spec": null});
+        set(&mut object, &["spec", "a", "b"], json!("c"));
+        assert_eq!(text(&object, "/spec/a/b"), "c");
+        remove(&mut object, &["spec", "a", "b"]);
+        remove(&mut object, &["spec", "nothing", "b"]);
+        assert_eq!(object, json!({"spec": {"a": {}}}));
+    }
+
+    #[test]
+    fn a_defaulted_object_covers_what_was_applied() {
+        let live = json!({"spec": {"replicas": 1, "list": [{"name": "a", "policy": "Always"}]}});
+        assert!(covers(&live, &json!({"spec": {"list": [{"name": "a", "x": {}}], "gone": null}})));
+        assert!(!covers(&live, &json!({"spec": {"replicas": 2}})));
+        assert!(!covers(&live, &json!({"spec": {"list": []}})));
+    }
+}

@@ -1,0 +1,176 @@
+//! Cluster objects: made when a member joins; health and summaries kept by looking at the member. Client required.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Karmada, condition};
+use crate::decision::amount::{binary, decimal, from_milli};
+use crate::playground::clock::after;
+use crate::playground::json::{self, name, text};
+use crate::playground::member::nodes::{self, Room};
+use crate::playground::member::{self, Member, pods};
+use crate::playground::names::execution_space;
+use crate::playground::pass::Pass;
+
+/// What is known of a member's health.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Probe {
+    due: Option<Timestamp>,
+    /// Since when it answers otherwise than its condition says.
+    otherwise: Option<Timestamp>,
+}
+
+/// Whether the condition `Ready` of a Cluster is True.
+#[must_use]
+pub fn ready(cluster: &Value) -> bool {
+    let ready = json::condition(cluster, "/status/conditions", "Ready");
+    ready.is_some_and(|condition| text(condition, "/status") == "True")
+}
+
+const READY: (&str, &str) = ("ClusterReady", "cluster is healthy and ready to accept workloads");
+const GONE: (&str, &str) = ("ClusterNotReachable", "cluster is not reachable");
+
+impl Karmada {
+    /// Makes the Cluster of each member and the namespace of its Works.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn join(&self, region: &str) -> Result<(), kube::Error> {
+        for member in self.members.keys() {
+            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": execution_space(member)}});
+            self.objects.create(&self.kinds.namespace, &space).await?;
+            let secret = json!({"namespace": "karmada-cluster", "name": member});
+            let cluster = json!({
+                "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
+                "metadata": {"name": member, "finalizers": ["karmada.io/cluster-controller"]},
+                "spec": {"syncMode": "Push", "apiEndpoint": format!("https://{member}.playground"), "id": member,
+                    "region": region, "secretRef": secret, "impersonatorSecretRef": secret},
+            });
+            self.objects.create(&self.kinds.cluster, &cluster).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the members that are due.
+    pub(super) async fn watch_clusters(&self, now: Timestamp) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        for cluster in self.clusters().await? {
+            if json::deleting(&cluster) {
+                pass.join(self.leave(&cluster).await?);
+                continue;
+            }
+            let Some(member) = self.members.get(name(&cluster)).cloned() else { continue };
+            let mut probe = self.remember(|memory| memory.probes.get(name(&cluster)).copied().unwrap_or_default());
+            let due = probe.due.unwrap_or(now);
+            if due > now {
+                pass.look_at(due);
+                continue;
+            }
+            let next = after(now, self.timing.status_period);
+            probe.due = Some(next);
+            pass.look_at(next);
+            let status = self.cluster_status(&cluster, &member, &mut probe, now).await?;
+            self.remember(|memory| memory.probes.insert(name(&cluster).to_owned(), probe));
+            if self.objects.set_status(&self.kinds.cluster, &cluster, &status).await? {
+                pass.wrote();
+            }
+        }
+        Ok(pass)
+    }
+
+    /// A deleted Cluster goes when its Works are gone.
+    async fn leave(&self, cluster: &Value) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let works = self.objects.list(&self.kinds.work, &execution_space(name(cluster))).await?;
+        if works.is_empty() {
+            let released = json!({"metadata": {"finalizers": null}});
+            pass.count(&self.objects.merge(&self.kinds.cluster, cluster, "", &released).await?);
+        }
+        Ok(pass)
+    }
+
+    async fn cluster_status(
+        &self,
+        cluster: &Value,
+        member: &Arc<Member>,
+        probe: &mut Probe,
+        now: Timestamp,
+    ) -> Result<Value, kube::Error> {
+        let before = json::condition(cluster, "/status/conditions", "Ready");
+        let answers = !member.failed();
+        let holds = match before {
+            None => answers,
+            Some(_) => self.judge(ready(cluster), answers, probe, now),
+        };
+        let mut status = cluster.get("status").cloned().unwrap_or_else(|| json!({}));
+        if holds && answers {
+            self.summarize(member, &mut status).await?;
+        }
+        let mut conditions = Vec::new();
+        if answers || json::condition(cluster, "/status/conditions", "CompleteAPIEnablements").is_some() {
+            let complete = json::condition(cluster, "/status/conditions", "CompleteAPIEnablements");
+            let why = ("Complete", "collected complete APIEnablements from the cluster");
+            conditions.push(condition(complete, "CompleteAPIEnablements", true, why, now));
+        }
+        conditions.push(condition(before, "Ready", holds, if holds { READY } else { GONE }, now));
+        json::set(&mut status, &["conditions"], json!(conditions));
+        Ok(status)
+    }
+
+    /// The condition changes when the member answered otherwise for the threshold.
+    fn judge(&self, ready: bool, answers: bool, probe: &mut Probe, now: Timestamp) -> bool {
+        if ready == answers {
+            probe.otherwise = None;
+            return ready;
+        }
+        let since = *probe.otherwise.get_or_insert(now);
+        let threshold = if ready { self.timing.failure_threshold } else { self.timing.success_threshold };
+        if now.duration_since(since) < threshold {
+            return ready;
+        }
+        probe.otherwise = None;
+        answers
+    }
+
+    async fn summarize(&self, member: &Member, status: &mut Value) -> Result<(), kube::Error> {
+        let kinds = member::Kinds::default();
+        let nodes = member.objects().list(&kinds.node, "").await?;
+        let pods = member.objects().list(&kinds.pod, "").await?;
+        let live = nodes.iter().filter(|node| nodes::ready(node));
+        let ready = live.clone().count();
+        let allocatable = live.fold(Room::default(), |sum, node| {
+            sum.with(Room::of(node.pointer("/status/allocatable").unwrap_or(&Value::Null)))
+        });
+        let requests = |pod: &&Value| Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null));
+        let live = pods.iter().filter(|pod| !pods::ended(pod));
+        let (bound, waiting): (Vec<&Value>, Vec<&Value>) =
+            live.partition(|pod| !text(pod, "/spec/nodeName").is_empty());
+        let sum = |pods: &[&Value]| pods.iter().map(requests).fold(Room::default(), Room::with);
+        json::set(status, &["kubernetesVersion"], json!("v1.36.2"));
+        json::set(status, &["nodeSummary"], json!({"readyNum": ready, "totalNum": nodes.len()}));
+        json::set(status, &["apiEnablements"], enablements());
+        let mut summary = json!({"allocatable": resources(allocatable), "allocated": resources(sum(&bound))});
+        if !waiting.is_empty() {
+            json::set(&mut summary, &["allocating"], resources(sum(&waiting)));
+        }
+        json::set(status, &["resourceSummary"], summary);
+        Ok(())
+    }
+}
+
+fn resources(room: Room) -> Value {
+    json!({"cpu": from_milli(room.cpu), "memory": binary(room.memory), "pods": decimal(room.pods)})
+}
+
+fn enablements() -> Value {
+    let kinds = |list: &[(&str, &str)]| -> Vec<Value> {
+        list.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect()
+    };
+    json!([
+        {"groupVersion": "apps/v1", "resources": kinds(&[("deployments", "Deployment"), ("statefulsets", "StatefulSet")])},
+        {"groupVersion": "autoscaling/v2", "resources": kinds(&[("horizontalpodautoscalers", "HorizontalPodAutoscaler")])},
+        {"groupVersion": "v1", "resources": kinds(&[("configmaps", "ConfigMap"), ("pods", "Pod"), ("secrets", "Secret")])},
+    ])
+}

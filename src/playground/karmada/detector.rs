@@ -1,0 +1,228 @@
+//! Policies and what they select -> ResourceBindings. Client required.
+
+use serde_json::{Value, json};
+
+use super::Karmada;
+use super::interpreter::{replicas, requirements};
+use super::placement::selects;
+use crate::playground::json::{self, deleting, int, items, name, namespace, text};
+use crate::playground::names::{binding, fnv32};
+use crate::playground::pass::Pass;
+
+/// A policy's claim on an object: the greatest wins.
+type Rank = (i64, bool, u8, std::cmp::Reverse<String>);
+
+impl Karmada {
+    /// Makes and updates the bindings of all that a policy selects.
+    pub(super) async fn detect(&self) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let mut policies = self.objects.list(&self.kinds.policy, "").await?;
+        policies.extend(self.objects.list(&self.kinds.cluster_policy, "").await?);
+        policies.retain(|policy| !deleting(policy));
+        let mut wanted: Vec<(String, String)> = policies
+            .iter()
+            .flat_map(|policy| items(policy, "/spec/resourceSelectors"))
+            .map(|selector| (text(selector, "/apiVersion").to_owned(), text(selector, "/kind").to_owned()))
+            .collect();
+        wanted.sort();
+        wanted.dedup();
+        for (api_version, kind) in wanted {
+            let Some(kind) = self.objects.kind(&api_version, &kind).await?.filter(|kind| kind.namespaced) else {
+                continue;
+            };
+            for template in self.objects.list(&kind, "").await? {
+                let best = policies.iter().filter_map(|policy| Some((rank(policy, &template)?, policy)));
+                let Some((_, policy)) = best.max_by(|(a, _), (b, _)| a.cmp(b)) else { continue };
+                if !deleting(&template) {
+                    pass.join(self.claim(&kind, &template, policy).await?);
+                }
+            }
+        }
+        Ok(pass)
+    }
+
+    async fn claim(
+        &self,
+        kind: &crate::playground::objects::Kind,
+        template: &Value,
+        policy: &Value,
+    ) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let (labels, annotations) = marks(policy);
+        let marked = json!({"metadata": {"labels": labels, "annotations": annotations}});
+        if !json::covers(template, &marked) {
+            pass.count(&self.objects.merge(kind, template, "", &marked).await?);
+            return Ok(pass);
+        }
+        let own = binding(text(template, "/kind"), name(template));
+        let before = self.objects.get(&self.kinds.binding, namespace(template), &own).await?;
+        let Some(before) = before else {
+            pass.count(&self.objects.create(&self.kinds.binding, &new_binding(template, policy, &own)).await?);
+            return Ok(pass);
+        };
+        let mut after = before.clone();
+        json::set(&mut after, &["metadata", "labels"], merged(&before, "/metadata/labels", &labels));
+        json::set(&mut after, &["metadata", "annotations"], merged(&before, "/metadata/annotations", &annotations));
+        for (field, value) in spec(template, policy) {
+            match value {
+                Value::Null => json::remove(&mut after, &["spec", field]),
+                value => json::set(&mut after, &["spec", field], value),
+            }
+        }
+        let (uid, look) = (text(template, "/metadata/uid").to_owned(), look(template));
+        if self.remember(|memory| memory.seen.get(&uid) == Some(&look)) {
+            let version = before.pointer("/spec/resource/resourceVersion").cloned().unwrap_or_default();
+            json::set(&mut after, &["spec", "resource", "resourceVersion"], version);
+        }
+        if after == before || deleting(&before) {
+            self.remember(|memory| memory.seen.insert(uid, look));
+            return Ok(pass);
+        }
+        if self.objects.replace(&self.kinds.binding, &after).await?.done().is_some() {
+            self.remember(|memory| memory.seen.insert(uid, look));
+        }
+        pass.wrote();
+        Ok(pass)
+    }
+}
+
+/// What of a template its binding follows: all but the status and what changes with every write.
+fn look(template: &Value) -> u32 {
+    let mut template = template.clone();
+    json::remove(&mut template, &["status"]);
+    json::remove(&mut template, &["metadata", "resourceVersion"]);
+    json::remove(&mut template, &["metadata", "managedFields"]);
+    fnv32(&template.to_string())
+}
+
+/// How strongly the policy claims the object, or nothing when it does not select it.
+fn rank(policy: &Value, template: &Value) -> Option<Rank> {
+    let spaced = !namespace(policy).is_empty();
+    if spaced && namespace(policy) != namespace(template) {
+        return None;
+    }
+    let precision =
+        items(policy, "/spec/resourceSelectors").iter().filter_map(|selector| precision(selector, template)).max()?;
+    Some((
+        int(policy, "/spec/priority").unwrap_or_default(),
+        spaced,
+        precision,
+        std::cmp::Reverse(name(policy).to_owned()),
+    ))
+}
+
+/// 3 by name, 2 by label, 1 by kind.
+fn precision(selector: &Value, template: &Value) -> Option<u8> {
+    let same = |field: &str| text(selector, field) == text(template, field);
+    let space = text(selector, "/namespace");
+    if !same("/apiVersion") || !same("/kind") || (!space.is_empty() && space != namespace(template)) {
+        return None;
+    }
+    if !text(selector, "/name").is_empty() {
+        return (text(selector, "/name") == name(template)).then_some(3);
+    }
+    match selector.get("labelSelector").filter(|labels| !labels.is_null()) {
+        Some(labels) => selects(labels, template).then_some(2),
+        None => Some(1),
+    }
+}
+
+/// Labels and annotations that the policy leaves on what it claims.
+fn marks(policy: &Value) -> (Value, Value) {
+    let uid = text(policy, "/metadata/uid");
+    if namespace(policy).is_empty() {
+        let labels = json!({"clusterpropagationpolicy.karmada.io/permanent-id": uid});
+        return (labels, json!({"clusterpropagationpolicy.karmada.io/name": name(policy)}));
+    }
+    let annotations = json!({"propagationpolicy.karmada.io/name": name(policy),
+        "propagationpolicy.karmada.io/namespace": namespace(policy)});
+    (json!({"propagationpolicy.karmada.io/permanent-id": uid}), annotations)
+}
+
+fn merged(object: &Value, path: &str, more: &Value) -> Value {
+    let mut all = object.pointer(path).cloned().unwrap_or_else(|| json!({}));
+    for (key, value) in json::members(more, "") {
+        json::set(&mut all, &[key], value.clone());
+    }
+    all
+}
+
+/// What the detector says in a binding's spec. Null where it says that there is nothing.
+fn spec(template: &Value, policy: &Value) -> Vec<(&'static str, Value)> {
+    let given = |field: &str| policy.pointer(&format!("/spec/{field}")).cloned().unwrap_or(Value::Null);
+    let or = |value: Value, default: &str| if text(&value, "").is_empty() { json!(default) } else { value };
+    let resource = json!({
+        "apiVersion": text(template, "/apiVersion"), "kind": text(template, "/kind"), "name": name(template),
+        "namespace": namespace(template), "uid": text(template, "/metadata/uid"),
+        "resourceVersion": text(template, "/metadata/resourceVersion"),
+    });
+    let divided = replicas(template);
+    vec![
+        ("resource", resource),
+        ("replicas", divided.map_or(Value::Null, |replicas| json!(replicas))),
+        ("replicaRequirements", divided.and_then(|_| requirements(template)).unwrap_or(Value::Null)),
+        ("placement", policy.pointer("/spec/placement").cloned().unwrap_or_else(|| json!({}))),
+        ("schedulerName", or(given("schedulerName"), "default-scheduler")),
+        ("conflictResolution", or(given("conflictResolution"), "Abort")),
+        ("propagateDeps", given("propagateDeps")),
+        ("failover", given("failover")),
+        ("preserveResourcesOnDeletion", given("preserveResourcesOnDeletion")),
+    ]
+}
+
+fn new_binding(template: &Value, policy: &Value, own: &str) -> Value {
+    let (labels, annotations) = marks(policy);
+    let uid = text(template, "/metadata/uid");
+    let mut binding = json!({
+        "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {
+            "name": own, "namespace": namespace(template), "labels": labels, "annotations": annotations,
+            "finalizers": ["karmada.io/binding-controller"],
+            "ownerReferences": [{"apiVersion": text(template, "/apiVersion"), "kind": text(template, "/kind"),
+                "name": name(template), "uid": uid, "controller": true, "blockOwnerDeletion": true}],
+        },
+        "spec": {},
+    });
+    json::set(
+        &mut binding,
+        &["metadata", "labels", "resourcebinding.karmada.io/permanent-id"],
+        json!(format!("rb-{uid}")),
+    );
+    for (field, value) in spec(template, policy) {
+        if !value.is_null() {
+            json::set(&mut binding, &["spec", field], value);
+        }
+    }
+    binding
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{precision, rank};
+
+    #[test]
+    fn the_more_precise_policy_wins_unless_priority_says_otherwise() {
+        let template = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}}});
+        let selector = |rest: serde_json::Value| {
+            let mut selector = json!({"apiVersion": "apps/v1", "kind": "Deployment"});
+            selector.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            selector
+        };
+        assert_eq!(precision(&selector(json!({"name": "web"})), &template), Some(3));
+        assert_eq!(precision(&selector(json!({"name": "other"})), &template), None);
+        assert_eq!(precision(&selector(json!({"labelSelector": {"matchLabels": {"app": "web"}}})), &template), Some(2));
+        let policy = |name: &str, namespace: &str, priority: i64, selector: &serde_json::Value| {
+            json!({"metadata": {"name": name, "namespace": namespace},
+                "spec": {"priority": priority, "resourceSelectors": [selector]}})
+        };
+        let all = selector(json!({}));
+        let named = rank(&policy("a", "shop", 0, &selector(json!({"name": "web"}))), &template);
+        assert!(named > rank(&policy("b", "shop", 0, &all), &template));
+        assert!(named < rank(&policy("b", "shop", 1, &all), &template));
+        assert!(named > rank(&policy("c", "", 0, &all), &template));
+        assert_eq!(rank(&policy("d", "elsewhere", 9, &all), &template), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Works -> objects in the members. Client required.
+//!
+//! A Work for a cluster that is not ready is tried again after 5 ms, 10 ms, 20 ms, ... counted from its last change, so that
+//! after a long outage it can be late by as long again, as in Karmada.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::clusters::ready;
+use super::interpreter::Interpreter;
+use super::{Karmada, condition};
+use crate::playground::clock::after;
+use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
+use crate::playground::member::Member;
+use crate::playground::names::execution_space;
+use crate::playground::objects::{Kind, Written};
+use crate::playground::pass::Pass;
+
+/// Longest wait between two tries.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(1000);
+
+/// A Work that could not be brought to its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    generation: i64,
+    changed: Timestamp,
+    wait: SignedDuration,
+    due: Timestamp,
+}
+
+impl Retry {
+    fn begin(generation: i64, now: Timestamp) -> Self {
+        let wait = SignedDuration::from_millis(5);
+        Self { generation, changed: now, wait, due: after(now, wait) }
+    }
+
+    /// The first try after `now`.
+    fn past(mut self, now: Timestamp) -> Self {
+        while self.due <= now {
+            self.wait = self.wait.saturating_add(self.wait).min(LONGEST_WAIT);
+            self.due = after(self.due, self.wait);
+        }
+        self
+    }
+}
+
+impl Karmada {
+    /// Brings the Works to the members that are ready.
+    pub(super) async fn execute(&self, interpreter: &Interpreter, now: Timestamp) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        for cluster in self.clusters().await? {
+            let Some(member) = self.members.get(name(&cluster)) else { continue };
+            let reachable = ready(&cluster) && !member.failed();
+            for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
+                if self.waits(&work, reachable, now, &mut pass) {
+                    continue;
+                }
+                if deleting(&work) {
+                    pass.join(self.withdraw(member, &work).await?);
+                } else if !truth(&work, "/spec/suspendDispatching") {
+                    pass.join(self.deliver(member, &work, interpreter, now).await?);
+                }
+            }
+        }
+        Ok(pass)
+    }
+
+    /// Whether the Work has to wait: for its cluster, or after an outage for its next try.
+    fn waits(&self, work: &Value, reachable: bool, now: Timestamp, pass: &mut Pass) -> bool {
+        let key = format!("{}/{}", namespace(work), name(work));
+        let generation = int(work, "/metadata/generation").unwrap_or(1);
+        let known = self.remember(|memory| memory.retries.remove(&key)).filter(|retry| retry.generation == generation);
+        let next = match (reachable, known) {
+            (true, None) => return false,
+            (true, Some(retry)) if retry.due <= now => return false,
+            (_, Some(retry)) => retry.past(now),
+            (false, None) => Retry::begin(generation, now),
+        };
+        if reachable {
+            pass.look_at(next.due);
+        }
+        self.remember(|memory| memory.retries.insert(key, next));
+        true
+    }
+
+    async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        if !truth(work, "/spec/preserveResourcesOnDeletion") {
+            for manifest in items(work, "/spec/workload/manifests") {
+                let Some(kind) = member.objects().kind(text(manifest, "/apiVersion"), text(manifest, "/kind")).await?
+                else {
+                    continue;
+                };
+                let there = member.objects().get(&kind, namespace(manifest), name(manifest)).await?;
+                if let Some(there) = there.filter(managed) {
+                    pass.count(&member.objects().delete(&kind, &there).await?);
+                }
+            }
+        }
+        pass.count(&self.objects.merge(&self.kinds.work, work, "", &json!({"metadata": {"finalizers": null}})).await?);
+        Ok(pass)
+    }
+
+    async fn deliver(
+        &self,
+        member: &Member,
+        work: &Value,
+        interpreter: &Interpreter,
+        now: Timestamp,
+    ) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let mut failure = None;
+        for manifest in items(work, "/spec/workload/manifests") {
+            if let Err(why) = apply(member, manifest, interpreter, &mut pass).await? {
+                failure.get_or_insert(why);
+            }
+        }
+        let mut status = work.get("status").cloned().unwrap_or_else(|| json!({}));
+        let before = |kind| json::condition(work, "/status/conditions", kind);
+        let applied = match &failure {
+            None => condition(
+                before("Applied"),
+                "Applied",
+                true,
+                ("AppliedSuccessful", "Manifest has been successfully applied"),
+                now,
+            ),
+            Some(why) => condition(before("Applied"), "Applied", false, ("AppliedFailed", why), now),
+        };
+        let dispatching = ("Dispatching", "Work is being dispatched to member clusters.");
+        let dispatching = condition(before("Dispatching"), "Dispatching", true, dispatching, now);
+        json::set(&mut status, &["conditions"], json!([dispatching, applied]));
+        pass.writes += usize::from(self.objects.set_status(&self.kinds.work, work, &status).await?);
+        Ok(pass)
+    }
+}
+
+/// Whether Karmada brought the object.
+fn managed(object: &Value) -> bool {
+    label(object, "karmada.io/managed") == "true"
+}
+
+/// One manifest -> the member's object, with what the member keeps.
+async fn apply(
+    member: &Member,
+    manifest: &Value,
+    interpreter: &Interpreter,
+    pass: &mut Pass,
+) -> Result<Result<(), String>, kube::Error> {
+    let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
+    let Some(kind) = member.objects().kind(api_version, kind).await? else {
+        return Ok(Err(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
+    };
+    let manifest = &stamped(manifest);
+    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
+        ensure_namespace(member, namespace(manifest)).await?;
+        let created = member.objects().create(&kind, manifest).await?;
+        pass.count(&created);
+        return Ok(refusal(created));
+    };
+    if deleting(&observed) {
+        return Ok(Ok(()));
+    }
+    if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
+        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
+        return Ok(Err(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
+    }
+    let desired = interpreter.retain(merged(manifest, &observed), &observed);
+    if json::covers(&observed, &desired) {
+        return Ok(Ok(()));
+    }
+    let replaced = member.objects().replace(&kind, &desired).await?;
+    pass.count(&replaced);
+    Ok(refusal(replaced))
+}
+
+fn refusal(written: Written) -> Result<(), String> {
+    match written {
+        Written::Refused(why) => Err(why),
+        Written::Done(_) | Written::Raced => Ok(()),
+    }
+}
+
+/// Labels and annotations that Karmada brought, so that one which falls away in the template falls away in the member.
+const MANAGED: [(&str, &str); 2] = [
+    ("labels", "resourcetemplate.karmada.io/managed-labels"),
+    ("annotations", "resourcetemplate.karmada.io/managed-annotations"),
+];
+
+/// The manifest with the lists of the labels and annotations that it brings.
+fn stamped(manifest: &Value) -> Value {
+    let mut stamped = manifest.clone();
+    for (field, list) in MANAGED {
+        let keys: Vec<&str> = json::members(manifest, &format!("/metadata/{field}")).map(|(key, _)| key).collect();
+        json::set(&mut stamped, &["metadata", "annotations", list], json!(keys.join(",")));
+    }
+    stamped
+}
+
+/// The manifest with what an update must keep: identity, finalizers, owners, and labels and annotations of others.
+fn merged(manifest: &Value, observed: &Value) -> Value {
+    let mut desired = manifest.clone();
+    for field in ["resourceVersion", "uid", "finalizers", "ownerReferences"] {
+        if let Some(value) = observed.pointer(&format!("/metadata/{field}")) {
+            json::set(&mut desired, &["metadata", field], value.clone());
+        }
+    }
+    for (field, list) in MANAGED {
+        let brought: Vec<&str> = annotation(observed, list).split(',').collect();
+        for (key, value) in json::members(observed, &format!("/metadata/{field}")) {
+            let said = manifest.pointer(&format!("/metadata/{field}")).is_some_and(|map| map.get(key).is_some());
+            if !said && !brought.contains(&key) {
+                json::set(&mut desired, &["metadata", field, key], value.clone());
+            }
+        }
+    }
+    desired
+}
+
+async fn ensure_namespace(member: &Member, name: &str) -> Result<(), kube::Error> {
+    let kind = Kind::regular("v1", "Namespace", false);
+    if !name.is_empty() && member.objects().get(&kind, "", name).await?.is_none() {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        member.objects().create(&kind, &namespace).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::Retry;
+
+    #[test]
+    fn a_work_is_late_by_up_to_the_outage() {
+        let start = Timestamp::UNIX_EPOCH;
+        let retry = Retry::begin(1, start);
+        let next = |millis: i64| {
+            let retry = retry.past(start + SignedDuration::from_millis(millis));
+            retry.due.duration_since(start).as_millis()
+        };
+        // 5 ms * (2^k - 1), as seen in the real one: 20.475 s and 40.955 s.
+        assert_eq!([next(0), next(6), next(15_000), next(20_475)], [5, 15, 20_475, 40_955]);
+    }
+}

@@ -1,0 +1,283 @@
+//! The HPA controller of a member cluster: HPAs and the simulated load -> scale subresources and HPA status. The algorithm
+//! is `decision::hpa`. Client required.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::nodes::Room;
+use super::report::{Conditions, status};
+use super::{Member, Seen, pods};
+use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
+use crate::convert::scaling;
+use crate::decision::amount::milli;
+use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
+use crate::decision::hpa::limits::Range;
+use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
+use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
+use crate::decision::hpa::replicas::{Tolerance, Workload};
+use crate::playground::clock::{after, parse, rfc3339};
+use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
+use crate::playground::objects::{Kind, Written};
+use crate::playground::pass::Pass;
+
+/// What the controller remembers of an HPA.
+#[derive(Default)]
+pub struct Memory {
+    uid: String,
+    due: Option<Timestamp>,
+    history: History,
+}
+
+/// An HPA, read.
+pub(super) struct Order<'a> {
+    pub(super) object: &'a Value,
+    pub(super) specs: Vec<MetricSpec>,
+    pub(super) metrics: Vec<Option<(Source, Target)>>,
+    policy: Policy,
+    tolerance: Tolerance,
+}
+
+impl Member {
+    /// Looks at the HPAs that are due.
+    pub(super) async fn autoscale(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let autoscalers = self.objects.list(&self.kinds.autoscaler, "").await?;
+        let keys: Vec<String> = autoscalers.iter().map(key).collect();
+        self.with_memory(|memory| memory.retain(|key, _| keys.contains(key)));
+        for object in autoscalers.iter().filter(|object| !deleting(object)) {
+            let mut memory = self.recall(object);
+            let due = memory.due.unwrap_or(now);
+            if due > now {
+                pass.look_at(due);
+                self.keep(object, memory);
+                continue;
+            }
+            let next = after(now, self.timing.autoscaler_period);
+            memory.due = Some(next);
+            pass.look_at(next);
+            let done = self.look_after(seen, object, &mut memory.history, now).await;
+            self.keep(object, memory);
+            pass.join(done?);
+        }
+        Ok(pass)
+    }
+
+    fn with_memory<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Memory>) -> T) -> T {
+        work(&mut self.memory.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The memory of this very object; one of the same name has none of the past.
+    fn recall(&self, object: &Value) -> Memory {
+        let uid = text(object, "/metadata/uid");
+        let known = self.with_memory(|memory| memory.remove(&key(object)));
+        known.filter(|memory| memory.uid == uid).unwrap_or_else(|| Memory { uid: uid.to_owned(), ..Memory::default() })
+    }
+
+    fn keep(&self, object: &Value, memory: Memory) {
+        self.with_memory(|all| all.insert(key(object), memory));
+    }
+
+    async fn look_after(
+        &self,
+        seen: &Seen,
+        object: &Value,
+        history: &mut History,
+        now: Timestamp,
+    ) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let order = self.read(object);
+        let mut conditions = Conditions::of(object, now);
+        let target = seen.workloads.iter().find(|workload| {
+            namespace(workload) == namespace(object)
+                && name(workload) == text(object, "/spec/scaleTargetRef/name")
+                && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
+        });
+        let Some(target) = target else {
+            let (kind, name) = (text(object, "/spec/scaleTargetRef/kind"), text(object, "/spec/scaleTargetRef/name"));
+            let why = format!("{}s.apps \"{name}\" not found", kind.to_lowercase());
+            let message = format!("the HPA controller was unable to get the target's current scale: {why}");
+            conditions.set("AbleToScale", false, "FailedGetScale", &message);
+            let status = status(&order, None, &conditions, object.pointer("/status/lastScaleTime").cloned());
+            pass.writes += usize::from(self.objects.set_status(&self.kinds.autoscaler, object, &status).await?);
+            return Ok(pass);
+        };
+        conditions.set(
+            "AbleToScale",
+            true,
+            "SucceededGetScale",
+            "the HPA controller was able to get the target's current scale",
+        );
+        let current = count(target, "/spec/replicas").unwrap_or(1);
+        let decision = self.decide(seen, target, &order, current, history, now);
+        for Condition { kind, status, reason, message } in &decision.conditions {
+            conditions.set(kind, *status, reason, message);
+        }
+        let mut last_scale = object.pointer("/status/lastScaleTime").cloned();
+        let mut desired = current;
+        if let Some(replicas) = decision.write {
+            pass.wrote();
+            match self.scale(target, replicas).await? {
+                Written::Done(_) => {
+                    let message = format!("the HPA controller was able to update the target scale to {replicas}");
+                    conditions.set("AbleToScale", true, "SucceededRescale", &message);
+                    history.scaled(&order.policy, current, replicas, now);
+                    last_scale = Some(json!(rfc3339(now)));
+                    desired = replicas;
+                    let message = format!("New size: {replicas}; reason: {}", decision.why);
+                    self.tell(object, "SuccessfulRescale", &message, now).await?;
+                }
+                Written::Raced | Written::Refused(_) => {
+                    conditions.set(
+                        "AbleToScale",
+                        false,
+                        "FailedUpdateScale",
+                        "the HPA controller was unable to update the target scale",
+                    );
+                }
+            }
+        }
+        let status = status(&order, Some((target, desired, &decision)), &conditions, last_scale);
+        pass.writes += usize::from(self.objects.set_status(&self.kinds.autoscaler, object, &status).await?);
+        Ok(pass)
+    }
+
+    fn read<'a>(&self, object: &'a Value) -> Order<'a> {
+        let part = |path: &str| object.pointer(path).cloned().filter(|value| !value.is_null());
+        let specs: Vec<MetricSpec> =
+            part("/spec/metrics").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
+        let given: Option<HorizontalPodAutoscalerBehavior> =
+            part("/spec/behavior").and_then(|value| serde_json::from_value(value).ok());
+        let behavior = given.as_ref().map(scaling::behavior);
+        let usual = Tolerance::default();
+        let tolerance = behavior.as_ref().map_or(usual, |rules| Tolerance {
+            up: rules.up.tolerance.unwrap_or(usual.up),
+            down: rules.down.tolerance.unwrap_or(usual.down),
+        });
+        let window = self.timing.downscale_window.as_secs();
+        let range = Range {
+            min: count(object, "/spec/minReplicas").unwrap_or(1),
+            max: count(object, "/spec/maxReplicas").unwrap_or(1),
+        };
+        let metrics = scaling::metrics(&specs, namespace(object));
+        let downscale_window_seconds = i32::try_from(window).unwrap_or(i32::MAX);
+        Order { object, specs, metrics, policy: Policy { range, behavior, downscale_window_seconds }, tolerance }
+    }
+
+    fn decide(
+        &self,
+        seen: &Seen,
+        target: &Value,
+        order: &Order<'_>,
+        current: i32,
+        history: &mut History,
+        now: Timestamp,
+    ) -> Decision {
+        let pods: Vec<Pod> = seen.pods_of(target).map(pod).collect();
+        let workload = Workload {
+            spec_replicas: current,
+            status_replicas: count(target, "/status/replicas").unwrap_or_default(),
+            calibration: 1.0,
+            pods: &pods,
+            tolerance: order.tolerance,
+            startup: Startup::default(),
+            now,
+        };
+        let unknown = || (Source::Pods { metric: "unknown".to_owned() }, Target::AverageValue(1));
+        let metrics: Vec<Metric> = order
+            .metrics
+            .iter()
+            .map(|metric| {
+                let (source, target_value) = metric.clone().unwrap_or_else(unknown);
+                let reading = self.measure(seen, target, &source, now);
+                Metric { source, target: target_value, reading }
+            })
+            .collect();
+        decide(&order.policy, &workload, &metrics, history)
+    }
+
+    /// What metrics-server would say. The CPU is the load's share; memory is half of what each container asks for.
+    fn measure(&self, seen: &Seen, target: &Value, source: &Source, now: Timestamp) -> Reading {
+        let (resource, container) = match source {
+            Source::Resource { name } => (name.as_str(), None),
+            Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
+            _ => return Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
+        };
+        let share = self.load.share(namespace(target), name(target));
+        let running = seen.pods_of(target).filter(|pod| text(pod, "/status/phase") == "Running");
+        let samples = running.map(|pod| {
+            let value = match resource {
+                "cpu" if pods::ready(pod) => part_of(pod, container, share),
+                "cpu" => 0,
+                _ => Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null)).memory.saturating_mul(500),
+            };
+            (text(pod, "/metadata/uid").to_owned(), Sample { value, at: now, window: self.timing.metrics_window })
+        });
+        Reading::PerPod(samples.collect())
+    }
+
+    async fn scale(&self, target: &Value, replicas: i32) -> Result<Written, kube::Error> {
+        let kind: &Kind =
+            if super::rollout::ordered(target) { &self.kinds.stateful_set } else { &self.kinds.deployment };
+        self.objects.merge(kind, target, "scale", &json!({"spec": {"replicas": replicas}})).await
+    }
+
+    async fn tell(&self, about: &Value, reason: &str, message: &str, now: Timestamp) -> Result<(), kube::Error> {
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": reason, "message": message, "count": 1,
+            "metadata": {"name": format!("{}.{:x}", name(about), now.as_nanosecond()), "namespace": namespace(about)},
+            "involvedObject": {"apiVersion": text(about, "/apiVersion"), "kind": text(about, "/kind"), "name": name(about),
+                "namespace": namespace(about), "uid": text(about, "/metadata/uid")},
+            "source": {"component": "horizontal-pod-autoscaler"},
+            "firstTimestamp": rfc3339(now), "lastTimestamp": rfc3339(now),
+        });
+        self.objects.create(&self.kinds.event, &event).await.map(|_| ())
+    }
+}
+
+/// The share of one container, by its part of the requests; of all when none is named.
+fn part_of(pod: &Value, container: Option<&str>, share: i64) -> i64 {
+    let Some(container) = container else { return share };
+    let asked = |container: &Value| milli(text(container, "/resources/requests/cpu")).unwrap_or_default();
+    let containers = items(pod, "/spec/containers");
+    let all: i64 = containers.iter().map(asked).sum();
+    let own: i64 = containers.iter().filter(|found| text(found, "/name") == container).map(asked).sum();
+    share.saturating_mul(own).checked_div(all).unwrap_or_default()
+}
+
+fn key(object: &Value) -> String {
+    format!("{}/{}", namespace(object), name(object))
+}
+
+fn pod(pod: &Value) -> Pod {
+    let ready = condition(pod, "/status/conditions", "Ready").and_then(|ready| {
+        let status = match text(ready, "/status") {
+            "True" => Readiness::Ready,
+            "False" => Readiness::NotReady,
+            _ => Readiness::Unknown,
+        };
+        Some((status, parse(text(ready, "/lastTransitionTime"))?))
+    });
+    Pod {
+        key: text(pod, "/metadata/uid").to_owned(),
+        name: name(pod).to_owned(),
+        phase: match text(pod, "/status/phase") {
+            "Running" => Phase::Running,
+            "Succeeded" => Phase::Succeeded,
+            "Failed" => Phase::Failed,
+            _ => Phase::Pending,
+        },
+        deleted: deleting(pod),
+        ready,
+        started: parse(text(pod, "/status/startTime")),
+        containers: items(pod, "/spec/containers").iter().map(container).collect(),
+    }
+}
+
+fn container(container: &Value) -> Container {
+    let requests = members(container, "/resources/requests");
+    let requests = requests.filter_map(|(name, value)| Some((name.to_owned(), milli(value.as_str()?)?)));
+    Container { name: text(container, "/name").to_owned(), requests: requests.collect() }
+}

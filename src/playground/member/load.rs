@@ -1,0 +1,76 @@
+//! The work that users bring, in millicores for each workload, shared evenly over its ready pods in all clusters. No I/O.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Namespace and name of a workload.
+type Name = (String, String);
+
+/// The load of all workloads.
+#[derive(Debug, Default)]
+pub struct Load(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    totals: BTreeMap<Name, i64>,
+    ready: BTreeMap<String, BTreeMap<Name, u32>>,
+}
+
+impl Load {
+    /// Sets the load of a workload in millicores.
+    pub fn set(&self, namespace: &str, name: &str, total: i64) {
+        self.with(|state| state.totals.insert((namespace.to_owned(), name.to_owned()), total.max(0)));
+    }
+
+    /// The load of a workload in millicores.
+    #[must_use]
+    pub fn total(&self, namespace: &str, name: &str) -> i64 {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.with(|state| state.totals.get(&name).copied().unwrap_or_default())
+    }
+
+    /// The load of each ready pod of a workload; all of it would fall on the first pod when none is ready.
+    #[must_use]
+    pub fn share(&self, namespace: &str, name: &str) -> i64 {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.with(|state| {
+            let ready: u32 = state.ready.values().filter_map(|cluster| cluster.get(&name)).sum();
+            let total = state.totals.get(&name).copied().unwrap_or_default();
+            total.checked_div(i64::from(ready)).unwrap_or(total)
+        })
+    }
+
+    /// Says how many pods of each workload are ready in a cluster.
+    pub(super) fn publish(&self, cluster: &str, ready: BTreeMap<Name, u32>) {
+        self.with(|state| state.ready.insert(cluster.to_owned(), ready));
+    }
+
+    /// Takes a cluster's pods away.
+    pub(super) fn forget(&self, cluster: &str) {
+        self.with(|state| state.ready.remove(cluster));
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::Load;
+
+    #[test]
+    fn load_is_shared_over_the_ready_pods_of_all_clusters() {
+        let load = Load::default();
+        load.set("shop", "web", 3500);
+        assert_eq!(load.share("shop", "web"), 3500);
+        for (cluster, ready) in [("member1", 2), ("member2", 5)] {
+            load.publish(cluster, BTreeMap::from([(("shop".to_owned(), "web".to_owned()), ready)]));
+        }
+        assert_eq!(load.share("shop", "web"), 500);
+        load.forget("member2");
+        assert_eq!((load.share("shop", "web"), load.share("shop", "other")), (1750, 0));
+    }
+}

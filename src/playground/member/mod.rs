@@ -1,0 +1,185 @@
+//! A member cluster: nodes, pods of deployments and stateful sets, and an HPA controller, on an API server of its own.
+//! Client required.
+
+pub mod autoscaler;
+pub mod load;
+pub mod nodes;
+pub mod pods;
+mod report;
+pub mod rollout;
+pub mod workloads;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use super::clock::Clock;
+use super::json::namespace;
+use super::objects::{Kind, Objects};
+use super::pass::Pass;
+use autoscaler::Memory;
+use load::Load;
+
+/// How long things take in a member cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// From the start of a pod to its readiness.
+    pub ready_delay: SignedDuration,
+    /// From the deletion of a pod to its end.
+    pub stop_delay: SignedDuration,
+    /// Between two looks of the HPA controller. Kubernetes: 15 seconds.
+    pub autoscaler_period: SignedDuration,
+    /// Window of the metrics; a pod's use counts only when it was ready for so long. metrics-server: 15 seconds.
+    pub metrics_window: SignedDuration,
+    /// Window of the HPA controller for scaling down without `behavior`. Kubernetes: 5 minutes.
+    pub downscale_window: SignedDuration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            ready_delay: SignedDuration::from_secs(2),
+            stop_delay: SignedDuration::from_secs(1),
+            autoscaler_period: SignedDuration::from_secs(15),
+            metrics_window: SignedDuration::from_secs(15),
+            downscale_window: SignedDuration::from_secs(300),
+        }
+    }
+}
+
+/// The kinds that the controllers of a member use.
+#[derive(Clone, Debug)]
+pub struct Kinds {
+    pub(crate) node: Kind,
+    pub(crate) pod: Kind,
+    pub(crate) event: Kind,
+    pub(crate) deployment: Kind,
+    pub(crate) stateful_set: Kind,
+    pub(crate) autoscaler: Kind,
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            node: Kind::regular("v1", "Node", false),
+            pod: Kind::regular("v1", "Pod", true),
+            event: Kind::regular("v1", "Event", true),
+            deployment: Kind::regular("apps/v1", "Deployment", true),
+            stateful_set: Kind::regular("apps/v1", "StatefulSet", true),
+            autoscaler: Kind::regular("autoscaling/v2", "HorizontalPodAutoscaler", true),
+        }
+    }
+}
+
+/// A member cluster.
+pub struct Member {
+    name: String,
+    objects: Objects,
+    kinds: Kinds,
+    clock: Clock,
+    load: Arc<Load>,
+    timing: Timing,
+    failed: AtomicBool,
+    births: AtomicU32,
+    memory: Mutex<BTreeMap<String, Memory>>,
+}
+
+/// What a pass looks at.
+struct Seen {
+    nodes: Vec<Value>,
+    workloads: Vec<Value>,
+    pods: Vec<Value>,
+}
+
+impl Member {
+    /// The cluster `name` on the API server behind `client`.
+    #[must_use]
+    pub fn new(name: &str, client: kube::Client, clock: Clock, load: Arc<Load>, timing: Timing) -> Self {
+        Self {
+            name: name.to_owned(),
+            objects: Objects::new(client),
+            kinds: Kinds::default(),
+            clock,
+            load,
+            timing,
+            failed: AtomicBool::new(false),
+            births: AtomicU32::new(0),
+            memory: Mutex::default(),
+        }
+    }
+
+    /// Name of the cluster.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its objects. They can be read while the cluster fails; a caller that acts as its neighbour asks [`Self::failed`].
+    #[must_use]
+    pub const fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Whether nobody reaches it.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Cuts the cluster off, with all that runs in it, or brings it back.
+    pub fn fail(&self, failed: bool) {
+        self.failed.store(failed, Ordering::Release);
+        if failed {
+            self.load.forget(&self.name);
+        }
+    }
+
+    /// One pass of all its controllers.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn pass(&self) -> Result<Pass, kube::Error> {
+        if self.failed() {
+            return Ok(Pass::default());
+        }
+        let now = self.clock.now();
+        let mut pass = Pass::default();
+        let seen = self.look().await?;
+        pass.join(self.roll_out(&seen, now).await?);
+        pass.join(self.bind(&seen, now).await?);
+        pass.join(self.run(&seen, now).await?);
+        self.publish_ready(&seen);
+        pass.join(self.report(&seen, now).await?);
+        pass.join(self.autoscale(&seen, now).await?);
+        Ok(pass)
+    }
+
+    async fn look(&self) -> Result<Seen, kube::Error> {
+        let nodes = self.objects.list(&self.kinds.node, "").await?;
+        let mut workloads = self.objects.list(&self.kinds.deployment, "").await?;
+        workloads.extend(self.objects.list(&self.kinds.stateful_set, "").await?);
+        let pods = self.objects.list(&self.kinds.pod, "").await?;
+        Ok(Seen { nodes, workloads, pods })
+    }
+
+    fn publish_ready(&self, seen: &Seen) {
+        let mut ready = BTreeMap::new();
+        for pod in seen.pods.iter().filter(|pod| pods::ready(pod)) {
+            if let Some((_, owner)) = pods::owner(pod) {
+                let count: &mut u32 = ready.entry((namespace(pod).to_owned(), owner.to_owned())).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        self.load.publish(&self.name, ready);
+    }
+}
+
+impl Seen {
+    fn pods_of<'a>(&'a self, workload: &'a Value) -> impl Iterator<Item = &'a Value> {
+        let uid = super::json::text(workload, "/metadata/uid");
+        self.pods.iter().filter(move |pod| pods::owner(pod).is_some_and(|(owner, _)| owner == uid))
+    }
+}

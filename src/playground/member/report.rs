@@ -1,0 +1,96 @@
+//! What an HPA reports: conditions, replicas and current metrics, as kube-controller-manager writes them. No I/O.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::autoscaler::Order;
+use crate::decision::amount::from_milli;
+use crate::decision::hpa::decide::Decision;
+use crate::decision::hpa::metric::{Current, Source};
+use crate::playground::clock::rfc3339;
+use crate::playground::json::{count, items, set, text};
+
+/// The conditions of an HPA. The transition time is kept when the status is.
+pub(super) struct Conditions {
+    list: Vec<Value>,
+    now: String,
+}
+
+impl Conditions {
+    pub(super) fn of(object: &Value, now: Timestamp) -> Self {
+        Self { list: items(object, "/status/conditions").to_vec(), now: rfc3339(now) }
+    }
+
+    pub(super) fn set(&mut self, kind: &str, holds: bool, reason: &str, message: &str) {
+        let status = if holds { "True" } else { "False" };
+        let known = self.list.iter_mut().find(|condition| text(condition, "/type") == kind);
+        if let Some(known) = known {
+            if text(known, "/status") != status {
+                set(known, &["lastTransitionTime"], json!(self.now));
+            }
+            set(known, &["status"], json!(status));
+            set(known, &["reason"], json!(reason));
+            set(known, &["message"], json!(message));
+        } else {
+            self.list.push(json!({"type": kind, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": self.now}));
+        }
+    }
+}
+
+/// The whole status: after a decision about a target that was found, or without one.
+pub(super) fn status(
+    order: &Order<'_>,
+    found: Option<(&Value, i32, &Decision)>,
+    conditions: &Conditions,
+    last_scale: Option<Value>,
+) -> Value {
+    let old = |path: &str| count(order.object, path).unwrap_or_default();
+    let mut status = json!({"conditions": conditions.list});
+    let (current, desired) = found.map_or_else(
+        || (old("/status/currentReplicas"), old("/status/desiredReplicas")),
+        |(target, desired, _)| (count(target, "/spec/replicas").unwrap_or(1), desired),
+    );
+    set(&mut status, &["currentReplicas"], json!(current));
+    set(&mut status, &["desiredReplicas"], json!(desired));
+    if let Some(time) = last_scale.filter(|time| !time.is_null()) {
+        set(&mut status, &["lastScaleTime"], time);
+    }
+    let values = found.map(|(_, _, decision)| decision.current.as_slice()).unwrap_or_default();
+    if !values.is_empty() {
+        let metrics = values.iter().enumerate();
+        let metrics: Vec<Value> = metrics.map(|(at, value)| metric_status(order, at, value.as_ref())).collect();
+        set(&mut status, &["currentMetrics"], json!(metrics));
+    }
+    status
+}
+
+fn metric_status(order: &Order<'_>, at: usize, value: Option<&Current>) -> Value {
+    let Some((value, (source, _))) = value.zip(order.metrics.get(at).and_then(Option::as_ref)) else {
+        return json!({"type": ""});
+    };
+    let mut current = json!({});
+    if let Some(percent) = value.utilization {
+        set(&mut current, &["averageUtilization"], json!(percent));
+    }
+    if let Some(average) = value.average_value {
+        set(&mut current, &["averageValue"], json!(from_milli(average)));
+    }
+    if let Some(value) = value.value {
+        set(&mut current, &["value"], json!(from_milli(value)));
+    }
+    match source {
+        Source::ContainerResource { name, container } => json!({"type": "ContainerResource",
+            "containerResource": {"name": name, "container": container, "current": current}}),
+        Source::Resource { name } => json!({"type": "Resource", "resource": {"name": name, "current": current}}),
+        Source::Pods { metric } => json!({"type": "Pods", "pods": {"metric": {"name": metric}, "current": current}}),
+        Source::Object { metric, .. } => {
+            let about =
+                order.specs.get(at).and_then(|spec| spec.object.as_ref()).map(|object| &object.described_object);
+            json!({"type": "Object", "object": {"metric": {"name": metric}, "describedObject": about, "current": current}})
+        }
+        Source::External { metric, .. } => {
+            json!({"type": "External", "external": {"metric": {"name": metric}, "current": current}})
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! An embedded control plane, for trying and for tests only. No room that ships in production knows it.
+
+pub mod apiserver;
+pub mod clock;
+pub mod command;
+pub mod fleet;
+pub mod json;
+pub mod karmada;
+pub mod member;
+pub mod names;
+pub mod objects;
+pub mod pass;

@@ -1,0 +1,53 @@
+//! Names that Kubernetes and Karmada derive from other names. No I/O.
+
+/// FNV-1a, 32 bits.
+#[must_use]
+pub fn fnv32(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// A hash as part of a name: letters and digits that form no words.
+#[must_use]
+pub fn safe_encode(hash: u32) -> String {
+    const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    let digits = hash.to_string();
+    digits.bytes().filter_map(|digit| ALPHABET.get(usize::from(digit) % 27)).map(|letter| char::from(*letter)).collect()
+}
+
+/// Name of the Work for an object.
+#[must_use]
+pub fn work(kind: &str, namespace: &str, name: &str) -> String {
+    let identity = if namespace.is_empty() { format!("{name}-{kind}") } else { format!("{namespace}-{name}-{kind}") };
+    format!("{}-{}", name.to_lowercase().replace(':', "."), safe_encode(fnv32(&identity.to_lowercase())))
+}
+
+/// Name of the ResourceBinding of an object.
+#[must_use]
+pub fn binding(kind: &str, name: &str) -> String {
+    format!("{name}-{kind}").to_lowercase().replace(':', ".")
+}
+
+/// Namespace of the Works for a cluster.
+#[must_use]
+pub fn execution_space(cluster: &str) -> String {
+    format!("karmada-es-{cluster}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{binding, work};
+
+    #[test]
+    fn works_are_named_as_karmada_names_them() {
+        assert_eq!(work("Deployment", "default", "nginx"), "nginx-687f7fb96f");
+        assert_eq!(work("HorizontalPodAutoscaler", "default", "nginx"), "nginx-6ccdcf94c4");
+        assert_eq!(work("HorizontalPodAutoscaler", "test", "shop-fhpa"), "shop-fhpa-545689f5");
+        assert_eq!(work("StatefulSet", "prod", "web"), "web-cdc45f86b");
+    }
+
+    #[test]
+    fn bindings_are_named_as_karmada_names_them() {
+        assert_eq!(binding("Deployment", "shop"), "shop-deployment");
+        assert_eq!(binding("ClusterRole", "system:admin"), "system.admin-clusterrole");
+    }
+}

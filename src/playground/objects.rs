@@ -1,0 +1,241 @@
+//! The objects of one API server, read and written as plain JSON through a kube client. Client required.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::json::{items, name, namespace, text, truth};
+
+/// Most objects of one kind that a pass looks at.
+const LIST_LIMIT: usize = 100_000;
+
+/// The objects of one API server.
+pub struct Objects {
+    client: Client,
+    kinds: Mutex<BTreeMap<(String, String), Kind>>,
+}
+
+/// How a kind is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// `deployments`.
+    pub plural: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// The object as it is stored now.
+    Done(Value),
+    /// Another write came first, or the object came or went meanwhile: look again.
+    Raced,
+    /// The API server does not want it.
+    Refused(String),
+}
+
+impl Written {
+    /// The stored object, when the write was made.
+    #[must_use]
+    pub fn done(self) -> Option<Value> {
+        match self {
+            Self::Done(object) => Some(object),
+            Self::Raced | Self::Refused(_) => None,
+        }
+    }
+}
+
+impl Kind {
+    /// The kind whose plural is just `s` behind it.
+    #[must_use]
+    pub fn regular(api_version: &str, kind: &str, namespaced: bool) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+            namespaced,
+        }
+    }
+
+    /// The path of the objects, or of the one named `name`.
+    #[must_use]
+    pub fn path(&self, namespace: &str, name: &str) -> String {
+        let root = if self.api_version.contains('/') { "apis" } else { "api" };
+        let mut path = format!("/{root}/{}", self.api_version);
+        if self.namespaced && !namespace.is_empty() {
+            path.push_str("/namespaces/");
+            path.push_str(namespace);
+        }
+        path.push('/');
+        path.push_str(&self.plural);
+        if !name.is_empty() {
+            path.push('/');
+            path.push_str(name);
+        }
+        path
+    }
+}
+
+impl Objects {
+    /// The objects behind `client`.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, kinds: Mutex::default() }
+    }
+
+    /// The client itself.
+    #[must_use]
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// How `kind` is reached, asked from the API server once; `None` when it does not serve the kind.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, kube::Error> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        if let Some(known) = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        let root = if api_version.contains('/') { "apis" } else { "api" };
+        let Some(list) = self.read(&format!("/{root}/{api_version}")).await? else { return Ok(None) };
+        let served = items(&list, "/resources").iter();
+        let mut served = served.filter(|entry| text(entry, "/kind") == kind && !text(entry, "/name").contains('/'));
+        let found = served.next().map(|entry| Kind {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            plural: text(entry, "/name").to_owned(),
+            namespaced: truth(entry, "/namespaced"),
+        });
+        if let Some(found) = &found {
+            self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+        }
+        Ok(found)
+    }
+
+    /// All objects of a kind in `namespace`, or everywhere when it is empty, in order of namespace and name.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn list(&self, kind: &Kind, namespace: &str) -> Result<Vec<Value>, kube::Error> {
+        let Some(mut list) = self.read(&kind.path(namespace, "")).await? else { return Ok(Vec::new()) };
+        let Some(Value::Array(mut found)) = list.get_mut("items").map(Value::take) else { return Ok(Vec::new()) };
+        found.truncate(LIST_LIMIT);
+        for object in &mut found {
+            if let Some(object) = object.as_object_mut() {
+                object.entry("apiVersion").or_insert_with(|| json!(kind.api_version));
+                object.entry("kind").or_insert_with(|| json!(kind.kind));
+            }
+        }
+        Ok(found)
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Value>, kube::Error> {
+        self.read(&kind.path(namespace, name)).await
+    }
+
+    /// Stores a new object.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn create(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
+        self.write(Method::POST, &kind.path(namespace(object), ""), "application/json", object).await
+    }
+
+    /// Replaces an object; its `metadata.resourceVersion` must be the stored one.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn replace(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
+        self.write(Method::PUT, &kind.path(namespace(object), name(object)), "application/json", object).await
+    }
+
+    /// Merges `patch` into an object, or into its subresource when `sub` names one.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn merge(&self, kind: &Kind, object: &Value, sub: &str, patch: &Value) -> Result<Written, kube::Error> {
+        let mut url = kind.path(namespace(object), name(object));
+        if !sub.is_empty() {
+            url.push('/');
+            url.push_str(sub);
+        }
+        self.write(Method::PATCH, &url, "application/merge-patch+json", patch).await
+    }
+
+    /// Sets the whole status of an object, when it differs from what is there. Says whether it wrote.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn set_status(&self, kind: &Kind, object: &Value, status: &Value) -> Result<bool, kube::Error> {
+        if object.get("status") == Some(status) {
+            return Ok(false);
+        }
+        let mut whole = object.clone();
+        super::json::set(&mut whole, &["status"], status.clone());
+        let path = format!("{}/status", kind.path(namespace(object), name(object)));
+        let written = self.write(Method::PUT, &path, "application/json", &whole).await?;
+        Ok(!matches!(written, Written::Refused(_)))
+    }
+
+    /// Deletes an object and what it owns. Pods get their time to stop.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn delete(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
+        self.remove(kind, object, &json!({})).await
+    }
+
+    /// Deletes an object at once.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn force_delete(&self, kind: &Kind, object: &Value) -> Result<Written, kube::Error> {
+        self.remove(kind, object, &json!({"gracePeriodSeconds": 0})).await
+    }
+
+    async fn remove(&self, kind: &Kind, object: &Value, more: &Value) -> Result<Written, kube::Error> {
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": text(object, "/metadata/uid")}});
+        for (key, value) in super::json::members(more, "") {
+            super::json::set(&mut options, &[key], value.clone());
+        }
+        self.write(Method::DELETE, &kind.path(namespace(object), name(object)), "application/json", &options).await
+    }
+
+    async fn read(&self, path: &str) -> Result<Option<Value>, kube::Error> {
+        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        match self.client.request::<Value>(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn write(&self, method: Method, path: &str, media: &str, body: &Value) -> Result<Written, kube::Error> {
+        let text = serde_json::to_vec(body).map_err(kube::Error::SerdeError)?;
+        let request = Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, media);
+        let request = request.body(text).map_err(kube::Error::HttpError)?;
+        match self.client.request::<Value>(request).await {
+            Ok(object) => Ok(Written::Done(object)),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(Written::Raced),
+            Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => {
+                Ok(Written::Refused(status.message.clone()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

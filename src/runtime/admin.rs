@@ -1,0 +1,40 @@
+//! The plain HTTP port for probes and metrics: `/livez`, `/readyz`, `/metrics`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use axum::routing::get;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue};
+
+use super::clock;
+use super::lifecycle::Readiness;
+use super::metrics::{self, Metrics};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// The router of the port.
+pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
+    Router::new()
+        .route("/livez", get(async || answer(StatusCode::OK, TEXT, "ok\n".to_owned())))
+        .route("/readyz", get(async move || ready(&readiness)))
+        .route("/metrics", get(async move || answer(StatusCode::OK, metrics::CONTENT_TYPE, metrics.text())))
+}
+
+fn ready(readiness: &Readiness) -> Response {
+    let missing = readiness.missing(clock::wall());
+    if missing.is_empty() {
+        return answer(StatusCode::OK, TEXT, "ok\n".to_owned());
+    }
+    let text = format!("not ready: {}\n", missing.join("\nnot ready: "));
+    answer(StatusCode::SERVICE_UNAVAILABLE, TEXT, text)
+}
+
+fn answer(code: StatusCode, content_type: &'static str, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

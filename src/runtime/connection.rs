@@ -1,0 +1,315 @@
+//! One connection from its first byte to its last: pace, requests, parting.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, Version};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tower::Service as _;
+
+use super::lifecycle::{Lifecycle, Phase};
+
+/// Bounds on one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Time for the head of a request to arrive, from its first byte or, for the first one, from the start.
+    pub header: Duration,
+    /// Time without a request after which an HTTP/1.1 connection is closed (at most twice as long). Longer than the
+    /// 90 seconds after which kube-apiserver itself closes, so that it never writes to a connection closed here.
+    pub idle: Duration,
+    /// While stopping: time in which an idle HTTP/1.1 connection may still send a request that is under way.
+    pub last_call: Duration,
+    /// Requests under way on one HTTP/2 connection.
+    pub streams: u32,
+    /// Bytes of the head of a request.
+    pub head_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(5),
+            idle: Duration::from_secs(150),
+            last_call: Duration::from_millis(500),
+            streams: 250,
+            head_bytes: 16 << 10,
+        }
+    }
+}
+
+/// Protocol of a connection, as agreed in the TLS handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1
+    Http1,
+    /// HTTP/2
+    Http2,
+}
+
+/// Serves connections by one router.
+pub struct Server {
+    router: Router,
+    http1: Builder<TokioExecutor>,
+    http2: Builder<TokioExecutor>,
+    limits: Limits,
+    lifecycle: Arc<Lifecycle>,
+}
+
+/// How often an HTTP/2 connection is asked whether it lives, and how long it may take to answer.
+const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
+
+/// Bytes an HTTP/2 client may send ahead of what was read: on one stream, and on the connection.
+const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
+
+impl Server {
+    /// Serves by `router` until `lifecycle` ends it.
+    #[must_use]
+    pub fn new(router: Router, limits: Limits, lifecycle: Arc<Lifecycle>) -> Self {
+        let head_bytes = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX);
+        let mut http1 = Builder::new(TokioExecutor::new()).http1_only();
+        // hyper's own time limit on heads also ends idle connections; `drive` tells them apart.
+        http1.http1().header_read_timeout(None).max_buf_size(head_bytes.max(8192));
+        let mut http2 = Builder::new(TokioExecutor::new()).http2_only();
+        http2
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING.0)
+            .keep_alive_timeout(PING.1)
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(limits.head_bytes)
+            .initial_stream_window_size(WINDOWS.0)
+            .initial_connection_window_size(WINDOWS.1)
+            .max_send_buf_size(64 << 10);
+        Self { router, http1, http2, limits, lifecycle }
+    }
+
+    /// Serves one connection to its end.
+    pub async fn serve<S>(&self, stream: S, protocol: Protocol)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let pulse = Arc::new(Pulse::default());
+        let service = service_fn(|request: Request<Incoming>| {
+            let under_way = UnderWay::begin(&pulse);
+            let lifecycle = Arc::clone(&self.lifecycle);
+            let http1 = request.version() < Version::HTTP_2;
+            let answer = self.router.clone().call(request.map(Body::new));
+            async move {
+                let mut response: Response<Body> = answer.await?;
+                if http1 && lifecycle.parting() {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                drop(under_way);
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let builder = if protocol == Protocol::Http2 { &self.http2 } else { &self.http1 };
+        let connection =
+            pin!(builder.serve_connection(TokioIo::new(Paced { stream, pulse: Arc::clone(&pulse) }), service));
+        self.drive(connection, protocol, &pulse).await;
+    }
+
+    /// Polls the connection, and ends it when it is too slow or when the process parts.
+    async fn drive<C>(&self, mut connection: Pin<&mut C>, protocol: Protocol, pulse: &Pulse)
+    where
+        C: GracefulConnection,
+    {
+        let mut phases = self.lifecycle.subscribe();
+        phases.mark_changed();
+        let mut timer = pin!(tokio::time::sleep(self.limits.header));
+        let mut waits_for = Wait::FirstHead;
+        loop {
+            tokio::select! {
+                biased;
+                // Errors are the client's: broken connections and broken protocols. There is nobody to tell.
+                _ = connection.as_mut() => return,
+                changed = phases.changed() => {
+                    let phase = if changed.is_ok() { *phases.borrow_and_update() } else { Phase::Aborted };
+                    match (phase, protocol) {
+                        (Phase::Serving, _) | (Phase::Parting, Protocol::Http1) => {}
+                        // GOAWAY loses nothing: streams that are under way are answered.
+                        (Phase::Parting, Protocol::Http2) if pulse.seen() == 0 => {}
+                        (Phase::Parting | Phase::Stopping, Protocol::Http2) => connection.as_mut().graceful_shutdown(),
+                        (Phase::Stopping, Protocol::Http1) => {
+                            timer.set(tokio::time::sleep(self.limits.last_call));
+                            waits_for = Wait::LastCall;
+                        }
+                        (Phase::Aborted, _) => return,
+                    }
+                }
+                () = timer.as_mut() => match waits_for.over(pulse, protocol) {
+                    Over::GoOn(next) => {
+                        timer.set(tokio::time::sleep(next.time(&self.limits)));
+                        waits_for = next;
+                    }
+                    Over::Part => {
+                        connection.as_mut().graceful_shutdown();
+                        timer.set(tokio::time::sleep(self.limits.idle));
+                        waits_for = Wait::LastAnswer;
+                    }
+                    Over::Close => return,
+                },
+                () = poll_fn(|_| pulse.head_began(protocol, waits_for)) => {
+                    timer.set(tokio::time::sleep(self.limits.header));
+                    waits_for = Wait::Head(pulse.seen());
+                }
+            }
+        }
+    }
+}
+
+/// What the timer of a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// The first request.
+    FirstHead,
+    /// The rest of a head that has begun, when so many requests were seen.
+    Head(u64),
+    /// A request after so many were seen.
+    Request(u64),
+    /// A request that may be under way while stopping.
+    LastCall,
+    /// The end of a connection that was asked to end.
+    LastAnswer,
+}
+
+/// What becomes of a connection when its time is over.
+enum Over {
+    GoOn(Wait),
+    Part,
+    Close,
+}
+
+impl Wait {
+    fn time(self, limits: &Limits) -> Duration {
+        match self {
+            Self::FirstHead | Self::Head(_) => limits.header,
+            Self::Request(_) | Self::LastAnswer => limits.idle,
+            Self::LastCall => limits.last_call,
+        }
+    }
+
+    fn over(self, pulse: &Pulse, protocol: Protocol) -> Over {
+        let seen = pulse.seen();
+        match self {
+            Self::FirstHead if seen == 0 => Over::Close,
+            Self::Head(before) if before == seen && pulse.waiting_for_head() => Over::Close,
+            // HTTP/2 has its own keep-alive; an idle connection that answers is kept.
+            Self::Request(before) if before == seen && protocol == Protocol::Http1 && pulse.idle() => Over::Part,
+            Self::LastCall => Over::Part,
+            Self::FirstHead | Self::Head(_) | Self::Request(_) => Over::GoOn(Self::Request(seen)),
+            Self::LastAnswer => Over::Close,
+        }
+    }
+}
+
+/// What is known of the requests on one connection.
+#[derive(Debug, Default)]
+struct Pulse {
+    seen: AtomicU64,
+    answered: AtomicU64,
+    /// Bytes of a head have come in, and not yet all of them.
+    head: AtomicBool,
+}
+
+impl Pulse {
+    fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    fn idle(&self) -> bool {
+        self.seen() == self.answered.load(Ordering::Relaxed)
+    }
+
+    fn waiting_for_head(&self) -> bool {
+        self.head.load(Ordering::Relaxed)
+    }
+
+    /// Bytes came in.
+    fn bytes(&self) {
+        if self.idle() {
+            self.head.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ready once when a head has begun, did not end in the same read, and is not timed yet.
+    fn head_began(&self, protocol: Protocol, waits_for: Wait) -> Poll<()> {
+        let timed = matches!(waits_for, Wait::FirstHead | Wait::LastCall | Wait::LastAnswer)
+            || waits_for == Wait::Head(self.seen());
+        if protocol == Protocol::Http1 && !timed && self.waiting_for_head() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// A request from its head to its answer.
+struct UnderWay(Arc<Pulse>);
+
+impl UnderWay {
+    fn begin(pulse: &Arc<Pulse>) -> Self {
+        pulse.seen.fetch_add(1, Ordering::Relaxed);
+        pulse.head.store(false, Ordering::Relaxed);
+        Self(Arc::clone(pulse))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.answered.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A stream that notes when bytes come in.
+struct Paced<S> {
+    stream: S,
+    pulse: Arc<Pulse>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.pulse.bytes();
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,154 @@
+//! Where the process stands between start and end: readiness, and the phases of shutting down. No I/O.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+/// The phases, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Connections are accepted and kept.
+    Serving,
+    /// Connections are accepted; each is asked to end at a point where nothing is lost.
+    Parting,
+    /// No connection is accepted; what is in flight finishes.
+    Stopping,
+    /// What is in flight is dropped.
+    Aborted,
+}
+
+impl Phase {
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Serving => 0,
+            Self::Parting => 1,
+            Self::Stopping => 2,
+            Self::Aborted => 3,
+        }
+    }
+}
+
+/// The phase, told to every connection.
+#[derive(Debug)]
+pub struct Lifecycle {
+    sender: watch::Sender<Phase>,
+    // Read on each response without a lock.
+    rank: AtomicU8,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Self { sender: watch::Sender::new(Phase::Serving), rank: AtomicU8::new(Phase::Serving.rank()) }
+    }
+}
+
+impl Lifecycle {
+    /// Goes on to `phase`; there is no way back.
+    pub fn advance(&self, phase: Phase) {
+        self.sender.send_if_modified(|current| {
+            let later = phase > *current;
+            if later {
+                *current = phase;
+                self.rank.store(phase.rank(), Ordering::Relaxed);
+            }
+            later
+        });
+    }
+
+    /// Whether connections are to end after their next answer.
+    pub fn parting(&self) -> bool {
+        self.rank.load(Ordering::Relaxed) >= Phase::Parting.rank()
+    }
+
+    /// Tells of each change from now on.
+    pub fn subscribe(&self) -> watch::Receiver<Phase> {
+        self.sender.subscribe()
+    }
+
+    /// Returns when `phase` or a later one is reached.
+    pub async fn reached(&self, phase: Phase) {
+        // The sender lives as long as `self`, so the wait ends only by the phase.
+        let _ = self.subscribe().wait_for(|current| *current >= phase).await;
+    }
+}
+
+/// Something that must hold before the process is ready.
+#[derive(Clone, Debug)]
+pub struct Condition(Arc<AtomicBool>);
+
+impl Condition {
+    /// It holds now.
+    pub fn met(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+type Check = Box<dyn Fn(Timestamp) -> bool + Send + Sync>;
+
+/// Whether the process may be sent reviews, and what is missing when it may not.
+#[derive(Default)]
+pub struct Readiness {
+    conditions: Mutex<Vec<(&'static str, Condition)>>,
+    checks: Mutex<Vec<(&'static str, Check)>>,
+    draining: AtomicBool,
+}
+
+impl Readiness {
+    /// A condition that does not hold yet; `missing` is said until it does.
+    pub fn condition(&self, missing: &'static str) -> Condition {
+        let condition = Condition(Arc::new(AtomicBool::new(false)));
+        let mut conditions = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        conditions.push((missing, condition.clone()));
+        condition
+    }
+
+    /// A condition that is looked at whenever it is asked for; `missing` is said while it does not hold.
+    pub fn check(&self, missing: &'static str, holds: impl Fn(Timestamp) -> bool + Send + Sync + 'static) {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner).push((missing, Box::new(holds)));
+    }
+
+    /// From now on not ready.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// What is missing at `now`; empty when ready.
+    pub fn missing(&self, now: Timestamp) -> Vec<&'static str> {
+        let conditions = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let draining = self.draining.load(Ordering::Acquire).then_some("the process is shutting down");
+        let unmet = conditions.iter().filter(|(_, c)| !c.0.load(Ordering::Acquire)).map(|(missing, _)| *missing);
+        let failed = checks.iter().filter(|(_, holds)| !holds(now)).map(|(missing, _)| *missing);
+        draining.into_iter().chain(unmet).chain(failed).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{Lifecycle, Phase, Readiness};
+
+    #[test]
+    fn readiness_names_what_is_missing_until_it_is_met() {
+        let readiness = Readiness::default();
+        let listed = readiness.condition("not listed");
+        readiness.check("no certificate", |now| now > Timestamp::UNIX_EPOCH);
+        assert_eq!(readiness.missing(Timestamp::UNIX_EPOCH), ["not listed", "no certificate"]);
+        listed.met();
+        assert_eq!(readiness.missing(Timestamp::MAX), [""; 0]);
+        readiness.drain();
+        assert_eq!(readiness.missing(Timestamp::MAX), ["the process is shutting down"]);
+    }
+
+    #[test]
+    fn phases_never_go_back() {
+        let lifecycle = Lifecycle::default();
+        lifecycle.advance(Phase::Stopping);
+        lifecycle.advance(Phase::Parting);
+        assert_eq!(*lifecycle.subscribe().borrow(), Phase::Stopping);
+        assert!(lifecycle.parting());
+    }
+}

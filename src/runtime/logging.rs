@@ -1,0 +1,64 @@
+//! Logs on standard error: text on a terminal, JSON otherwise.
+
+use std::io::{IsTerminal as _, stderr};
+use std::panic;
+
+use tracing::{Level, error};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Arguments on logs.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
+pub struct LogArgs {
+    /// Form of the log lines.
+    #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]
+    pub log_format: Format,
+    /// Least level that is logged (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. Filters that
+    /// let libraries speak below `info` may show what was sent.
+    #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL")]
+    pub log_level: String,
+}
+
+/// Starts logging, for the whole process. A second start in one process changes nothing.
+///
+/// # Errors
+/// The filter cannot be read; the text says why.
+pub fn start(args: &LogArgs) -> Result<(), String> {
+    // A level alone is that of this program; what the libraries say at it may repeat what was sent.
+    let filter = match args.log_level.parse::<Level>() {
+        Ok(level) => format!("{},fhpa={level}", level.min(Level::WARN)),
+        Err(_) => args.log_level.clone(),
+    };
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| format!("--log-level {:?} cannot be read: {error}", args.log_level))?;
+    let terminal = stderr().is_terminal();
+    let builder = fmt().with_env_filter(filter).with_writer(stderr).with_target(false);
+    let json = args.log_format == Format::Json || (args.log_format == Format::Auto && !terminal);
+    let started = if json {
+        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).finish().try_init()
+    } else {
+        builder.with_ansi(terminal).finish().try_init()
+    };
+    if started.is_ok() {
+        // The message of a panic may repeat what a user sent; its place does not.
+        panic::set_hook(Box::new(|info| {
+            let place = info.location().map(ToString::to_string).unwrap_or_default();
+            error!(place, "panicked");
+        }));
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! What the process counts, in one registry under the prefix `fhpa_`. No I/O.
+
+use std::array;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::admission::endpoint::Endpoint;
+use crate::admission::envelope::Operation;
+use crate::admission::router::Outcome;
+
+/// Content type of the text that [`Metrics::text`] gives.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Upper bounds of the latency histogram, in seconds.
+const LATENCY: [f64; 12] =
+    [0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReviewLabels {
+    kind: &'static str,
+    action: &'static str,
+    operation: &'static str,
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EndpointLabels {
+    kind: &'static str,
+    action: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RuleLabels {
+    rule: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
+/// Why a TLS handshake failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum HandshakeFailure {
+    /// It did not end in time.
+    Timeout,
+    /// The client did not speak TLS as it is spoken here, or did not trust this side.
+    Protocol,
+    /// The client's certificate was refused or absent.
+    ClientCertificate,
+    /// The connection broke.
+    Disconnected,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HandshakeLabels {
+    reason: HandshakeFailure,
+}
+
+const OUTCOMES: usize = Outcome::ALL.len();
+const OPERATIONS: usize = Operation::ALL.len();
+const ENDPOINTS: usize = Endpoint::ALL.len();
+
+/// All counters, with handles kept for what counts on each review.
+pub struct Metrics {
+    registry: Registry,
+    reviews: Family<ReviewLabels, Counter>,
+    review_handles: [OnceLock<Counter>; OUTCOMES * OPERATIONS * ENDPOINTS],
+    durations: [Histogram; ENDPOINTS],
+    denials: Family<RuleLabels, Counter>,
+    handshake_failures: Family<HandshakeLabels, Counter>,
+    certificate_not_after: Gauge,
+    watch_errors: Family<KindLabels, Counter>,
+    known_objects: Family<KindLabels, Gauge>,
+    /// Reviews being answered.
+    pub in_flight: Gauge,
+    /// Panics caught in reviews.
+    pub panics: Counter,
+    /// Certificates exchanged.
+    pub reloads_ok: Counter,
+    /// Certificates refused.
+    pub reloads_failed: Counter,
+    /// Connections open.
+    pub connections: Gauge,
+    /// Connections that were accepted.
+    pub connections_accepted: Counter,
+    /// Connections closed at once, because there were too many.
+    pub connections_refused: Counter,
+    /// Failures to accept a connection.
+    pub accept_errors: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// A registry with everything at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut r = Registry::with_prefix("fhpa");
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        r.register("build", "What runs", build);
+        let durations = Family::<EndpointLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
+        r.register_with_unit(
+            "review_duration",
+            "Time from the head of a request to its answer",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        let reloads = Family::<ResultLabels, Counter>::default();
+        r.register("certificate_reloads", "New certificates found, by what became of them", reloads.clone());
+        let reload = |result| reloads.get_or_create(&ResultLabels { result }).clone();
+        let (reloads_ok, reloads_failed) = (reload("ok"), reload("failed"));
+        let taken = Family::<ResultLabels, Counter>::default();
+        r.register("connections", "Connections that came in", taken.clone());
+        let came = |result| taken.get_or_create(&ResultLabels { result }).clone();
+        let (connections_accepted, connections_refused) = (came("accepted"), came("refused"));
+        let durations = array::from_fn(|index| {
+            let endpoint = Endpoint::ALL.get(index).copied().unwrap_or(Endpoint::ValidateFederatedHPA);
+            let labels = EndpointLabels { kind: endpoint.kind(), action: endpoint.action() };
+            durations.get_or_create(&labels).clone()
+        });
+        Self {
+            reviews: registered(&mut r, "reviews", "Reviews answered"),
+            review_handles: array::from_fn(|_| OnceLock::new()),
+            durations,
+            denials: registered(&mut r, "denials", "Denials by rule; a denial by several rules counts for each"),
+            handshake_failures: registered(&mut r, "tls_handshake_failures", "TLS handshakes that failed"),
+            certificate_not_after: registered(
+                &mut r,
+                "certificate_not_after_timestamp_seconds",
+                "End of validity of the served certificate",
+            ),
+            watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
+            known_objects: registered(&mut r, "known_objects", "Objects of the control plane that reviews look at"),
+            in_flight: registered(&mut r, "reviews_in_flight", "Reviews being answered"),
+            panics: registered(&mut r, "panics", "Panics caught while reviewing"),
+            reloads_ok,
+            reloads_failed,
+            connections: registered(&mut r, "connections_open", "Connections open"),
+            connections_accepted,
+            connections_refused,
+            accept_errors: registered(&mut r, "accept_errors", "Failures to accept a connection"),
+            registry: r,
+        }
+    }
+
+    /// All counters in the OpenMetrics text format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to memory does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// One review was answered.
+    pub fn reviewed(&self, endpoint: Endpoint, operation: Operation, outcome: Outcome, took: Duration) {
+        let (e, o, v) = (endpoint as usize, operation as usize, outcome as usize);
+        if let Some(handle) = self.review_handles.get((e * OPERATIONS + o) * OUTCOMES + v) {
+            let labels = || ReviewLabels {
+                kind: endpoint.kind(),
+                action: endpoint.action(),
+                operation: operation.as_str(),
+                verdict: outcome.as_str(),
+            };
+            handle.get_or_init(|| self.reviews.get_or_create(&labels()).clone()).inc();
+        }
+        if let Some(histogram) = self.durations.get(e) {
+            histogram.observe(took.as_secs_f64());
+        }
+    }
+
+    /// `rule` denied an object.
+    pub fn denied(&self, rule: &'static str) {
+        self.denials.get_or_create(&RuleLabels { rule }).inc();
+    }
+
+    /// A TLS handshake failed.
+    pub fn handshake_failed(&self, reason: HandshakeFailure) {
+        self.handshake_failures.get_or_create(&HandshakeLabels { reason }).inc();
+    }
+
+    /// The served certificate ends at this time.
+    pub fn certificate_expires(&self, not_after: Timestamp) {
+        self.certificate_not_after.set(not_after.as_second());
+    }
+
+    /// A watch failed.
+    pub fn watch_failed(&self, kind: &'static str) {
+        self.watch_errors.get_or_create(&KindLabels { kind }).inc();
+    }
+
+    /// So many objects are known.
+    pub fn known(&self, kind: &'static str, objects: usize) {
+        self.known_objects.get_or_create(&KindLabels { kind }).set(i64::try_from(objects).unwrap_or(i64::MAX));
+    }
+}
+
+fn registered<M>(registry: &mut Registry, name: &str, help: &str) -> M
+where
+    M: prometheus_client::registry::Metric + Clone + Default,
+{
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::Metrics;
+    use crate::admission::endpoint::Endpoint;
+    use crate::admission::envelope::Operation;
+    use crate::admission::router::Outcome;
+
+    #[test]
+    fn every_review_has_its_own_series() {
+        let metrics = Metrics::new();
+        for endpoint in Endpoint::ALL {
+            for operation in Operation::ALL {
+                for outcome in Outcome::ALL {
+                    metrics.reviewed(endpoint, operation, outcome, Duration::from_micros(30));
+                }
+            }
+        }
+        metrics.denied("schedule");
+        metrics.certificate_expires(Timestamp::from_second(1_800_000_000).unwrap());
+        let text = metrics.text();
+        let ones = text.lines().filter(|line| line.starts_with("fhpa_reviews_total{") && line.ends_with(" 1"));
+        assert_eq!(ones.count(), 5 * 5 * 6);
+        for line in [
+            r#"fhpa_reviews_total{kind="FederatedHPA",action="validate",operation="UPDATE",verdict="denied"} 1"#,
+            r#"fhpa_denials_total{rule="schedule"} 1"#,
+            "fhpa_certificate_not_after_timestamp_seconds 1800000000",
+            r#"fhpa_review_duration_seconds_bucket{le="0.00005",kind="FederatedHPA",action="mutate"} 30"#,
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} not in:\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Keeps the served certificate current: polls files by content, renews what was made in memory. The last good pair stays
+//! when a new one is broken.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use tracing::{error, info, warn};
+
+use super::client::{ClientAuth, Loaded};
+use super::{Current, Error, MinVersion, Pair, Served, Source, directory};
+use crate::runtime::metrics::Metrics;
+
+/// What a look at the source brought.
+#[derive(Debug)]
+pub enum Polled {
+    /// Nothing new.
+    Unchanged,
+    /// A new certificate is served.
+    Exchanged,
+    /// There is something new that cannot be served; the last good pair stays.
+    Kept(Error),
+}
+
+/// Keeps one certificate current.
+pub struct Keeper {
+    source: Source,
+    client: Option<ClientAuth>,
+    min_version: MinVersion,
+    ca_out: Option<PathBuf>,
+    current: Current,
+    /// What was last looked at, good or bad.
+    seen: Option<(Pair, Option<Loaded>)>,
+    metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl Keeper {
+    /// Loads the first certificate; one that is not valid at `now` is taken too, and said to be so.
+    ///
+    /// # Errors
+    /// There is no certificate that could be served, or the CA file cannot be written.
+    pub fn load(
+        mut source: Source,
+        client: Option<ClientAuth>,
+        min_version: MinVersion,
+        ca_out: Option<PathBuf>,
+        metrics: Arc<Metrics>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let pair = match &mut source {
+            Source::Directory(path) => directory::read(path)?,
+            Source::SelfSigned(maker) => maker.issue(now)?,
+        };
+        let loaded = client.as_ref().map(ClientAuth::load).transpose()?;
+        let served = Served::new(&pair, loaded.as_ref(), min_version)?;
+        if !served.is_valid_at(now) {
+            let (from, to) = (served.not_before, served.not_after);
+            warn!(not_before = %from, not_after = %to, "the certificate is not valid now; not ready until it is replaced");
+        }
+        metrics.certificate_expires(served.not_after);
+        let current = Arc::new(ArcSwap::from_pointee(served));
+        let keeper = Self { source, client, min_version, ca_out, current, seen: Some((pair, loaded)), metrics };
+        keeper.write_ca()?;
+        Ok(keeper)
+    }
+
+    /// What new connections get.
+    pub fn current(&self) -> Current {
+        Arc::clone(&self.current)
+    }
+
+    /// The CA of a self-signed certificate.
+    pub fn ca_pem(&self) -> Option<String> {
+        match &self.source {
+            Source::SelfSigned(maker) => maker.ca_pem(),
+            Source::Directory(_) => None,
+        }
+    }
+
+    /// Looks for a new certificate at each `interval`, for ever.
+    pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
+        loop {
+            tokio::time::sleep(interval).await;
+            match self.poll(now()) {
+                Polled::Unchanged => {}
+                Polled::Exchanged => {
+                    info!(not_after = %self.current.load().not_after, "serving a new certificate");
+                }
+                Polled::Kept(reason) => {
+                    let not_after = self.current.load().not_after;
+                    error!(%reason, kept_until = %not_after, "the new certificate cannot be served; keeping the last good one");
+                }
+            }
+        }
+    }
+
+    /// Looks once. What was found broken is not reported again until it changes.
+    pub fn poll(&mut self, now: Timestamp) -> Polled {
+        let found = match self.look(now) {
+            Ok(None) => return Polled::Unchanged,
+            Ok(Some(found)) => found,
+            Err(reason) => {
+                // Reported once: the next look at the same trouble is silent only when the content was seen.
+                let first = self.seen.take().is_some();
+                if first {
+                    self.metrics.reloads_failed.inc();
+                }
+                return if first { Polled::Kept(reason) } else { Polled::Unchanged };
+            }
+        };
+        let outcome = self.serve(&found, now);
+        self.seen = Some(found);
+        match outcome {
+            Ok(()) => {
+                self.metrics.reloads_ok.inc();
+                Polled::Exchanged
+            }
+            Err(reason) => {
+                self.metrics.reloads_failed.inc();
+                Polled::Kept(reason)
+            }
+        }
+    }
+
+    /// What is there, when it differs from what was last seen.
+    fn look(&mut self, now: Timestamp) -> Result<Option<(Pair, Option<Loaded>)>, Error> {
+        let pair = match &mut self.source {
+            Source::Directory(path) => directory::read(path)?,
+            Source::SelfSigned(maker) => match &self.seen {
+                Some((pair, _)) if now < renewal(&self.current.load()) => pair.clone(),
+                _ => maker.issue(now)?,
+            },
+        };
+        let client = self.client.as_ref().map(ClientAuth::load).transpose()?;
+        let found = (pair, client);
+        Ok((self.seen.as_ref() != Some(&found)).then_some(found))
+    }
+
+    fn serve(&self, (pair, client): &(Pair, Option<Loaded>), now: Timestamp) -> Result<(), Error> {
+        let served = Served::new(pair, client.as_ref(), self.min_version)?;
+        if !served.is_valid_at(now) && self.current.load().is_valid_at(now) {
+            return Err(Error::NotValidNow { not_before: served.not_before, not_after: served.not_after });
+        }
+        self.metrics.certificate_expires(served.not_after);
+        self.current.store(Arc::new(served));
+        self.write_ca()
+    }
+
+    fn write_ca(&self) -> Result<(), Error> {
+        let (Some(path), Some(pem)) = (&self.ca_out, self.ca_pem()) else { return Ok(()) };
+        fs::write(path, pem).map_err(|source| Error::Unreadable { path: path.clone(), source })
+    }
+}
+
+/// When two thirds of the life are over.
+fn renewal(served: &Served) -> Timestamp {
+    let life = served.not_after.duration_since(served.not_before);
+    served.not_after.saturating_sub(life / 3).unwrap_or(served.not_after)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Keeper, Polled};
+    use crate::runtime::metrics::Metrics;
+    use crate::runtime::tls::{MinVersion, SelfSigned, Source};
+
+    fn after(days: i64) -> Timestamp {
+        "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * days)
+    }
+
+    #[test]
+    fn a_self_signed_leaf_is_renewed_by_the_same_ca_until_that_would_end() {
+        let source = Source::SelfSigned(Box::new(SelfSigned::new(vec!["localhost".to_owned()])));
+        let metrics = Arc::new(Metrics::new());
+        let mut keeper = Keeper::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
+        let ca = keeper.ca_pem();
+        assert!(keeper.current().load().is_valid_at(after(0)) && keeper.current().load().is_valid_at(after(29)));
+        assert!(matches!(keeper.poll(after(19)), Polled::Unchanged));
+        assert!(matches!(keeper.poll(after(21)), Polled::Exchanged));
+        assert!(matches!(keeper.poll(after(22)), Polled::Unchanged));
+        assert!(keeper.current().load().is_valid_at(after(50)) && !keeper.current().load().is_valid_at(after(52)));
+        assert_eq!(keeper.ca_pem(), ca);
+        assert!(matches!(keeper.poll(after(3640)), Polled::Exchanged));
+        assert_ne!(keeper.ca_pem(), ca);
+        assert!(keeper.current().load().is_valid_at(after(3640)));
+    }
+}

@@ -1,0 +1,159 @@
+//! The serving certificate: where it comes from, and its exchange while connections come in.
+
+mod client;
+mod directory;
+mod keeper;
+mod self_signed;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, SupportedProtocolVersion};
+
+pub use client::ClientAuth;
+pub use keeper::{Keeper, Polled};
+pub use self_signed::SelfSigned;
+
+/// Why there is no certificate to serve.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file is far larger than any certificate or key.
+    #[error("{}: larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// No certificate in the text.
+    #[error("tls.crt: {0}")]
+    BadCertificate(String),
+    /// No private key in the text.
+    #[error("tls.key: {0}")]
+    BadKey(String),
+    /// The certificate and the key do not belong together, or cannot be served.
+    #[error("tls.crt and tls.key cannot be served together: {0}")]
+    BadPair(rustls::Error),
+    /// The client CA cannot be used.
+    #[error("client CA: {0}")]
+    BadClientCa(String),
+    /// The new certificate is not valid now, and the one that is served is.
+    #[error("the new certificate is valid from {not_before} to {not_after} only")]
+    NotValidNow {
+        /// Begin of its validity.
+        not_before: Timestamp,
+        /// End of its validity.
+        not_after: Timestamp,
+    },
+    /// Making a certificate failed.
+    #[error("a self-signed certificate cannot be made: {0}")]
+    SelfSigned(#[from] rcgen::Error),
+}
+
+/// Oldest protocol version that is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum MinVersion {
+    /// TLS 1.2 and 1.3.
+    #[default]
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3 only.
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+impl MinVersion {
+    const fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
+        match self {
+            Self::Tls12 => rustls::ALL_VERSIONS,
+            Self::Tls13 => TLS13_ONLY,
+        }
+    }
+}
+
+static TLS13_ONLY: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+/// Where certificate and key come from.
+#[derive(Debug)]
+pub enum Source {
+    /// `tls.crt` and `tls.key` in a directory, such as a mounted Secret.
+    Directory(PathBuf),
+    /// Made in memory.
+    SelfSigned(Box<SelfSigned>),
+}
+
+/// A certificate chain and its key, as PEM text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The leaf first.
+    pub certificates: Vec<u8>,
+    /// The leaf's key.
+    pub key: Vec<u8>,
+}
+
+/// What is served to new connections.
+#[derive(Debug)]
+pub struct Served {
+    /// For the TLS acceptor.
+    pub config: Arc<ServerConfig>,
+    /// Begin of the leaf's validity.
+    pub not_before: Timestamp,
+    /// End of the leaf's validity.
+    pub not_after: Timestamp,
+}
+
+impl Served {
+    /// Whether the leaf is valid at `now`.
+    pub fn is_valid_at(&self, now: Timestamp) -> bool {
+        self.not_before <= now && now < self.not_after
+    }
+
+    fn new(pair: &Pair, client: Option<&client::Loaded>, min_version: MinVersion) -> Result<Self, Error> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pair.certificates)
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::BadCertificate(error.to_string()))?;
+        let leaf = chain.first().ok_or_else(|| Error::BadCertificate("no certificate found".to_owned()))?;
+        let (not_before, not_after) = validity(leaf)?;
+        let key = PrivateKeyDer::from_pem_slice(&pair.key).map_err(|error| Error::BadKey(error.to_string()))?;
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(min_version.versions())
+            .map_err(Error::BadPair)?;
+        let builder = match client {
+            Some(client) => builder.with_client_cert_verifier(client.verifier()?),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(Error::BadPair)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { config: Arc::new(config), not_before, not_after })
+    }
+}
+
+/// The certificate of new connections; exchanged as a whole.
+pub type Current = Arc<ArcSwap<Served>>;
+
+/// The one implementation of cryptography in the process.
+pub(super) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn validity(leaf: &CertificateDer<'_>) -> Result<(Timestamp, Timestamp), Error> {
+    let (_, leaf) =
+        x509_parser::parse_x509_certificate(leaf).map_err(|error| Error::BadCertificate(error.to_string()))?;
+    let at = |time: x509_parser::time::ASN1Time| {
+        Timestamp::from_second(time.timestamp()).map_err(|error| Error::BadCertificate(error.to_string()))
+    };
+    Ok((at(leaf.validity().not_before)?, at(leaf.validity().not_after)?))
+}

@@ -1,0 +1,198 @@
+//! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
+
+/// A record that can be indexed.
+pub trait Known: Clone + Send + Sync {
+    /// Its name; the namespace is that of its target.
+    fn name(&self) -> &str;
+    /// What it scales.
+    fn target(&self) -> &Target;
+}
+
+impl Known for KnownFederatedHPA {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+impl Known for KnownCronFederatedHPA {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+/// Namespace, then name.
+pub(super) type Key = (String, String);
+
+/// The records of one kind.
+pub struct Shelf<K> {
+    content: RwLock<Content<K>>,
+}
+
+struct Content<K> {
+    by_name: BTreeMap<Key, K>,
+    names_by_target: BTreeMap<Target, BTreeSet<String>>,
+}
+
+impl<K> Default for Content<K> {
+    fn default() -> Self {
+        Self { by_name: BTreeMap::new(), names_by_target: BTreeMap::new() }
+    }
+}
+
+impl<K> Default for Shelf<K> {
+    fn default() -> Self {
+        Self { content: RwLock::default() }
+    }
+}
+
+impl<K: Known> Content<K> {
+    fn put(&mut self, known: K) {
+        let key = (known.target().namespace.clone(), known.name().to_owned());
+        self.take(&key);
+        self.names_by_target.entry(known.target().clone()).or_default().insert(key.1.clone());
+        self.by_name.insert(key, known);
+    }
+
+    fn take(&mut self, key: &Key) {
+        let Some(old) = self.by_name.remove(key) else { return };
+        if let Some(names) = self.names_by_target.get_mut(old.target()) {
+            names.remove(&key.1);
+            if names.is_empty() {
+                self.names_by_target.remove(old.target());
+            }
+        }
+    }
+}
+
+impl<K: Known> Shelf<K> {
+    fn read(&self) -> RwLockReadGuard<'_, Content<K>> {
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Content<K>> {
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a record, or replaces the one of that name.
+    pub fn put(&self, known: K) {
+        self.write().put(known);
+    }
+
+    /// Removes the record of that name, if there is one.
+    pub fn take(&self, key: &Key) {
+        self.write().take(key);
+    }
+
+    /// Replaces everything at once.
+    pub fn replace(&self, all: impl IntoIterator<Item = K>) {
+        let mut content = Content::default();
+        for known in all {
+            content.put(known);
+        }
+        *self.write() = content;
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.read().by_name.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn on(&self, target: &Target) -> Vec<K> {
+        let content = self.read();
+        let Some(names) = content.names_by_target.get(target) else { return Vec::new() };
+        let key = |name: &String| (target.namespace.clone(), name.clone());
+        names.iter().filter_map(|name| content.by_name.get(&key(name)).cloned()).collect()
+    }
+
+    fn named(&self, namespace: &str, name: &str) -> Option<K> {
+        self.read().by_name.get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+}
+
+/// All that is known.
+#[derive(Default)]
+pub struct Index {
+    /// The FederatedHPAs.
+    pub federated_hpas: Shelf<KnownFederatedHPA>,
+    /// The CronFederatedHPAs.
+    pub cron_federated_hpas: Shelf<KnownCronFederatedHPA>,
+}
+
+impl Neighbours for Index {
+    fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA> {
+        self.federated_hpas.on(target)
+    }
+
+    fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA> {
+        self.cron_federated_hpas.on(target)
+    }
+
+    fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
+        self.federated_hpas.named(namespace, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Index;
+    use crate::decision::neighbours::{KnownFederatedHPA, Neighbours, Target};
+
+    fn target(name: &str) -> Target {
+        Target { namespace: "prod".into(), group: "apps".into(), kind: "Deployment".into(), name: name.into() }
+    }
+
+    fn known(name: &str, on: &str) -> KnownFederatedHPA {
+        let target = target(on);
+        KnownFederatedHPA {
+            name: name.into(),
+            target,
+            min_replicas: Some(1),
+            max_replicas: 5,
+            distributed: true,
+            deleting: false,
+        }
+    }
+
+    fn names(index: &Index, on: &str) -> Vec<String> {
+        index.federated_hpas_on(&target(on)).into_iter().map(|known| known.name).collect()
+    }
+
+    #[test]
+    fn an_update_moves_an_object_to_its_new_target() {
+        let index = Index::default();
+        for name in ["b", "a"] {
+            index.federated_hpas.put(known(name, "web"));
+        }
+        assert_eq!(names(&index, "web"), ["a", "b"]);
+        index.federated_hpas.put(known("a", "shop"));
+        assert_eq!((names(&index, "web"), names(&index, "shop")), (vec!["b".into()], vec!["a".into()]));
+        index.federated_hpas.take(&("prod".into(), "a".into()));
+        assert_eq!(names(&index, "shop"), [""; 0]);
+        assert!(index.federated_hpa("prod", "a").is_none() && index.federated_hpa("prod", "b").is_some());
+    }
+
+    #[test]
+    fn a_new_list_replaces_all() {
+        let index = Index::default();
+        index.federated_hpas.put(known("gone", "web"));
+        index.federated_hpas.replace([known("new", "web")]);
+        assert_eq!(names(&index, "web"), ["new"]);
+        assert_eq!(index.federated_hpas.len(), 1);
+    }
+}

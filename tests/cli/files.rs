@@ -1,0 +1,86 @@
+//! What `fhpa validate` reads, and what it says when it cannot.
+
+use std::fs;
+
+use super::command::{fhpa, fhpa_with_input};
+
+/// Output and exit code for this text on standard input.
+fn stdin(text: &str) -> (String, i32) {
+    let outcome = fhpa_with_input(&["validate", "-"], text.as_bytes());
+    assert_eq!(outcome.stderr, "");
+    (outcome.stdout, outcome.code)
+}
+
+#[test]
+fn a_key_that_stands_twice_is_shown_with_both_places() {
+    let (shown, code) = stdin("kind: FederatedHPA\nspec:\n  maxReplicas: 1\n  minReplicas: 1\n  maxReplicas: 2\n");
+    assert_eq!(code, 2);
+    insta::assert_snapshot!("key_twice", shown);
+}
+
+#[test]
+fn a_tab_is_shown_where_it_stands() {
+    let (shown, code) = stdin("kind: FederatedHPA\nspec:\n  maxReplicas: 1\n\tminReplicas: 1\n");
+    assert_eq!(code, 2);
+    insta::assert_snapshot!("tab", shown);
+}
+
+#[test]
+fn a_template_is_told_from_a_manifest() {
+    let (shown, code) = stdin("kind: FederatedHPA\nspec:\n  maxReplicas: {{ .Values.max }}\n");
+    assert_eq!(code, 2);
+    insta::assert_snapshot!("template", shown);
+}
+
+#[test]
+fn a_place_far_into_a_long_line_is_shown_with_its_column() {
+    let long = "x".repeat(5000);
+    let (shown, code) = stdin(&format!("a: '{long}' 'b'\n"));
+    assert_eq!(code, 2);
+    insta::assert_snapshot!("long_line", shown);
+}
+
+#[test]
+fn what_is_missing_or_no_text_is_unreadable() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("empty")).unwrap();
+    fs::write(directory.path().join("latin1.yaml"), b"kind: \xe9\n").unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let outcome = fhpa(&["validate", &path("nope.yaml"), &path("empty"), &path("latin1.yaml")]);
+    assert_eq!(outcome.code, 2);
+    let shown = outcome.stdout.replace(&directory.path().display().to_string(), "[DIR]");
+    insta::assert_snapshot!("unreadable", shown);
+}
+
+#[test]
+fn a_directory_is_searched_for_manifests() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\"}").unwrap();
+    };
+    for name in ["a.yaml", "b/c.yml", "b/d/e.JSON", "b/notes.txt", ".git/f.yaml", "g.yaml.bak"] {
+        write(name);
+    }
+    let root = directory.path().display().to_string();
+    let outcome = fhpa(&["validate", &root, &format!("{root}/a.yaml")]);
+    assert_eq!(
+        outcome.stdout,
+        "no FederatedHPA or CronFederatedHPA checked, 3 objects of other kinds skipped: nothing wrong\n"
+    );
+    assert_eq!(outcome.code, 0);
+}
+
+#[test]
+fn the_flag_of_kubectl_works_too() {
+    let outcome = fhpa(&["validate", "-f", "examples/web-shop.yaml", "-f", "examples/centralized.yaml"]);
+    assert_eq!((outcome.stdout.as_str(), outcome.code), ("2 FederatedHPAs checked: nothing wrong\n", 0));
+}
+
+#[test]
+fn without_a_file_the_usage_is_shown() {
+    let outcome = fhpa(&["validate"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("Usage: fhpa validate <FILE|DIR|->..."), "{}", outcome.stderr);
+}

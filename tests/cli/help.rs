@@ -1,0 +1,41 @@
+//! What `--help` says.
+
+use super::command::fhpa;
+
+fn help(command: &[&str]) -> String {
+    let outcome = fhpa(&[command, &["--help"]].concat());
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    outcome.stdout
+}
+
+#[test]
+fn the_command_explains_itself() {
+    insta::assert_snapshot!("fhpa", help(&[]));
+}
+
+#[test]
+fn validate_explains_itself() {
+    insta::assert_snapshot!("fhpa_validate", help(&["validate"]));
+}
+
+#[test]
+fn try_explains_itself() {
+    insta::assert_snapshot!("fhpa_try", help(&["try"]));
+}
+
+#[test]
+fn completions_explains_itself() {
+    insta::assert_snapshot!("fhpa_completions", help(&["completions"]));
+}
+
+#[test]
+fn the_version_is_that_of_the_crate() {
+    assert_eq!(fhpa(&["--version"]).stdout, concat!("fhpa ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn a_misspelt_command_is_suggested() {
+    let outcome = fhpa(&["valdate", "shop.yaml"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("a similar subcommand exists: 'validate'"), "{}", outcome.stderr);
+}

@@ -1,0 +1,160 @@
+//! The webhook, registered in a real kube-apiserver: what `kubectl apply` prints, and what is stored.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::registration::{self, Location};
+use fhpa::runtime::process::{ControlPlane as Watched, Handle, Options, Server};
+use fhpa::runtime::watch;
+use serde_json::{Value, json};
+
+use super::control_plane::ControlPlane;
+use crate::rules::normal;
+
+/// The webhook of this process, asked by `plane`.
+struct Webhook {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Webhook {
+    /// Serves on a thread of its own until dropped; returns once it is registered and has listed the other objects.
+    fn register(plane: &ControlPlane) -> Self {
+        let (told, ready) = std::sync::mpsc::channel();
+        let kubeconfig = plane.kubeconfig();
+        let serve = async move {
+            let client = watch::connect(Some(&kubeconfig), None).await.unwrap();
+            let options = Options { control_plane: Watched::Watched(client), ..Options::loopback() };
+            let server = Server::bind(options).await.unwrap();
+            let location = Location {
+                base_url: format!("https://127.0.0.1:{}", server.local_addr().port()),
+                ca_bundle: server.ca_pem().unwrap().into_bytes(),
+            };
+            let readiness = server.readiness();
+            told.send((server.handle(), location, readiness)).unwrap();
+            server.run().await;
+        };
+        let run = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(serve);
+        let thread = std::thread::spawn(run);
+        let (handle, location, readiness) = ready.recv().unwrap();
+        while !readiness.missing(fhpa::runtime::clock::wall()).is_empty() {
+            std::thread::yield_now();
+        }
+        for configuration in [
+            kind("MutatingWebhookConfiguration", &registration::mutating(&location, &Endpoint::ALL)),
+            kind("ValidatingWebhookConfiguration", &registration::validating(&location, &Endpoint::ALL)),
+        ] {
+            plane.apply(&configuration.to_string());
+        }
+        Self { handle, thread: Some(thread) }
+    }
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        self.handle.shut_down();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn kind(kind: &str, object: &impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(object).unwrap();
+    value["apiVersion"] = json!("admissionregistration.k8s.io/v1");
+    value["kind"] = json!(kind);
+    value
+}
+
+fn examples(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
+    files.sort();
+    files
+}
+
+fn namespaces(manifest: &str) -> BTreeSet<&str> {
+    manifest.lines().filter_map(|line| line.trim().strip_prefix("namespace: ")).collect()
+}
+
+/// The API server runs webhooks as soon as its own watch has brought their registration: until then nothing is refused.
+fn wait_until_asked(plane: &ControlPlane) {
+    let probe = r#"{"apiVersion":"autoscaling.karmada.io/v1alpha1","kind":"CronFederatedHPA","metadata":{"name":"probe","namespace":"default"},
+        "spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"probe"},
+                "rules":[{"name":"never","schedule":"0 0 30 2 *","targetReplicas":1}]}}"#;
+    for _ in 0..600 {
+        if !plane.kubectl(&["create", "--dry-run=server", "-f", "-"], probe).0 {
+            return;
+        }
+    }
+    panic!("the webhook is never asked");
+}
+
+#[test]
+fn kubectl_apply_prints_what_to_write_for_each_example() {
+    let Some(plane) = ControlPlane::own("kubectl apply of the examples with the webhook registered") else { return };
+    plane.install_crds();
+    let webhook = Webhook::register(&plane);
+    wait_until_asked(&plane);
+    let mut transcript = String::new();
+    for file in examples("examples").into_iter().chain(examples("examples/wrong")) {
+        let name = file.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for namespace in namespaces(&text) {
+            plane.kubectl(&["create", "namespace", namespace], "");
+        }
+        let (_, said) = plane.kubectl(&["apply", "-f", "-"], &text);
+        transcript.push_str(&format!("$ kubectl apply -f {name}\n{said}\n"));
+        plane.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &text);
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"at \d{4}-\d\d-\d\dT[\d:]+Z", "at (INSTANT)");
+    settings.bind(|| insta::assert_snapshot!(transcript.replace('\t', "    ")));
+    drop(webhook);
+}
+
+#[test]
+fn what_karmada_admits_is_stored_as_it_was_written_but_for_the_defaults() {
+    let Some(plane) = ControlPlane::own("round trips of objects that Karmada admits") else { return };
+    plane.install_crds();
+    let webhook = Webhook::register(&plane);
+    wait_until_asked(&plane);
+    let client = plane.namespace("round-trips");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stored = runtime.block_on(round_trips(&plane, client));
+    assert!(stored > 60, "{stored} objects were stored");
+    drop(webhook);
+}
+
+/// Creates a sample of the objects that Karmada admits; returns how many were stored.
+async fn round_trips(plane: &ControlPlane, namespace: &str) -> usize {
+    let client = plane.client().await;
+    let path = format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/{namespace}/federatedhpas");
+    let lines = include_str!("../fixtures/upstream/admission_federatedhpa_mutate.jsonl").lines();
+    let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let good = |line: &Value| line["operation"] == "CREATE" && line["validate_after_mutate"]["allowed"] == true;
+    let mut stored = 0;
+    for (index, line) in lines.filter(good).step_by(4).enumerate() {
+        let (mut object, mut expected) = (line["object"].clone(), line["mutated"].clone());
+        if !object["spec"].is_object() || !expected["spec"].is_object() {
+            continue;
+        }
+        // Two objects on one target would fight.
+        let target = format!("target-{index}");
+        for object in [&mut object, &mut expected] {
+            object["apiVersion"] = json!("autoscaling.karmada.io/v1alpha1");
+            object["kind"] = json!("FederatedHPA");
+            object["metadata"] = json!({"name": target, "namespace": namespace});
+            object["spec"]["scaleTargetRef"]["name"] = json!(target);
+        }
+        let request = http::Request::post(&path).header("content-type", "application/json");
+        let answer = client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await;
+        // What our rules refuse on purpose has its own test.
+        let Ok(answer) = answer else { continue };
+        stored += 1;
+        assert_eq!(answer["spec"]["mode"], "Distributed");
+        assert_eq!(normal::object(answer)["spec"], normal::object(expected)["spec"], "{}", line["name"]);
+    }
+    stored
+}

@@ -1,0 +1,19 @@
+//! What only a real kube-apiserver can show. Without one these tests say so and pass.
+
+mod admission;
+pub mod control_plane;
+mod crds;
+
+use control_plane::ControlPlane;
+
+#[tokio::test]
+async fn a_control_plane_answers_its_clients() {
+    let Some(plane) = ControlPlane::shared("the control plane itself") else { return };
+    let version = plane.client().await.apiserver_version().await.unwrap();
+    let (answered, said) = plane.kubectl(&["version"], "");
+    assert!(answered, "{said}");
+    assert!(said.contains(&version.git_version), "{said}");
+    let namespace = plane.namespace("answers");
+    let (_, said) = plane.kubectl(&["get", "namespace", namespace, "-o", "name"], "");
+    assert_eq!(said, "namespace/answers\n");
+}

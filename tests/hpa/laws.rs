@@ -1,0 +1,114 @@
+//! What holds for every input.
+
+use fhpa::decision::hpa::behavior::{Behavior, Rules};
+use fhpa::decision::hpa::decide::{Decision, History, Policy, decide};
+use fhpa::decision::hpa::limits::Range;
+use fhpa::decision::hpa::metric::{Metric, Reading, Source, Target};
+use fhpa::decision::hpa::pod::Startup;
+use fhpa::decision::hpa::replicas::{Tolerance, Workload, replicas};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use super::vectors::NOW;
+
+fn workload(current: i32) -> Workload<'static> {
+    Workload {
+        spec_replicas: current,
+        status_replicas: current,
+        calibration: 1.0,
+        pods: &[],
+        tolerance: Tolerance::default(),
+        startup: Startup::default(),
+        now: NOW,
+    }
+}
+
+fn external(total: i64, per_pod: i64) -> Metric {
+    let source = Source::External { metric: "queue".into(), namespace: "shop".into() };
+    Metric { source, target: Target::AverageValue(per_pod), reading: Reading::Total(total) }
+}
+
+fn policy(min: i32, max: i32, behavior: Option<Behavior>) -> Policy {
+    Policy { range: Range { min, max }, behavior, downscale_window_seconds: 300 }
+}
+
+fn default_behavior() -> Behavior {
+    Behavior { up: Rules::default_up(), down: Rules::default_down() }
+}
+
+fn run(policy: &Policy, current: i32, metric: Metric, history: &mut History, at: i64) -> Decision {
+    let now = NOW + SignedDuration::from_secs(at);
+    decide(policy, &Workload { now, ..workload(current) }, &[metric], history)
+}
+
+#[test]
+fn a_target_at_zero_is_left_alone() {
+    let done = run(&policy(1, 10, None), 0, external(100, 1), &mut History::default(), 0);
+    assert_eq!(done.write, None);
+    assert_eq!((done.conditions[0].kind, done.conditions[0].reason), ("ScalingActive", "ScalingDisabled"));
+}
+
+#[test]
+fn a_target_outside_its_bounds_is_brought_back_without_a_metric() {
+    let history = &mut History::default();
+    let above = run(&policy(1, 10, None), 12, external(1, 1), history, 0);
+    assert_eq!((above.write, above.why.as_str()), (Some(10), "Current number of replicas above Spec.MaxReplicas"));
+    let below = run(&policy(3, 10, None), 2, external(1, 1), history, 0);
+    assert_eq!((below.write, below.why.as_str()), (Some(3), "Current number of replicas below Spec.MinReplicas"));
+}
+
+#[test]
+fn scale_down_waits_for_the_window() {
+    let policy = policy(1, 10, Some(default_behavior()));
+    let history = &mut History::default();
+    assert_eq!(run(&policy, 6, external(6, 1), history, 0).write, None);
+    let held = run(&policy, 6, external(2, 1), history, 15);
+    assert_eq!((held.write, held.conditions[1].reason), (None, "ScaleDownStabilized"));
+    assert_eq!(run(&policy, 6, external(2, 1), history, 299).write, None);
+    assert_eq!(run(&policy, 6, external(2, 1), history, 315).write, Some(2));
+}
+
+#[test]
+fn scale_up_is_as_fast_as_the_policies_allow() {
+    let policy = policy(1, 100, Some(default_behavior()));
+    let history = &mut History::default();
+    let done = run(&policy, 2, external(50, 1), history, 0);
+    assert_eq!((done.write, done.conditions[2].reason), (Some(6), "ScaleUpLimit"));
+    history.scaled(&policy, 2, 6, NOW);
+    assert_eq!(run(&policy, 6, external(50, 1), history, 10).write, None);
+    assert_eq!(run(&policy, 6, external(50, 1), history, 15).write, Some(12));
+}
+
+#[test]
+fn a_metric_that_fails_forbids_to_shrink_only() {
+    let failing = Metric { reading: Reading::Unavailable("down".into()), ..external(0, 1) };
+    let policy = policy(1, 10, None);
+    let shrink = decide(&policy, &workload(5), &[external(2, 1), failing.clone()], &mut History::default());
+    assert_eq!((shrink.write, shrink.conditions[0].reason), (None, "FailedGetExternalMetric"));
+    let grow = decide(&policy, &workload(5), &[external(8, 1), failing], &mut History::default());
+    assert_eq!(grow.write, Some(8));
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_stays_in_bounds(
+        current in 1..2000_i32, min in 1..50_i32, more in 0..1000_i32, total in 0..i64::MAX, per_pod in 1..i64::MAX,
+        with_behavior: bool, at in 0..100_000_i64,
+    ) {
+        let policy = policy(min, min + more, with_behavior.then(default_behavior));
+        let done = run(&policy, current, external(total, per_pod), &mut History::default(), at);
+        if let Some(write) = done.write {
+            prop_assert!(write <= min + more, "{write} > {}", min + more);
+            prop_assert!(write >= min, "{write} < {min}");
+            prop_assert!(write != current);
+        }
+    }
+
+    #[test]
+    fn more_use_never_means_fewer_replicas(current in 1..1000_i32, total in 0..1_000_000_i64, more in 0..1_000_000_i64) {
+        let wanted = |total| replicas(&workload(current), &external(total, 1000)).unwrap().0;
+        let (less, more) = (wanted(total), wanted(total + more));
+        // The tolerance holds the current replicas on both sides of the target.
+        prop_assert!(less <= more || (less - more) * 10 <= current, "{less} {more}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Leader election on the embedded API server, in virtual time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fhpa::decision::lease::Timings;
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::runtime::leader::{Candidate, Leader, compete};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+struct Contender {
+    leadership: watch::Receiver<Option<Leader>>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Contender {
+    fn new(server: &ApiServer, identity: &str) -> Self {
+        let (told, leadership) = watch::channel(None);
+        let (stop, stopped) = watch::channel(false);
+        let candidate =
+            Candidate { lease: "fhpa".into(), identity: identity.into(), timings: Timings::default().check().unwrap() };
+        let task = tokio::spawn(compete(leases(server), candidate, told, stopped));
+        Self { leadership, stop, task }
+    }
+
+    async fn leads(&mut self) -> Leader {
+        self.leadership.wait_for(Option::is_some).await.unwrap().clone().unwrap()
+    }
+
+    fn leads_now(&self) -> bool {
+        self.leadership.borrow().as_ref().is_some_and(|leader| leader.check().is_ok())
+    }
+
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        self.task.await.unwrap();
+    }
+}
+
+fn leases(server: &ApiServer) -> Api<Lease> {
+    Api::namespaced(server.client(), "karmada-system")
+}
+
+async fn server() -> Arc<ApiServer> {
+    let server = ApiServer::builder().build();
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-system"}});
+    server.create(&space).await.unwrap();
+    Arc::new(server)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_stop_releases_the_lease_and_the_next_one_leads_at_once() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let first = one.leads().await;
+    let mut two = Contender::new(&server, "two");
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(first.check().is_ok() && !two.leads_now(), "a leader that renews keeps the lease");
+    let stopped = Instant::now();
+    one.stop().await;
+    assert!(first.check().is_err(), "whoever stopped may not write any more");
+    two.leads().await;
+    assert!(stopped.elapsed() <= Duration::from_secs(3), "{:?}", stopped.elapsed());
+    let spec = leases(&server).get("fhpa").await.unwrap().spec.unwrap();
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("two"), Some(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_dies_is_followed_after_the_lease_and_never_leads_beside_the_next() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let first = one.leads().await;
+    let mut two = Contender::new(&server, "two");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let died = Instant::now();
+    one.task.abort();
+    two.leads().await;
+    assert!(first.check().is_err(), "the dead leader's right has ended before");
+    assert!(
+        died.elapsed() >= Duration::from_secs(13) && died.elapsed() <= Duration::from_secs(18),
+        "{:?}",
+        died.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_candidates_one_leads() {
+    let server = server().await;
+    let contenders: Vec<Contender> = (0..6).map(|number| Contender::new(&server, &format!("c{number}"))).collect();
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(contenders.iter().filter(|contender| contender.leads_now()).count() <= 1);
+    }
+    assert_eq!(contenders.iter().filter(|contender| contender.leads_now()).count(), 1);
+}

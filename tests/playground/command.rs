@@ -1,0 +1,155 @@
+//! `fhpa playground` as a process, with the real kubectl where there is one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+fn fhpa(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+    command.arg("playground").args(arguments).env("FHPA_PLAYGROUND", directory).kill_on_drop(true);
+    command
+}
+
+struct Playground {
+    child: Child,
+    output: Lines<BufReader<ChildStdout>>,
+    said: String,
+    directory: tempfile::TempDir,
+}
+
+impl Playground {
+    async fn start(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = fhpa(&directory.path().join("files"), arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = String::new();
+        // The last line of what it says names the other commands.
+        while !said.contains("also: heal") {
+            said.push_str(&output.next_line().await.unwrap().expect("it says what runs"));
+            said.push('\n');
+        }
+        Self { child, output, said, directory }
+    }
+
+    fn files(&self) -> std::path::PathBuf {
+        self.directory.path().join("files")
+    }
+
+    async fn word(&self, arguments: &[&str]) -> (bool, String) {
+        text(&fhpa(&self.files(), arguments).output().await.unwrap())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let config = self.files().join("kubeconfig");
+        let mut kubectl = Command::new("kubectl");
+        kubectl.env("KUBECONFIG", config).env("HOME", self.directory.path()).args(arguments);
+        kubectl
+    }
+
+    async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
+        text(&self.command(arguments).output().await.unwrap())
+    }
+
+    /// Scales the shop while kubectl watches it in a member, then deletes it everywhere.
+    async fn is_watched_scaled_and_deleted(&self) {
+        let mut watch = self.command(&["--context", "member1", "get", "pods", "-w", "-o", "name"]);
+        let mut child = watch.kill_on_drop(true).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut pods = BTreeSet::from([lines.next_line().await.unwrap().unwrap()]);
+        let scaled = self.kubectl(&["scale", "deployment", "shop", "--replicas=9"]).await;
+        assert_eq!(scaled, (true, "deployment.apps/shop scaled\n".into()));
+        while pods.len() < 2 {
+            pods.insert(lines.next_line().await.unwrap().unwrap());
+        }
+        child.kill().await.unwrap();
+        let deleted = self.kubectl(&["delete", "deployment,fhpa", "shop"]).await;
+        assert!(deleted.0 && deleted.1.lines().count() == 2, "{deleted:?}");
+        let gone =
+            self.kubectl(&["--context", "member1", "wait", "--for=delete", "pods", "--all", "--timeout=60s"]).await;
+        assert!(gone.0, "{gone:?}");
+    }
+
+    async fn end(mut self) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-s", "INT", &pid]).status().await.unwrap().success());
+        let mut last = String::new();
+        while let Some(line) = self.output.next_line().await.unwrap() {
+            last = line;
+        }
+        assert!(self.child.wait().await.unwrap().success());
+        assert_eq!(last, "The playground is gone, with all that was in it.");
+        assert!(!self.files().exists(), "its files are gone");
+    }
+}
+
+fn text(output: &Output) -> (bool, String) {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    (output.status.success(), String::from_utf8(both).unwrap())
+}
+
+fn kubectl_is_there() -> bool {
+    std::process::Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|done| done.status.success())
+}
+
+#[tokio::test]
+async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
+    let playground = Playground::start(&["--clusters", "2"]).await;
+    for part in ["2 member clusters", "for trying and testing only", "kubeconfig", "refused, with the reasons"] {
+        assert!(playground.said.contains(part), "{part:?} is not in\n{}", playground.said);
+    }
+    assert_eq!(playground.word(&["fail", "member2"]).await, (true, "member2 is cut off; Karmada will notice\n".into()));
+    let (well, status) = playground.word(&["status"]).await;
+    assert!(well && status.contains("member1      ready      2 nodes    0 pods"), "{status}");
+    assert!(status.contains("member2      cut off"), "{status}");
+    assert!(playground.word(&["heal", "member2"]).await.0);
+    assert_eq!(playground.word(&["nodes", "member1", "+4"]).await.1, "member1 has 6 nodes\n");
+    assert_eq!(playground.word(&["nodes", "member1", "-1"]).await.1, "member1 has 5 nodes\n");
+    assert_eq!(
+        playground.word(&["fail", "member9"]).await,
+        (false, "fhpa playground: there is no cluster member9\n".into())
+    );
+    let (well, refusal) = playground.word(&["load", "shop", "1"]).await;
+    assert!(!well && refusal.contains("no Deployment or StatefulSet shop in namespace default"), "{refusal}");
+    let (well, open) = playground.word(&["--listen", "0.0.0.0:0"]).await;
+    assert!(!well && open.contains("not an address of this machine alone"), "{open}");
+    let (well, second) = playground.word(&[]).await;
+    assert!(!well && second.contains("a playground runs already"), "{second}");
+    let files = playground.files();
+    playground.end().await;
+    let (well, nobody) = text(&fhpa(&files, &["status"]).output().await.unwrap());
+    assert!(!well && nobody.contains("no playground runs"), "{nobody}");
+}
+
+#[tokio::test]
+async fn the_first_commands_do_what_they_say() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let playground = Playground::start(&[]).await;
+    let shop = playground.files().join("shop.yaml");
+    let (well, applied) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
+    assert!(well && applied.contains("federatedhpa.autoscaling.karmada.io/shop created"), "{applied}");
+    let (well, waited) = playground.kubectl(&["rollout", "status", "deployment/shop", "--timeout=60s"]).await;
+    assert!(well, "{waited}");
+    let (well, there) = playground.kubectl(&["--context", "member3", "get", "pods", "-o", "name"]).await;
+    assert!(well && there.lines().count() == 1, "{there}");
+    let refused = playground.files().join("refused.yaml");
+    let (well, reasons) = playground.kubectl(&["apply", "-f", refused.to_str().unwrap()]).await;
+    assert!(!well, "{reasons}");
+    for reason in ["minute 61 is out of range 0-59", "Europe/Berlin"] {
+        assert!(reasons.contains(reason), "{reason:?} is not in\n{reasons}");
+    }
+    let (well, again) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
+    assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
+    assert_eq!(playground.kubectl(&["diff", "-f", shop.to_str().unwrap()]).await, (true, String::new()));
+    assert!(playground.word(&["load", "shop", "3500m"]).await.0);
+    let mode = playground.kubectl(&["get", "federatedhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;
+    assert_eq!(mode, (true, "Distributed".into()), "the webhook fills in what the file leaves out");
+    let short = playground.kubectl(&["get", "fhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;
+    assert_eq!(short, mode);
+    playground.is_watched_scaled_and_deleted().await;
+    playground.end().await;
+}

@@ -1,0 +1,9 @@
+//! The playground.
+
+mod admission;
+mod client;
+mod command;
+mod conformance;
+mod fleet;
+mod kubectl;
+mod machinery;

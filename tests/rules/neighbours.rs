@@ -1,0 +1,172 @@
+//! Objects that meet on one workload.
+
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::envelope::Operation;
+use fhpa::admission::verdict::Verdict;
+use fhpa::api;
+use fhpa::convert::{known_cron_federated_hpa, known_federated_hpa};
+use fhpa::decision::defaults::Mode;
+use fhpa::decision::validation::{ConflictPolicy, Settings};
+
+use super::cases::{cron, cron_on_federated, federated, federated_with};
+use super::world::{Others, review, reviewer_with, said};
+
+fn others(objects: &[&str]) -> Others {
+    let mut others = Others::default();
+    for object in objects {
+        if object.contains("CronFederatedHPA") {
+            let cron: api::CronFederatedHPA = serde_json::from_str(object).unwrap();
+            others.cron.push(known_cron_federated_hpa(&cron));
+        } else {
+            let hpa: api::FederatedHPA = serde_json::from_str(object).unwrap();
+            others.federated.push(known_federated_hpa(&hpa, Mode::Distributed));
+        }
+    }
+    others
+}
+
+fn verdict(object: &str, around: &[&str], conflict_policy: ConflictPolicy) -> Verdict {
+    let endpoint = if object.contains("CronFederatedHPA") {
+        Endpoint::ValidateCronFederatedHPA
+    } else {
+        Endpoint::ValidateFederatedHPA
+    };
+    let settings = Settings { conflict_policy, ..Settings::default() };
+    review(&reviewer_with(others(around), settings), endpoint, Operation::Create, object, None)
+}
+
+fn named(name: &str, object: &str) -> String {
+    object.replacen(r#""name":"web""#, &format!(r#""name":"{name}""#), 1)
+}
+
+fn right() -> String {
+    federated_with(r#""mode":"Distributed""#)
+}
+
+const RULE: &str = r#"{"name":"a","schedule":"0 8 * * *","targetReplicas":1}"#;
+
+#[test]
+fn two_federated_hpas_on_one_workload_are_refused() {
+    let other = named("web2", &right());
+    insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web2" scales this Deployment already: change or delete one of them"#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: FederatedHPA "web2" scales this Deployment already"#);
+}
+
+#[test]
+fn the_version_of_the_target_does_not_hide_a_conflict() {
+    let other = named("web2", &right()).replace("apps/v1", "apps/v1beta1");
+    assert!(verdict(&right(), &[&other], ConflictPolicy::Deny).denial.is_some());
+}
+
+#[test]
+fn an_object_is_no_conflict_to_itself() {
+    assert_eq!(verdict(&right(), &[&right()], ConflictPolicy::Deny).denial, None);
+}
+
+#[test]
+fn other_namespaces_kinds_and_names_do_not_conflict() {
+    for (from, to) in [
+        ("prod", "test"),
+        ("Deployment", "StatefulSet"),
+        (r#""Deployment","name":"web"#, r#""Deployment","name":"api"#),
+    ] {
+        let other = named("web2", &right()).replace(from, to);
+        assert_eq!(verdict(&right(), &[&other], ConflictPolicy::Deny).denial, None, "{to}");
+    }
+}
+
+#[test]
+fn an_object_that_goes_away_is_no_conflict() {
+    let other =
+        named("web2", &right()).replace(r#""namespace""#, r#""deletionTimestamp":"2026-01-01T00:00:00Z","namespace""#);
+    assert_eq!(verdict(&right(), &[&other], ConflictPolicy::Deny).denial, None);
+}
+
+#[test]
+fn a_cron_rule_on_a_workload_that_is_scaled_is_refused_both_ways() {
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[&right()], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web" scales this Deployment already: point the rules at that FederatedHPA (targetMinReplicas of "web")"#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[&cron(RULE)], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: CronFederatedHPA "nightly" scales this Deployment too: point it at this FederatedHPA instead"#);
+}
+
+#[test]
+fn a_cron_rule_on_the_federated_hpa_is_no_conflict() {
+    let rules = r#"{"name":"a","schedule":"0 8 * * *","targetMinReplicas":3}"#;
+    assert_eq!(said(&verdict(&cron_on_federated(rules), &[&right()], ConflictPolicy::Deny)), "");
+    assert_eq!(said(&verdict(&right(), &[&cron_on_federated(rules)], ConflictPolicy::Deny)), "");
+}
+
+#[test]
+fn bounds_that_contradict_the_federated_hpa_are_warned_of() {
+    let rules = r#"{"name":"up","schedule":"0 8 * * *","targetMinReplicas":20},
+        {"name":"down","schedule":"0 20 * * *","targetMaxReplicas":1},
+        {"name":"both","schedule":"0 21 * * *","targetMinReplicas":20,"targetMaxReplicas":30}"#;
+    insta::assert_snapshot!(said(&verdict(&cron_on_federated(rules), &[&right()], ConflictPolicy::Deny)), @r#"
+    warning: spec.rules[0].targetMinReplicas: above maxReplicas 10 of the FederatedHPA: set targetMaxReplicas too
+    warning: spec.rules[1].targetMaxReplicas: below minReplicas 2 of the FederatedHPA: set targetMinReplicas too
+    "#);
+}
+
+#[test]
+fn a_conflict_that_is_stored_already_does_not_block_updates() {
+    let reviewer = reviewer_with(others(&[&named("web2", &right())]), Settings::default());
+    let new = right().replace(r#""maxReplicas":10"#, r#""maxReplicas":11"#);
+    let verdict = review(&reviewer, Endpoint::ValidateFederatedHPA, Operation::Update, &new, Some(&right()));
+    assert_eq!(verdict.denial, None);
+    assert_eq!(verdict.warnings.len(), 1);
+}
+
+#[test]
+fn the_order_of_the_neighbours_does_not_matter() {
+    let (one, two) = (named("web2", &right()), named("web3", &right()));
+    let forth = verdict(&right(), &[&one, &two, &cron(RULE)], ConflictPolicy::Deny);
+    let back = verdict(&right(), &[&cron(RULE), &two, &one], ConflictPolicy::Deny);
+    assert_eq!(forth, back);
+}
+
+fn binding(suspension: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"work.karmada.io/v1alpha2","kind":"ResourceBinding","metadata":{{"name":"web-deployment","namespace":"prod"}},"spec":{{"resource":{{"apiVersion":"apps/v1","kind":"Deployment","namespace":"prod","name":"web"}}{suspension}}}}}"#
+    )
+}
+
+fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
+    let reviewer = reviewer_with(others(around), Settings::default());
+    let verdict = review(&reviewer, Endpoint::MutateResourceBinding, operation, binding, None);
+    assert_eq!(verdict.denial, None);
+    serde_json::to_string(&verdict.patch).unwrap()
+}
+
+#[test]
+fn a_new_binding_of_a_distributed_workload_is_kept_from_the_scheduler() {
+    assert_eq!(
+        suspended(Operation::Create, &binding(""), &[&right()]),
+        r#"[{"op":"add","path":"/spec/suspension","value":{"scheduling":true}}]"#
+    );
+    assert_eq!(
+        suspended(Operation::Create, &binding(r#","suspension":{"dispatching":true}"#), &[&right()]),
+        r#"[{"op":"add","path":"/spec/suspension/scheduling","value":true}]"#
+    );
+}
+
+#[test]
+fn other_bindings_are_left_alone() {
+    let gone = right().replace(r#""namespace""#, r#""deletionTimestamp":"2026-01-01T00:00:00Z","namespace""#);
+    let centralized = right().replace("Distributed", "Centralized");
+    let held = binding(r#","suspension":{"scheduling":true}"#);
+    for (operation, binding, around) in [
+        (Operation::Create, binding(""), vec![]),
+        (Operation::Create, binding(""), vec![&*gone]),
+        (Operation::Create, binding(""), vec![&*centralized]),
+        (Operation::Update, binding(""), vec![&*right()]),
+        (Operation::Create, held, vec![&*right()]),
+        (Operation::Create, binding(r#","suspension":[]"#), vec![&*right()]),
+        (Operation::Create, "[]".to_owned(), vec![&*right()]),
+    ] {
+        assert_eq!(suspended(operation, &binding, &around), "[]", "{binding}");
+    }
+}
+
+#[test]
+fn an_incomplete_object_is_asked_for_nothing() {
+    assert!(verdict(&federated("{}"), &[&right()], ConflictPolicy::Deny).denial.is_some());
+}

@@ -1,0 +1,93 @@
+//! A reviewer, requests, and the other objects a test wants around.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::envelope::{Operation, Request};
+use fhpa::admission::review::Reviewer;
+use fhpa::admission::verdict::{Denial, Verdict};
+use fhpa::decision::cron::zones::Zones;
+use fhpa::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
+use fhpa::decision::validation::Settings;
+use fhpa::runtime::zones::ZoneDatabase;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+/// The other objects, as a list.
+#[derive(Default)]
+pub struct Others {
+    pub federated: Vec<KnownFederatedHPA>,
+    pub cron: Vec<KnownCronFederatedHPA>,
+}
+
+impl Neighbours for Others {
+    fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA> {
+        let mut found: Vec<_> = self.federated.iter().filter(|hpa| hpa.target == *target).cloned().collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found
+    }
+    fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA> {
+        let mut found: Vec<_> = self.cron.iter().filter(|cron| cron.target == *target).cloned().collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found
+    }
+    fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
+        self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
+    }
+}
+
+pub fn zones() -> Arc<dyn Zones> {
+    static ZONES: std::sync::LazyLock<Arc<dyn Zones>> = std::sync::LazyLock::new(|| Arc::new(ZoneDatabase::bundled()));
+    ZONES.clone()
+}
+
+pub fn reviewer(others: Others) -> Reviewer {
+    reviewer_with(others, Settings::default())
+}
+
+pub fn reviewer_with(others: Others, settings: Settings) -> Reviewer {
+    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None }
+}
+
+pub fn now() -> Timestamp {
+    "2026-11-20T10:00:00Z".parse().unwrap()
+}
+
+/// The verdict on `object`; `old` makes it an update.
+pub fn review(
+    reviewer: &Reviewer,
+    endpoint: Endpoint,
+    operation: Operation,
+    object: &str,
+    old: Option<&str>,
+) -> Verdict {
+    let request = Request {
+        uid: Cow::Borrowed("u"),
+        operation,
+        namespace: Cow::Borrowed("prod"),
+        name: Cow::Borrowed("web"),
+        sub_resource: Cow::Borrowed(""),
+        dry_run: false,
+        object: Some(serde_json::from_str::<&RawValue>(object).expect("JSON")),
+        old_object: old.map(|old| serde_json::from_str::<&RawValue>(old).expect("JSON")),
+    };
+    reviewer.review(endpoint, &request, now())
+}
+
+/// The verdict on a new object, nothing else around.
+pub fn create(endpoint: Endpoint, object: &str) -> Verdict {
+    review(&reviewer(Others::default()), endpoint, Operation::Create, object, None)
+}
+
+/// All that is refused and warned of, a line each.
+pub fn said(verdict: &Verdict) -> String {
+    let mut lines = Vec::new();
+    match &verdict.denial {
+        Some(Denial::Invalid(violations)) => lines.extend(violations.iter().map(|v| format!("denied: {v}"))),
+        Some(Denial::Undecodable { path, message }) => lines.push(format!("undecodable: {path}: {message}")),
+        None => {}
+    }
+    lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines.join("\n")
+}
