@@ -23,7 +23,7 @@ impl ErrorClass {
             Self::Conflict => (Duration::from_millis(5), Duration::from_secs(1)),
             Self::Transient => (Duration::from_millis(200), Duration::from_secs(15)),
             Self::Missing => (Duration::from_secs(1), Duration::from_secs(30)),
-            Self::Refused => (Duration::from_secs(2), Duration::from_secs(60)),
+            Self::Refused => (Duration::from_secs(2), Duration::from_mins(1)),
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(waits, again);
         let first = waits[0];
         assert!(waits.iter().any(|wait| wait.abs_diff(first) > Duration::from_secs(5)));
-        assert!(waits.iter().all(|wait| *wait >= Duration::from_secs(45) && *wait <= Duration::from_secs(60)));
+        assert!(waits.iter().all(|wait| *wait >= Duration::from_secs(45) && *wait <= Duration::from_mins(1)));
     }
 
     #[test]

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_longer_lease_that_the_holder_declares_is_respected() {
-        let record = Some(Record { holder: "other".into(), lease: Duration::from_secs(60), version: "1".into() });
+        let record = Some(Record { holder: "other".into(), lease: Duration::from_mins(1), version: "1".into() });
         let seen = Seen::update(None, record, NOW);
         assert!(matches!(step("me", Timings::default(), &seen, after(59)), Step::Wait(_)));
         assert!(matches!(step("me", Timings::default(), &seen, after(60)), Step::TakeOver { .. }));
