@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use fhpa::decision::lease::Timings;
 use fhpa::playground::apiserver::ApiServer;
+use fhpa::runtime::clock;
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 struct Contender {
     leadership: watch::Receiver<Option<Leader>>,
@@ -62,7 +62,7 @@ async fn a_clean_stop_releases_the_lease_and_the_next_one_leads_at_once() {
     let mut two = Contender::new(&server, "two");
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert!(first.check().is_ok() && !two.leads_now(), "a leader that renews keeps the lease");
-    let stopped = Instant::now();
+    let stopped = clock::steady();
     one.stop().await;
     assert!(first.check().is_err(), "whoever stopped may not write any more");
     two.leads().await;
@@ -78,7 +78,7 @@ async fn a_leader_that_dies_is_followed_after_the_lease_and_never_leads_beside_t
     let first = one.leads().await;
     let mut two = Contender::new(&server, "two");
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let died = Instant::now();
+    let died = clock::steady();
     one.task.abort();
     two.leads().await;
     assert!(first.check().is_err(), "the dead leader's right has ended before");
