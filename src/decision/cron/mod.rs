@@ -1,7 +1,7 @@
 //! Cron schedules: syntax, next and previous runs, intervals (design: Admission, Cron). Pure.
 //!
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
-//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules of design.md 6.
+//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (design: Cron).
 
 mod calendar;
 mod clash;
