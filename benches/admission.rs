@@ -20,7 +20,7 @@ use fhpa::admission::router::{Clock, Desk, router};
 use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
-use fhpa::runtime::process::judge;
+use fhpa::run::process::judge;
 use fhpa::runtime::{clock, journal::Journal, metrics::Metrics};
 use http_body_util::BodyExt as _;
 use tower::Service as _;

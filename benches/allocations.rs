@@ -16,8 +16,8 @@ use std::sync::Arc;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
+use fhpa::run::process::judge;
 use fhpa::runtime::clock;
-use fhpa::runtime::process::judge;
 
 fn main() {
     let judge = judge(Settings::default())(Arc::new(NoNeighbours));

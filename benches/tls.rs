@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fhpa::run::process::{Options, Server};
 use fhpa::runtime::clock;
-use fhpa::runtime::process::{Options, Server};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper::service::service_fn;

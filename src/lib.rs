@@ -1,7 +1,8 @@
 //! fhpa: horizontal pod autoscaling over the member clusters of a Karmada control plane.
 //!
 //! The modules and the arrows between them: `api` (wire) and `decision` (pure core) never import each other;
-//! `convert` knows both; `admission` and `runtime` sit around them; `cli` and `main` put the pieces together.
+//! `convert` knows both; `admission`, `reconcile` and `runtime` sit around them; `run` makes processes of them; `cli` and
+//! `main` start these.
 
 pub mod admission;
 pub mod api;
@@ -10,4 +11,6 @@ pub mod convert;
 pub mod decision;
 #[cfg(feature = "playground")]
 pub mod playground;
+pub mod reconcile;
+pub mod run;
 pub mod runtime;

@@ -10,7 +10,7 @@ use fhpa::admission::router::Judge;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
-use fhpa::runtime::process::judge;
+use fhpa::run::process::judge;
 use jiff::Timestamp;
 
 static JUDGE: LazyLock<Judge> = LazyLock::new(|| judge(Settings::default())(Arc::new(NoNeighbours)));

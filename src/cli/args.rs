@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::color::Color;
 use super::{completions, crds, cron, trial, validate};
-use crate::runtime::webhook;
+use crate::run::webhook;
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
 ///

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::registration::{self, Location};
-use fhpa::runtime::process::{ControlPlane as Watched, Handle, Options, Server};
+use fhpa::run::process::{ControlPlane as Watched, Handle, Options, Server};
 use fhpa::runtime::watch;
 use serde_json::{Value, json};
 

@@ -9,8 +9,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("convert", &["api", "decision"]),
     ("admission", &["convert", "decision"]),
     ("runtime", &["admission", "api", "convert", "decision"]),
-    ("playground", &["admission", "api", "convert", "decision", "runtime"]),
-    ("cli", &["admission", "api", "convert", "decision", "playground", "runtime"]),
+    ("reconcile", &["api", "convert", "decision", "runtime"]),
+    ("run", &["admission", "api", "convert", "decision", "reconcile", "runtime"]),
+    ("playground", &["admission", "api", "convert", "decision", "run", "runtime"]),
+    ("cli", &["admission", "api", "convert", "decision", "playground", "run", "runtime"]),
     ("main", &["cli"]),
     ("lib", &[]),
 ];

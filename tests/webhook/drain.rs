@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::runtime::process::{AdminPort, Drain, Ended, Options};
+use fhpa::run::process::{AdminPort, Drain, Ended, Options};
 use futures::{StreamExt as _, stream};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::runtime::process::Options;
+use fhpa::run::process::Options;
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

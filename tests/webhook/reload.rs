@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::runtime::process::{AdminPort, Options};
+use fhpa::run::process::{AdminPort, Options};
 use fhpa::runtime::tls::Source;
 use futures::{StreamExt as _, stream};
 use tokio::sync::watch;

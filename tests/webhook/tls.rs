@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fhpa::admission::verdict::Verdict;
-use fhpa::runtime::process::{Handle, Options, Server};
+use fhpa::run::process::{Handle, Options, Server};
 use fhpa::runtime::tls::{ClientAuth, MinVersion};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls::version::{TLS12, TLS13};
@@ -18,7 +18,7 @@ pub struct Running {
     pub handle: Handle,
     pub metrics: Arc<fhpa::runtime::metrics::Metrics>,
     pub admin: Option<std::net::SocketAddr>,
-    pub ended: tokio::task::JoinHandle<fhpa::runtime::process::Ended>,
+    pub ended: tokio::task::JoinHandle<fhpa::run::process::Ended>,
 }
 
 pub async fn start(options: Options) -> Running {

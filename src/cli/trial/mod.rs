@@ -14,8 +14,8 @@ use super::manifest::Source;
 use super::validate::{Class, Finding, Given, Report, file, inputs, neighbours, text};
 use crate::admission::review::Reviewer;
 use crate::decision::validation::Settings;
+use crate::run::process::{Options, Server};
 use crate::runtime::clock;
-use crate::runtime::process::{Options, Server};
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
 use ask::{Answers, Client};
@@ -60,7 +60,7 @@ const BUILT_IN: [(&str, &str); 2] = [
 #[derive(Debug, thiserror::Error)]
 enum TrialError {
     #[error("the webhook does not start: {0}")]
-    Start(#[from] crate::runtime::process::Error),
+    Start(#[from] crate::run::process::Error),
     #[error("the webhook cannot be asked: {0}")]
     Ask(#[from] ask::AskError),
     #[error("no threads: {0}")]

@@ -147,7 +147,7 @@ enum Error {
     #[error(transparent)]
     Fleet(#[from] super::fleet::Fault),
     #[error(transparent)]
-    Webhook(#[from] crate::runtime::process::Error),
+    Webhook(#[from] crate::run::process::Error),
     #[error("the definitions of fhpa's kinds cannot be made: {0}")]
     Definitions(#[from] crate::api::crd::CrdError),
     #[error("the running playground does not answer: {0}")]

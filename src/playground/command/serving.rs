@@ -17,8 +17,8 @@ use crate::api::crd;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
+use crate::run::process::{ControlPlane, Options, Server};
 use crate::runtime::clock;
-use crate::runtime::process::{ControlPlane, Options, Server};
 
 /// What the webhook is asked about. Not bindings: it would keep Karmada's scheduler off, and no controller of fhpa is
 /// here to do its work.

@@ -11,20 +11,20 @@ use tokio::sync::watch as channel;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::journal::Journal;
-use super::lifecycle::{Condition, Lifecycle, Phase, Readiness};
-use super::metrics::Metrics;
-use super::server::{self, Listener, Security};
-use super::tls::{self, ClientAuth, Keeper, MinVersion, Source};
-use super::watch::{self, Client, Index};
-use super::zones::ZoneDatabase;
-use super::{admin, clock};
 use crate::admission::body;
 use crate::admission::review::Reviewer;
 use crate::admission::router::{Clock, Desk, Judge, router};
 use crate::decision::defaults::Mode;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
+use crate::runtime::journal::Journal;
+use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::server::{self, Listener, Security};
+use crate::runtime::tls::{self, ClientAuth, Keeper, MinVersion, Source};
+use crate::runtime::watch::{self, Client, Index};
+use crate::runtime::zones::ZoneDatabase;
+use crate::runtime::{admin, clock};
 
 /// Where the plain port for probes and metrics is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

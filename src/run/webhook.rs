@@ -10,10 +10,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 
 use super::process::{AdminPort, Certificate, ControlPlane, Drain, Ended, Handle, Options, Server};
-use super::settings::RuleArgs;
-use super::tls::{ClientAuth, MinVersion, SelfSigned, Source};
-use super::{logging, server, watch};
 use crate::admission::body;
+use crate::runtime::settings::RuleArgs;
+use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
+use crate::runtime::{logging, server, watch};
 
 /// Arguments of `fhpa webhook`.
 #[derive(Debug, clap::Args)]
