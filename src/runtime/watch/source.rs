@@ -15,10 +15,10 @@ use tracing::{info, warn};
 pub use kube::Client;
 
 use super::index::{Index, Key, Known, Shelf};
-use crate::admission::excerpt::excerpt;
 use crate::api::FederatedHPA;
 use crate::convert;
 use crate::decision::defaults::Mode;
+use crate::decision::excerpt::excerpt;
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
 
