@@ -22,5 +22,7 @@ mod leader;
 mod playground;
 mod random;
 mod rules;
+#[cfg(feature = "playground")]
+mod stories;
 mod structure;
 mod webhook;
