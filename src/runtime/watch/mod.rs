@@ -4,4 +4,4 @@ mod index;
 mod source;
 
 pub use index::Index;
-pub use source::{Client, Error, connect, run};
+pub use source::run;
