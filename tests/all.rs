@@ -13,6 +13,8 @@
 mod bed;
 mod cli;
 mod cluster;
+#[cfg(feature = "playground")]
+mod controller;
 mod crds;
 mod cron;
 mod hpa;

@@ -17,12 +17,13 @@ use crate::admission::router::{Clock, Desk, Judge, router};
 use crate::decision::defaults::Mode;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
+use crate::runtime::control_plane::{self, Bounds, Client, Origin};
 use crate::runtime::journal::Journal;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::tls::{self, ClientAuth, Keeper, MinVersion, Source};
-use crate::runtime::watch::{self, Client, Index, Readers};
+use crate::runtime::watch::{self, Index, Readers};
 use crate::runtime::zones::ZoneDatabase;
 use crate::runtime::{admin, clock};
 
@@ -41,8 +42,10 @@ pub enum AdminPort {
 pub enum ControlPlane {
     /// Nothing: no checks against other objects.
     Offline,
-    /// What watches bring.
+    /// What watches bring through this client.
     Watched(Client),
+    /// What watches bring through a client by this kubeconfig, which may change under way.
+    Kubeconfig(Origin),
 }
 
 /// The certificate and who may connect.
@@ -122,6 +125,9 @@ pub enum Error {
     /// No certificate to serve.
     #[error("no certificate to serve: {0}")]
     Certificate(#[from] tls::Error),
+    /// The kubeconfig cannot be used.
+    #[error(transparent)]
+    ControlPlane(#[from] control_plane::Error),
     /// An address cannot be bound.
     #[error("{address} cannot be listened on: {source}; {flag} chooses another address")]
     Bind {
@@ -169,6 +175,7 @@ pub struct Server {
     admin_local: Option<SocketAddr>,
     keeper: Keeper,
     poll: Duration,
+    client_keeper: Option<control_plane::Keeper>,
     watches: Option<Watches>,
     listening: Condition,
     readiness: Arc<Readiness>,
@@ -219,9 +226,10 @@ impl Server {
         let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(&metrics), clock::wall())?;
         let current = keeper.current();
         readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
-        let (neighbours, watches): (Arc<dyn Neighbours + Send + Sync>, _) = match control_plane {
-            ControlPlane::Offline => (Arc::new(NoNeighbours), None),
-            ControlPlane::Watched(client) => {
+        let (client, client_keeper) = client_of(control_plane, &metrics).await?;
+        let (neighbours, watches): (Arc<dyn Neighbours + Send + Sync>, _) = match client {
+            None => (Arc::new(NoNeighbours), None),
+            Some(client) => {
                 let index = Arc::new(Index::default());
                 let watches = Watches::new(client, Arc::clone(&index), settings.default_mode, &readiness);
                 (index as _, Some(watches))
@@ -251,6 +259,7 @@ impl Server {
             admin_local,
             keeper,
             poll,
+            client_keeper,
             watches,
             readiness,
             metrics,
@@ -305,6 +314,9 @@ impl Server {
             tasks.spawn(watch::run(client, readers, listed, Arc::clone(&self.metrics)));
         }
         tasks.spawn(self.keeper.run(self.poll, clock::wall));
+        if let Some(keeper) = self.client_keeper {
+            tasks.spawn(keeper.run(control_plane::POLL));
+        }
         if let Some(admin) = self.admin {
             tasks.spawn(admin.run());
         }
@@ -349,6 +361,22 @@ impl Drop for AbortOnDrop {
             lifecycle.advance(Phase::Aborted);
         }
     }
+}
+
+/// The client, within bounds and counted, and who keeps it current.
+async fn client_of(
+    control_plane: ControlPlane,
+    metrics: &Metrics,
+) -> Result<(Option<Client>, Option<control_plane::Keeper>), Error> {
+    let (bounds, counted) = (Bounds::default(), metrics.requests());
+    Ok(match control_plane {
+        ControlPlane::Offline => (None, None),
+        ControlPlane::Watched(client) => (Some(control_plane::bounded(client, bounds, counted)), None),
+        ControlPlane::Kubeconfig(origin) => {
+            let (client, keeper) = control_plane::connect(origin, bounds, counted).await?;
+            (Some(client), Some(keeper))
+        }
+    })
 }
 
 async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>) -> Result<Option<Listener>, Error> {

@@ -11,9 +11,10 @@ use tracing::{error, info, warn};
 
 use super::process::{AdminPort, Certificate, ControlPlane, Drain, Ended, Handle, Options, Server};
 use crate::admission::body;
+use crate::runtime::control_plane::Origin;
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
-use crate::runtime::{logging, server, watch};
+use crate::runtime::{logging, server};
 
 /// Arguments of `fhpa webhook`.
 #[derive(Debug, clap::Args)]
@@ -144,7 +145,7 @@ impl Args {
     }
 
     async fn serve(self) -> ExitCode {
-        let control_plane = match self.control_plane.connect().await {
+        let control_plane = match self.control_plane.choose() {
             Ok(control_plane) => control_plane,
             Err(problem) => return failed(&problem),
         };
@@ -198,20 +199,18 @@ impl Args {
 }
 
 impl ControlPlaneArgs {
-    async fn connect(&self) -> Result<ControlPlane, String> {
+    fn choose(&self) -> Result<ControlPlane, String> {
         if self.offline {
             warn!("offline: no checks against other objects (two autoscalers on one target, bounds of a FederatedHPA)");
             return Ok(ControlPlane::Offline);
         }
-        if self.kubeconfig.is_none() && std::env::var_os("KUBECONFIG").is_none_or(|value| value.is_empty()) {
-            return Err(
-                "no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig, or --offline to \
-                        serve without checks against other objects"
-                    .to_owned(),
-            );
-        }
-        let client = watch::connect(self.kubeconfig.as_deref(), self.context.clone()).await;
-        client.map(ControlPlane::Watched).map_err(|error| error.to_string())
+        let variable = std::env::var_os("KUBECONFIG");
+        let origin = Origin::find(self.kubeconfig.clone(), variable.as_deref(), self.context.clone());
+        origin.map(ControlPlane::Kubeconfig).ok_or_else(|| {
+            "no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig, or --offline to serve \
+             without checks against other objects"
+                .to_owned()
+        })
     }
 }
 

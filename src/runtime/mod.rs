@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod clock;
 pub mod connection;
+pub mod control_plane;
 pub mod journal;
 pub mod leader;
 pub mod lifecycle;

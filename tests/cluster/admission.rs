@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::registration::{self, Location};
 use fhpa::run::process::{ControlPlane as Watched, Handle, Options, Server};
-use fhpa::runtime::watch;
+use fhpa::runtime::control_plane::Origin;
 use serde_json::{Value, json};
 
 use super::control_plane::ControlPlane;
@@ -25,8 +25,8 @@ impl Webhook {
         let (told, ready) = std::sync::mpsc::channel();
         let kubeconfig = plane.kubeconfig();
         let serve = async move {
-            let client = watch::connect(Some(&kubeconfig), None).await.unwrap();
-            let options = Options { control_plane: Watched::Watched(client), ..Options::loopback() };
+            let origin = Origin::find(Some(kubeconfig), None, None).unwrap();
+            let options = Options { control_plane: Watched::Kubeconfig(origin), ..Options::loopback() };
             let server = Server::bind(options).await.unwrap();
             let location = Location {
                 base_url: format!("https://127.0.0.1:{}", server.local_addr().port()),

@@ -17,6 +17,9 @@ async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
     assert_eq!(stage.writes(), ["patch deployments/scale web", "patch cronfederatedhpas/status shop"]);
-    assert_eq!(stage.events().await, ["Normal RuleExecuted: rule \"up\" of 2026-11-20T08:30:00Z: Deployment prod/web set to replicas 5"]);
+    assert_eq!(
+        stage.events().await,
+        ["Normal RuleExecuted: rule \"up\" of 2026-11-20T08:30:00Z: Deployment prod/web set to replicas 5"]
+    );
     one.stop().await;
 }

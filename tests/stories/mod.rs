@@ -188,7 +188,12 @@ impl Stage {
                 parts.push(format!("{} executed {}", show(&run.schedule_time), show(&run.execution_time)));
             }
             for run in history.failed_executions.iter().flatten() {
-                parts.push(format!("{} failed {}: {}", show(&run.schedule_time), show(&run.execution_time), run.message));
+                parts.push(format!(
+                    "{} failed {}: {}",
+                    show(&run.schedule_time),
+                    show(&run.execution_time),
+                    run.message
+                ));
             }
             parts.join(" | ")
         };
@@ -221,10 +226,15 @@ impl Stage {
     /// Writes of the controller since `faults().record()`: `patch deployments/scale prod/web`; leases and reads left out.
     pub fn writes(&self) -> Vec<String> {
         let is_write = |seen: &Seen| {
-            matches!(&*seen.verb, "create" | "update" | "patch" | "delete") && seen.resource != "leases" && seen.resource != "events"
+            matches!(&*seen.verb, "create" | "update" | "patch" | "delete")
+                && seen.resource != "leases"
+                && seen.resource != "events"
         };
         let seen = self.server.faults().recorded();
-        seen.iter().filter(|seen| is_write(seen)).map(|seen| format!("{} {} {}", seen.verb, seen.resource, seen.name)).collect()
+        seen.iter()
+            .filter(|seen| is_write(seen))
+            .map(|seen| format!("{} {} {}", seen.verb, seen.resource, seen.name))
+            .collect()
     }
 }
 

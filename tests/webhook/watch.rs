@@ -131,8 +131,13 @@ impl Watching {
             (Arc::<Index>::default(), Arc::<Readiness>::default(), Arc::new(Metrics::new()));
         let conditions = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
         let conditions = conditions.map(|missing| readiness.condition(missing));
-        let client = watch::Client::new(api.router(), "default");
-        tokio::spawn(watch::run(client, Readers::default().with_index(&index, Mode::Distributed), conditions, metrics.clone()));
+        let client = kube::Client::new(api.router(), "default");
+        tokio::spawn(watch::run(
+            client,
+            Readers::default().with_index(&index, Mode::Distributed),
+            conditions,
+            metrics.clone(),
+        ));
         Self { api, index, readiness, metrics }
     }
 
@@ -230,7 +235,7 @@ async fn the_process_is_ready_when_both_lists_are_there() {
     let held = api.held.clone().lock_owned().await;
     let mut options = Options::loopback();
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
-    options.control_plane = ControlPlane::Watched(watch::Client::new(api.router(), "default"));
+    options.control_plane = ControlPlane::Watched(kube::Client::new(api.router(), "default"));
     let admin = start(options).await.admin.unwrap();
     let one = (503, "not ready: CronFederatedHPAs are not listed yet\n".to_owned());
     while probe(admin, "/readyz").await != one {}

@@ -93,7 +93,8 @@ impl Reporter {
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
         self.metrics.executed(late);
         info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
-        let note = format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action));
+        let note =
+            format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action));
         self.tell(about, Severity::Normal, EXECUTED, note);
     }
 

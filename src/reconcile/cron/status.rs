@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
+use kube::api::{Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::core::request::Request;
-use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::book::Key;
@@ -81,7 +81,11 @@ fn scheduled(entry: &Entry) -> Said {
         return ("False", "InvalidRules", text);
     }
     if runnable.rules.iter().all(|rule| rule.suspended) {
-        return ("True", "Suspended", "all rules are suspended: set suspend to false for those that shall run".to_owned());
+        return (
+            "True",
+            "Suspended",
+            "all rules are suspended: set suspend to false for those that shall run".to_owned(),
+        );
     }
     ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())
 }
@@ -132,12 +136,8 @@ pub async fn write(
     let parameters = PatchParams::apply(managers::CRON_STATUS).force();
     let request = Request::new(path).patch_subresource("status", &key.name, &parameters, &Patch::Apply(&body));
     let object = format!("CronFederatedHPA {key}");
-    let asked = Asked {
-        verb: "patch",
-        group: "autoscaling.karmada.io",
-        resource: "cronfederatedhpas/status",
-        object: &object,
-    };
+    let asked =
+        Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "cronfederatedhpas/status", object: &object };
     leader.check()?;
     let written: PartialObjectMeta<CronFederatedHPA> = request::send(client, request, asked).await?;
     let version = written.metadata.resource_version.unwrap_or_default().into();

@@ -5,4 +5,4 @@ mod index;
 mod source;
 
 pub use index::Index;
-pub use source::{Client, Error, Intake, Intakes, Readers, connect, run};
+pub use source::{Intake, Intakes, Readers, run};

@@ -1,18 +1,14 @@
 //! Watches on karmada-apiserver -> the index. Talks to the API server.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, pin_mut};
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Config, Resource};
+use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{info, warn};
-
-pub use kube::Client;
 
 use super::index::{Index, Key, Known, Shelf};
 use crate::api::{CronFederatedHPA, FederatedHPA};
@@ -21,31 +17,6 @@ use crate::decision::defaults::Mode;
 use crate::decision::excerpt::excerpt;
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
-
-/// Why the control plane cannot be watched.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The kubeconfig cannot be read or lacks something.
-    #[error("kubeconfig: {0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
-    /// No client can be made of it.
-    #[error("kubeconfig: {0}")]
-    Client(#[from] kube::Error),
-}
-
-/// A client for the API server of a kubeconfig: that of `file`, else those in the variable `KUBECONFIG`.
-///
-/// # Errors
-/// The kubeconfig cannot be read, lacks something, or names what cannot be used.
-pub async fn connect(file: Option<&Path>, context: Option<String>) -> Result<Client, Error> {
-    let kubeconfig = match file {
-        Some(file) => Kubeconfig::read_from(file)?,
-        None => Kubeconfig::read()?,
-    };
-    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    Ok(Client::try_from(config)?)
-}
 
 /// Takes in the objects of one kind as a watch brings them. A list replaces everything that was there before.
 pub trait Intake<K>: Send {

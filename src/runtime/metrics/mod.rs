@@ -1,7 +1,10 @@
 //! What the process counts, in one registry under the prefix `fhpa_`. No I/O.
 
+mod controller;
+mod requests;
+
 use std::array;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,6 +20,9 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::Operation;
 use crate::admission::router::Outcome;
+
+pub use controller::{ControllerMetrics, MADE_UP_AFTER};
+pub use requests::{Code, RequestMetrics, Verb};
 
 /// Content type of the text that [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -79,6 +85,8 @@ const ENDPOINTS: usize = Endpoint::ALL.len();
 /// All counters, with handles kept for what counts on each review.
 pub struct Metrics {
     registry: Registry,
+    controller: Arc<ControllerMetrics>,
+    requests: Arc<RequestMetrics>,
     reviews: Family<ReviewLabels, Counter>,
     review_handles: [OnceLock<Counter>; OUTCOMES * OPERATIONS * ENDPOINTS],
     durations: [Histogram; ENDPOINTS],
@@ -139,6 +147,8 @@ impl Metrics {
             durations.get_or_create(&labels).clone()
         });
         Self {
+            controller: Arc::new(ControllerMetrics::new(&mut r)),
+            requests: Arc::new(RequestMetrics::new(&mut r)),
             reviews: registered(&mut r, "reviews", "Reviews answered"),
             review_handles: array::from_fn(|_| OnceLock::new()),
             durations,
@@ -169,6 +179,16 @@ impl Metrics {
         // Writing to memory does not fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+
+    /// What the controller counts.
+    pub fn controller(&self) -> Arc<ControllerMetrics> {
+        Arc::clone(&self.controller)
+    }
+
+    /// What the client of the control plane counts.
+    pub fn requests(&self) -> Arc<RequestMetrics> {
+        Arc::clone(&self.requests)
     }
 
     /// One review was answered.

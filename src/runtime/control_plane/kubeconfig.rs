@@ -1,0 +1,78 @@
+//! Kubeconfig files and what they refer to -> a client. Reads files.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use super::{Error, Server};
+
+/// Bytes of a file that are compared.
+const LIMIT: u64 = 1 << 20;
+
+/// Which kubeconfig.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The files, merged as kubectl does.
+    files: Vec<PathBuf>,
+    /// The context; none: the current one.
+    context: Option<String>,
+}
+
+/// What the files hold, or why they cannot be read.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Content(Vec<(PathBuf, Result<Vec<u8>, io::ErrorKind>)>);
+
+impl Origin {
+    /// That of `file`, else those that `variable` lists, as `KUBECONFIG` does; none when neither names a file. The service
+    /// account of a pod is never used: it leads to the host cluster.
+    #[must_use]
+    pub fn find(file: Option<PathBuf>, variable: Option<&OsStr>, context: Option<String>) -> Option<Self> {
+        let listed =
+            || variable.map(|value| std::env::split_paths(value).filter(|p| !p.as_os_str().is_empty()).collect());
+        let files: Vec<PathBuf> = file.map(|file| vec![file]).or_else(listed).unwrap_or_default();
+        (!files.is_empty()).then_some(Self { files, context })
+    }
+
+    /// What the files hold now, and those that they refer to.
+    pub(super) fn content(&self) -> Content {
+        let referred = self.files.iter().filter_map(|file| Kubeconfig::read_from(file).ok());
+        let referred: Vec<PathBuf> = referred.flat_map(|kubeconfig| files_in(&kubeconfig)).collect();
+        let files = self.files.iter().cloned().chain(referred);
+        Content(files.map(|file| (file.clone(), read(&file).map_err(|error| error.kind()))).collect())
+    }
+
+    /// A client by the files as they are now.
+    pub(super) async fn load(&self) -> Result<Server, Error> {
+        let mut merged = Kubeconfig::default();
+        for file in &self.files {
+            merged = merged.merge(Kubeconfig::read_from(file)?)?;
+        }
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let mut config = Config::from_custom_kubeconfig(merged, &options).await?;
+        config.default_retry = false;
+        let url = config.cluster_url.to_string();
+        if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::NoAuthority(url));
+        }
+        Ok(Server { client: Client::try_from(config)?, url, listed: None })
+    }
+}
+
+/// The certificates and keys in other files. Token files are read again by the client itself, and so are plugins run.
+fn files_in(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
+    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
+    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_ref());
+    let pairs = users.flat_map(|user| [user.client_certificate.as_ref(), user.client_key.as_ref()]).flatten();
+    authorities.chain(pairs).map(PathBuf::from).collect()
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(LIMIT).read_to_end(&mut content)?;
+    Ok(content)
+}

@@ -1,0 +1,205 @@
+//! One request after another: to the server that is current, within its bounds, counted. The shell around `kube::Client`.
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use http::{Method, Request, Response, Uri};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::Frame;
+use kube::client::Body;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tower::{BoxError, Service};
+
+use super::{Bounds, Current, Listed, Server};
+use crate::runtime::clock;
+use crate::runtime::metrics::{Code, RequestMetrics, Verb};
+
+/// Bytes of an answer that are read at most; a page of a list has far fewer.
+const ANSWER: usize = 256 << 20;
+
+/// The API server did not answer in time. Whether it did what was asked is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no answer from the API server within {} s", .0.as_secs_f64())]
+pub struct TimedOut(pub Duration);
+
+type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// Sends requests.
+#[derive(Clone)]
+pub(super) struct Requests {
+    current: Current,
+    bounds: Bounds,
+    metrics: Arc<RequestMetrics>,
+}
+
+impl Requests {
+    pub(super) fn new(current: Current, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Self {
+        Self { current, bounds, metrics }
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Answer, BoxError> {
+        let verb = verb(request.method(), request.uri());
+        let begun = clock::steady();
+        let result = timeout(self.bounds.request, self.ask(verb, request)).await;
+        let code = match &result {
+            Ok(Ok(answer)) => Code::Status(answer.status().as_u16()),
+            Ok(Err(_)) => Code::Error,
+            Err(_) => Code::Timeout,
+        };
+        self.metrics.requested(verb, code, begun.elapsed());
+        result.unwrap_or_else(|_| Err(TimedOut(self.bounds.request).into()))
+    }
+
+    async fn ask(&self, verb: Verb, request: Request<Body>) -> Result<Answer, BoxError> {
+        let exchanged = self.current.subscribe();
+        let server = Arc::clone(&self.current.borrow());
+        let (path, foreign) =
+            (request.uri().path().to_owned(), verb == Verb::Watch && server.is_foreign(request.uri()));
+        if foreign {
+            return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
+        }
+        let (head, body) = server.client.send(request).await?.into_parts();
+        if verb == Verb::Watch {
+            let events = Events { body, exchanged, silence: self.bounds.silence, between: true };
+            return Ok(Response::from_parts(head, StreamBody::new(events.stream()).boxed_unsync()));
+        }
+        // Whoever asks collects it anyway; here that is within the time.
+        let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
+        if verb == Verb::List && head.status.is_success() {
+            server.listed(path);
+        }
+        Ok(Response::from_parts(head, whole(bytes)))
+    }
+}
+
+fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+impl Server {
+    /// Its versions of this collection are known to the reader from now on.
+    fn listed(&self, path: String) {
+        if let Some(listed) = &self.listed {
+            listed.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+        }
+    }
+
+    /// Whether a watch goes on from a version that another server gave. This one may have given it to something else.
+    fn is_foreign(&self, uri: &Uri) -> bool {
+        let mut from =
+            uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
+        let goes_on = from.any(|version| !matches!(version, "" | "0"));
+        let listed = |listed: &Listed| listed.lock().unwrap_or_else(PoisonError::into_inner).contains(uri.path());
+        goes_on && self.listed.as_ref().is_some_and(|all| !listed(all))
+    }
+}
+
+impl Service<Request<Body>> for Requests {
+    type Response = Answer;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+/// The events of a watch, until it falls silent or requests go by another kubeconfig.
+struct Events {
+    body: Body,
+    exchanged: watch::Receiver<Arc<Server>>,
+    silence: Duration,
+    /// Whether the last event was given whole.
+    between: bool,
+}
+
+impl Events {
+    fn stream(self) -> impl Stream<Item = Result<Frame<Bytes>, BoxError>> {
+        futures::stream::unfold(self, async |mut events| events.next().await.map(|frame| (frame, events)))
+    }
+
+    /// Ends as if the server had ended the watch: its reader asks again, from the last version seen.
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, BoxError>> {
+        let next = tokio::select! {
+            biased;
+            Ok(()) = self.exchanged.changed(), if self.between => return None,
+            next = timeout(self.silence, self.body.frame()) => next,
+        };
+        let frame = next.ok().flatten()?;
+        if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
+            self.between = data.ends_with(b"\n");
+        }
+        Some(frame.map_err(Into::into))
+    }
+}
+
+/// What an API server says that does not know the version asked for; everything is listed again then.
+const EXPIRED: &[u8] = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
+\"status\":\"Failure\",\"message\":\"the kubeconfig names another API server now\",\"reason\":\"Expired\",\"code\":410}}\n";
+
+/// What a request asks for, as a role would say it; of several deletions at once too.
+fn verb(method: &Method, uri: &Uri) -> Verb {
+    match *method {
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE => Verb::Delete,
+        _ if watches(uri.query().unwrap_or_default()) => Verb::Watch,
+        _ if names_a_resource(uri.path()) => Verb::List,
+        _ => Verb::Get,
+    }
+}
+
+fn watches(query: &str) -> bool {
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// Whether the path ends with a resource and not with an object, a subresource or a document of discovery.
+fn names_a_resource(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    matches!(
+        parts.as_slice(),
+        ["api", _, _] | ["api", _, "namespaces", _, _] | ["apis", _, _, _] | ["apis", _, _, "namespaces", _, _]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::verb;
+
+    #[test]
+    fn a_request_says_its_verb() {
+        let cases = [
+            ("GET", "/api/v1/namespaces", "list"),
+            ("GET", "/api/v1/namespaces/prod", "get"),
+            ("GET", "/api/v1/namespaces/prod/pods?limit=500", "list"),
+            ("GET", "/api/v1/namespaces/prod/pods/web", "get"),
+            ("GET", "/apis/apps/v1/deployments?watch=true&resourceVersion=5", "watch"),
+            ("GET", "/apis/apps/v1/deployments", "list"),
+            ("GET", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "get"),
+            ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/pods", "get"),
+            ("GET", "/apis/apps/v1", "get"),
+            ("GET", "/version", "get"),
+            ("PATCH", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "patch"),
+            ("PUT", "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/fhpa", "update"),
+            ("POST", "/apis/events.k8s.io/v1/namespaces/prod/events", "create"),
+            ("DELETE", "/api/v1/namespaces/prod", "delete"),
+        ];
+        for (method, uri, expected) in cases {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(verb(&method, &uri.parse().unwrap()).as_str(), expected, "{method} {uri}");
+        }
+    }
+}

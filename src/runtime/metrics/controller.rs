@@ -1,0 +1,207 @@
+//! What the controller counts: rules and their executions, turns, the leader, events. No I/O.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::{ResultLabels, registered};
+use crate::decision::backoff::ErrorClass;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabels {
+    class: &'static str,
+}
+
+/// An execution that is this late counts as made up: nothing but an outage of the controller or of the API server, or an
+/// object that came late, delays it so.
+pub const MADE_UP_AFTER: Duration = Duration::from_mins(1);
+
+/// Upper bounds of the lateness of executions, in seconds: from a timer's precision to an hour.
+const LATENESS: [f64; 16] =
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0];
+/// Upper bounds of the time in the queue, in seconds.
+const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
+
+/// The controller's counters. All handles are kept, so that none is looked up by its labels.
+#[derive(Clone, Debug)]
+pub struct ControllerMetrics {
+    /// Rules of all CronFederatedHPAs.
+    pub cron_rules: Gauge,
+    /// Entries of the timer wheel: objects with something due.
+    pub wheel_entries: Gauge,
+    /// Objects that are due and wait for a turn.
+    pub queue_depth: Gauge,
+    /// Turns under way.
+    pub turns_in_flight: Gauge,
+    /// Runs that were not executed within the time allowed.
+    pub missed_runs: Counter,
+    /// Writes of a status.
+    pub status_writes: Counter,
+    /// Writes that lost against another writer (409).
+    pub conflicts: Counter,
+    /// Events stored by the API server.
+    pub events_posted: Counter,
+    /// Events given up: the queue was full, this process led no more, or the API server refused them.
+    pub events_dropped: Counter,
+    /// Panics caught in turns.
+    pub panics: Counter,
+    next_due: Gauge,
+    lateness: Histogram,
+    executed: Counter,
+    failed: Counter,
+    made_up: Counter,
+    queued: Histogram,
+    retries: [Counter; 4],
+    leads: Gauge,
+    transitions: Counter,
+}
+
+impl ControllerMetrics {
+    /// Everything at zero, in `r`.
+    pub(super) fn new(r: &mut Registry) -> Self {
+        let executions = Family::<ResultLabels, Counter>::default();
+        r.register("cron_executions", "Executions of cron rules that came to an end", executions.clone());
+        let ended = |result| executions.get_or_create(&ResultLabels { result }).clone();
+        let events = Family::<ResultLabels, Counter>::default();
+        r.register("events", "Kubernetes Events, by what became of them", events.clone());
+        let event = |result| events.get_or_create(&ResultLabels { result }).clone();
+        let retries = Family::<ClassLabels, Counter>::default();
+        r.register("retries", "Tries that failed and are made again, by class of the error", retries.clone());
+        let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
+        let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
+        Self {
+            cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
+            wheel_entries: registered(r, "cron_wheel_entries", "Objects in the timer wheel"),
+            queue_depth: registered(r, "queue_depth", "Objects that are due and wait for a turn"),
+            turns_in_flight: registered(r, "turns_in_flight", "Turns under way"),
+            missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
+            status_writes: registered(r, "status_writes", "Writes of a status"),
+            conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
+            events_posted: event("posted"),
+            events_dropped: event("dropped"),
+            panics: registered(r, "turn_panics", "Panics caught in turns"),
+            next_due: registered(
+                r,
+                "cron_next_due_timestamp_seconds",
+                "When the next rule is due; 0 while there is none",
+            ),
+            lateness: histogram(
+                r,
+                "cron_execution_lateness",
+                "Time from the due instant to the target written",
+                &LATENESS,
+            ),
+            executed: ended("executed"),
+            failed: ended("failed"),
+            made_up: registered(r, "cron_made_up_runs", "Runs executed a minute or more after they were due"),
+            queued: histogram(r, "queue_latency", "Time that an object was due before its turn began", &QUEUED),
+            retries: classes.map(of_class),
+            leads: registered(r, "leader", "Whether this process leads"),
+            transitions: registered(r, "leader_transitions", "Times that this process began or ceased to lead"),
+        }
+    }
+
+    /// When the next rule is due; none when there is nothing in the wheel.
+    pub fn next_due(&self, at: Option<Timestamp>) {
+        self.next_due.set(at.map_or(0, Timestamp::as_second));
+    }
+
+    /// A rule was executed, so long after it was due.
+    pub fn executed(&self, lateness: Duration) {
+        self.executed.inc();
+        self.lateness.observe(lateness.as_secs_f64());
+        if lateness >= MADE_UP_AFTER {
+            self.made_up.inc();
+        }
+    }
+
+    /// The execution of a rule failed for good. Missed runs are counted by [`Self::missed_runs`], not here.
+    pub fn failed(&self) {
+        self.failed.inc();
+    }
+
+    /// A turn began for an object that was due for so long.
+    pub fn dequeued(&self, waited: Duration) {
+        self.queued.observe(waited.as_secs_f64());
+    }
+
+    /// A try failed with an error of this class, and is made again.
+    pub fn retried(&self, class: ErrorClass) {
+        let [conflict, transient, missing, refused] = &self.retries;
+        match class {
+            ErrorClass::Conflict => conflict,
+            ErrorClass::Transient => transient,
+            ErrorClass::Missing => missing,
+            ErrorClass::Refused => refused,
+        }
+        .inc();
+    }
+
+    /// Whether this process leads, from now on.
+    pub fn leads(&self, leads: bool) {
+        let now = i64::from(leads);
+        if self.leads.set(now) != now {
+            self.transitions.inc();
+        }
+    }
+}
+
+impl Default for ControllerMetrics {
+    /// In a registry of their own, for tests.
+    fn default() -> Self {
+        Self::new(&mut Registry::default())
+    }
+}
+
+fn histogram(r: &mut Registry, name: &str, help: &str, bounds: &[f64]) -> Histogram {
+    let histogram = Histogram::new(bounds.iter().copied());
+    r.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use crate::decision::backoff::ErrorClass;
+    use crate::runtime::metrics::Metrics;
+
+    #[test]
+    fn what_the_controller_does_is_counted() {
+        let metrics = Metrics::new();
+        let counted = metrics.controller();
+        counted.next_due(Timestamp::from_second(1_800_000_000).ok());
+        counted.executed(Duration::from_millis(20));
+        counted.executed(Duration::from_secs(61));
+        counted.failed();
+        counted.missed_runs.inc();
+        counted.retried(ErrorClass::Missing);
+        for leads in [true, true, false] {
+            counted.leads(leads);
+        }
+        let text = metrics.text();
+        for line in [
+            "fhpa_cron_next_due_timestamp_seconds 1800000000",
+            r#"fhpa_cron_execution_lateness_seconds_bucket{le="0.025"} 1"#,
+            "fhpa_cron_execution_lateness_seconds_count 2",
+            r#"fhpa_cron_executions_total{result="executed"} 2"#,
+            r#"fhpa_cron_executions_total{result="failed"} 1"#,
+            "fhpa_cron_missed_runs_total 1",
+            "fhpa_cron_made_up_runs_total 1",
+            r#"fhpa_retries_total{class="missing"} 1"#,
+            r#"fhpa_events_total{result="dropped"} 0"#,
+            "fhpa_leader 0",
+            "fhpa_leader_transitions_total 2",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} not in:\n{text}");
+        }
+    }
+}

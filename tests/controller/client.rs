@@ -1,0 +1,205 @@
+//! The client of the control plane: its kubeconfig changes, answers do not come, requests are counted.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::serve::{Listening, kubeconfig};
+use fhpa::runtime::clock;
+use fhpa::runtime::control_plane::{self, Bounds, Client, Keeper, Origin, Polled, TimedOut};
+use fhpa::runtime::metrics::Metrics;
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use http::Request;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use kube::api::{ListParams, WatchParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::json;
+
+use crate::bed::webhook::certificate;
+use crate::bed::within;
+
+/// A server with a namespace by which it is known.
+async fn server(name: &str) -> (ApiServer, Listening) {
+    let server = ApiServer::builder().build();
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    server.create(&space).await.unwrap();
+    let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    (server, listening)
+}
+
+async fn connect(file: &Path, metrics: &Metrics) -> (Client, Keeper) {
+    let origin = Origin::find(Some(file.to_owned()), None, None).unwrap();
+    control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap()
+}
+
+async fn reaches(client: &Client, name: &str) -> bool {
+    Api::<Namespace>::all(client.clone()).get_opt(name).await.unwrap().is_some()
+}
+
+fn has(metrics: &Metrics, line: &str) -> bool {
+    metrics.text().lines().any(|l| l == line)
+}
+
+#[tokio::test]
+async fn a_changed_kubeconfig_is_used_without_a_restart_and_a_broken_one_is_not() {
+    let ((_one, first), (_two, second)) = (server("first").await, server("second").await);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    std::fs::write(&file, first.kubeconfig("karmada")).unwrap();
+    let metrics = Metrics::new();
+    let (client, mut keeper) = connect(&file, &metrics).await;
+    assert!(reaches(&client, "first").await);
+    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+
+    std::fs::write(&file, "clusters: nonsense").unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
+    assert!(matches!(keeper.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(reaches(&client, "first").await);
+    std::fs::remove_file(&file).unwrap();
+    let Polled::Kept(error) = keeper.poll().await else { panic!("there is no file") };
+    assert!(error.to_string().contains("failed to read kubeconfig"), "{error}");
+
+    std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(reaches(&client, "second").await && !reaches(&client, "first").await);
+    assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 2"#), "{}", metrics.text());
+    assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 1"#));
+}
+
+/// The names that a list brings.
+async fn listed(
+    events: &mut (impl Stream<Item = Result<watcher::Event<Namespace>, watcher::Error>> + Unpin),
+) -> Vec<String> {
+    let mut names = Vec::new();
+    loop {
+        match within(events.next()).await.unwrap() {
+            Ok(watcher::Event::InitApply(space)) => names.push(space.metadata.name.unwrap()),
+            Ok(watcher::Event::InitDone) => return names,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_lists_everything_again_on_another_server() {
+    let ((_one, first), (_two, second)) = (server("first").await, server("second").await);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    std::fs::write(&file, first.kubeconfig("karmada")).unwrap();
+    let metrics = Metrics::new();
+    let (client, mut keeper) = connect(&file, &metrics).await;
+    let mut events = watcher(Api::all(client), watcher::Config::default()).default_backoff().boxed();
+    assert!(listed(&mut events).await.contains(&"first".to_owned()));
+    std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    let names = listed(&mut events).await;
+    assert!(names.contains(&"second".to_owned()) && !names.contains(&"first".to_owned()), "{names:?}");
+}
+
+/// What an API server is asked, each with the token that came with it.
+#[derive(Clone, Default)]
+struct Asked(Arc<Mutex<Vec<String>>>);
+
+impl Asked {
+    /// Answers lists with nothing, and watches never.
+    fn router(&self) -> Router {
+        let asked = self.clone();
+        Router::new().fallback(async move |request: Request<Body>| {
+            let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let token = request.headers().get("authorization").map_or("", |value| value.to_str().unwrap());
+            asked.0.lock().unwrap().push(format!("{} {token}", if watch { "watch" } else { "list" }));
+            if watch {
+                return Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()));
+            }
+            let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": []});
+            Response::new(Body::from(list.to_string()))
+        })
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
+    let asked = Asked::default();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = tokio::spawn(axum::serve(listener, asked.router()).into_future());
+    let directory = tempfile::tempdir().unwrap();
+    let (file, ca) = (directory.path().join("kubeconfig"), directory.path().join("ca.crt"));
+    let config = |token: &str| kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
+    std::fs::write(&file, config("one").replace("}\ncontexts", ", certificate-authority: ca.crt}\ncontexts")).unwrap();
+    std::fs::write(&ca, certificate("localhost").1).unwrap();
+    let metrics = Metrics::new();
+    let (client, mut keeper) = connect(&file, &metrics).await;
+    let mut events = watcher(Api::all(client.clone()), watcher::Config::default()).default_backoff().boxed();
+    assert_eq!(listed(&mut events).await, [""; 0]);
+    let going_on = tokio::spawn(async move { events.next().await.map(|event| event.is_ok()) });
+    let seen = |expected: &[&str]| asked.all() == expected;
+    while !seen(&["list Bearer one", "watch Bearer one"]) {
+        tokio::task::yield_now().await;
+    }
+    // What the kubeconfig refers to belongs to it.
+    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+    std::fs::write(&ca, "nonsense").unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
+
+    std::fs::write(&file, config("two")).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    while !seen(&["list Bearer one", "watch Bearer one", "watch Bearer two"]) {
+        tokio::task::yield_now().await;
+    }
+    going_on.abort();
+    serving.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_is_a_timeout_and_requests_are_counted() {
+    let router = Router::new().fallback(async |request: Request<Body>| {
+        if request.uri().path().ends_with("/slow") {
+            return Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()));
+        }
+        let missing =
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"});
+        Response::builder().status(404).body(missing.to_string().into()).unwrap()
+    });
+    let metrics = Metrics::new();
+    let client = control_plane::bounded(Client::new(router, "default"), Bounds::default(), metrics.requests());
+    let begun = clock::steady();
+    // The head comes at once, the body never.
+    let error = Api::<ConfigMap>::default_namespaced(client.clone()).get("slow").await.unwrap_err();
+    let kube::Error::Service(error) = error else { panic!("{error:?}") };
+    assert_eq!(error.downcast_ref(), Some(&TimedOut(Duration::from_secs(15))));
+    assert_eq!(begun.elapsed().as_secs(), 15);
+    assert!(Api::<ConfigMap>::default_namespaced(client.clone()).get_opt("other").await.unwrap().is_none());
+    assert!(Api::<ConfigMap>::all(client).list(&ListParams::default()).await.is_err());
+    for line in [
+        r#"fhpa_api_requests_total{verb="get",code="timeout"} 1"#,
+        r#"fhpa_api_requests_total{verb="get",code="404"} 1"#,
+        r#"fhpa_api_requests_total{verb="list",code="404"} 1"#,
+        r#"fhpa_api_request_duration_seconds_count{verb="get"} 2"#,
+    ] {
+        assert!(has(&metrics, line), "{line} not in:\n{}", metrics.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_ends_and_may_be_asked_for_again() {
+    let asked = Asked::default();
+    let client =
+        control_plane::bounded(Client::new(asked.router(), "default"), Bounds::default(), Metrics::new().requests());
+    let begun = clock::steady();
+    let spaces = Api::<Namespace>::all(client);
+    let events: Vec<_> = spaces.watch(&WatchParams::default(), "7").await.unwrap().try_collect().await.unwrap();
+    assert!(events.is_empty());
+    assert_eq!(begun.elapsed().as_secs(), 120);
+}

@@ -1,0 +1,3 @@
+//! The controller's process and its client.
+
+mod client;
