@@ -21,6 +21,8 @@ mod leader;
 #[cfg(feature = "playground")]
 mod playground;
 mod random;
+#[cfg(feature = "playground")]
+mod reconcile;
 mod rules;
 mod structure;
 mod webhook;
