@@ -18,7 +18,7 @@ use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
-use fhpa::runtime::metrics::{ControllerMetrics, Metrics};
+use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{self as watches, Readers};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{SignedDuration, Timestamp};
@@ -251,7 +251,7 @@ pub struct Process {
 impl Process {
     fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let counted: Arc<ControllerMetrics> = Arc::new(metrics.controller().clone());
+        let counted = metrics.controller();
         let controller = Controller::new(Options {
             client: server.client(),
             zones: Arc::new(ZoneDatabase::bundled()),
