@@ -4,6 +4,7 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
+mod failures;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
