@@ -5,6 +5,7 @@
 
 mod cron;
 mod failures;
+mod upstream;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -77,10 +78,16 @@ pub struct Stage {
 impl Stage {
     /// A control plane at a time of day.
     pub async fn at(start: &str) -> Self {
+        Self::with_definitions(start, |_| {}).await
+    }
+
+    /// A control plane whose CRDs are changed before they are installed.
+    pub async fn with_definitions(start: &str, change: impl Fn(&mut Value)) -> Self {
         let wall = Wall::new(start);
         let server = ApiServer::builder().clock(wall.clock()).seed(7).build();
         for (_, text) in api::crd::files().unwrap() {
-            let definition: Value = serde_saphyr::from_str(&text).unwrap();
+            let mut definition: Value = serde_saphyr::from_str(&text).unwrap();
+            change(&mut definition);
             server.create(&definition).await.unwrap();
         }
         for name in ["karmada-system", "prod"] {
