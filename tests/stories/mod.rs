@@ -5,6 +5,7 @@
 
 mod cron;
 mod failures;
+mod interleavings;
 mod upstream;
 
 use std::sync::Arc;
