@@ -24,5 +24,7 @@ mod leader;
 mod playground;
 mod random;
 mod rules;
+#[cfg(feature = "playground")]
+mod stories;
 mod structure;
 mod webhook;

@@ -10,8 +10,8 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::excerpt::excerpt;
 use super::uid::UidScan;
+use crate::decision::excerpt::excerpt;
 
 /// What the API server is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,6 @@
 pub mod body;
 pub mod endpoint;
 pub mod envelope;
-pub mod excerpt;
 pub mod registration;
 pub mod response;
 pub mod review;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::endpoint::Endpoint;
-use super::excerpt::excerpt;
 use super::verdict::{Denial, PatchOperation, Verdict};
+use crate::decision::excerpt::excerpt;
 use crate::decision::finding::{Violation, WARNING_CHARACTERS, Warning};
 
 /// Bytes of all warnings together; the API server drops what comes beyond.

@@ -19,9 +19,9 @@ use tokio::sync::Semaphore;
 use super::body::{self, Limits, Unread};
 use super::endpoint::Endpoint;
 use super::envelope::{self, Malformed, Operation, Request};
-use super::excerpt::excerpt;
 use super::response;
 use super::verdict::{Denial, Verdict};
+use crate::decision::excerpt::excerpt;
 
 /// Gives the verdict on one request, as of the given time.
 pub type Judge = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;

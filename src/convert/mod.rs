@@ -3,6 +3,7 @@
 #[macro_use]
 mod reader;
 mod cron_federated_hpa;
+pub mod cron_status;
 pub mod decode;
 mod federated_hpa;
 mod hpa;

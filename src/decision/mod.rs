@@ -5,6 +5,7 @@ pub mod api_version;
 pub mod backoff;
 pub mod cron;
 pub mod defaults;
+pub mod excerpt;
 pub mod finding;
 pub mod hpa;
 pub mod lease;

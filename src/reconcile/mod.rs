@@ -1,2 +1,106 @@
 //! The controller: watch -> observe -> decide -> apply(&Leader) -> status. Talks to the API server; decisions are made
 //! in `decision`.
+
+pub mod cron;
+pub mod events;
+pub mod failure;
+pub mod managers;
+pub mod request;
+pub mod target;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::watch;
+
+use self::cron::book::Book;
+use self::cron::engine::Engine;
+use self::cron::entry::Reader;
+use self::cron::execute::Executor;
+use self::cron::observe::Steppers;
+use self::cron::report::Reporter;
+use self::cron::turn::Worker;
+use self::events::{Dropped, Events, Observer, Poster};
+use self::target::Targets;
+use crate::decision::cron::zones::Zones;
+use crate::decision::validation::Settings;
+use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ControllerMetrics;
+use crate::runtime::watch::Readers;
+
+/// Tells the time of day.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What a controller works with.
+pub struct Options {
+    /// Speaks to karmada-apiserver.
+    pub client: Client,
+    /// The time zone database.
+    pub zones: Arc<dyn Zones>,
+    /// What the operator chose of the rules.
+    pub settings: Settings,
+    /// The time of day.
+    pub clock: WallClock,
+    /// The counters.
+    pub metrics: Arc<ControllerMetrics>,
+    /// Names this process in Events.
+    pub identity: String,
+    /// Objects that are worked off at a time.
+    pub concurrency: usize,
+}
+
+/// A controller that does not work yet.
+pub struct Controller {
+    reader: Reader,
+    engine: Engine,
+    poster: Poster,
+}
+
+impl Controller {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let Options { client, zones, settings, clock, metrics, identity, concurrency } = options;
+        let book = Arc::new(Book::default());
+        let reader = Reader::new(Arc::clone(&book), zones, settings);
+        let counted = Arc::new(Counted(Arc::clone(&metrics)));
+        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let executor = Executor { targets: Targets::new(client.clone()), clock: Arc::clone(&clock) };
+        let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
+        let worker = Worker { client, book, executor, steppers: Steppers::default(), clock, reporter };
+        Self { reader, engine: Engine::new(Arc::new(worker), concurrency), poster }
+    }
+
+    /// What is left to start once `readers` tell the controller of its objects.
+    #[must_use]
+    pub fn read_by(self, readers: &mut Readers) -> Idle {
+        readers.cron_federated_hpas.push(Box::new(self.reader));
+        Idle { engine: self.engine, poster: self.poster }
+    }
+}
+
+/// A controller that is told of its objects and waits to be run.
+pub struct Idle {
+    engine: Engine,
+    poster: Poster,
+}
+
+impl Idle {
+    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns.
+    pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
+        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
+    }
+}
+
+/// Counts what becomes of Events.
+struct Counted(Arc<ControllerMetrics>);
+
+impl Observer for Counted {
+    fn posted(&self) {
+        self.0.events_posted.inc();
+    }
+    fn dropped(&self, _: Dropped) {
+        self.0.events_dropped.inc();
+    }
+}

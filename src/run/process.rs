@@ -23,7 +23,7 @@ use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::tls::{self, ClientAuth, Keeper, MinVersion, Source};
-use crate::runtime::watch::{self, Index};
+use crate::runtime::watch::{self, Index, Readers};
 use crate::runtime::zones::ZoneDatabase;
 use crate::runtime::{admin, clock};
 
@@ -310,7 +310,8 @@ impl Server {
         let _guard = AbortOnDrop([Arc::clone(&self.lifecycle), Arc::clone(&self.admin_lifecycle)]);
         let mut tasks = JoinSet::new();
         if let Some(Watches { client, index, default_mode, listed }) = self.watches {
-            tasks.spawn(watch::run(client, index, default_mode, listed, Arc::clone(&self.metrics)));
+            let readers = Readers::default().with_index(&index, default_mode);
+            tasks.spawn(watch::run(client, readers, listed, Arc::clone(&self.metrics)));
         }
         tasks.spawn(self.keeper.run(self.poll, clock::wall));
         if let Some(keeper) = self.client_keeper {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tracing::{Level, debug, enabled, error, info};
 
 use super::metrics::Metrics;
-use crate::admission::excerpt::excerpt;
 use crate::admission::response::names;
 use crate::admission::router::{Observer, Outcome, Reviewed};
 use crate::admission::verdict::{Denial, Verdict};
+use crate::decision::excerpt::excerpt;
 
 /// Counts and logs reviews.
 pub struct Journal {

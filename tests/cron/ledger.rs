@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fhpa::decision::cron::Schedule;
-use fhpa::decision::cron::ledger::{Action, Agenda, Baseline, History, Lateness, Outcome, Rule, settle};
+use fhpa::decision::cron::ledger::{Action, Agenda, Baseline, Due, History, Lateness, Rule};
+use fhpa::decision::cron::settle::{Attempt, Outcome, settle};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -43,6 +44,10 @@ impl Given {
 
 fn next_is(rule: &str, next: &str) -> Vec<History> {
     vec![History { rule: rule.into(), next: Some(at(next)), ..History::default() }]
+}
+
+fn executed(rule: &str, scheduled: &str, now: Timestamp) -> Attempt {
+    Attempt { rule: rule.into(), scheduled: at(scheduled), at: now, outcome: Outcome::Executed }
 }
 
 const IN_STEP: Baseline = Baseline { in_step: true, since: Timestamp::UNIX_EPOCH };
@@ -90,7 +95,7 @@ fn a_run_later_than_max_delay_is_recorded_as_missed() {
     let now = at("2026-11-20T08:31:01Z");
     let agenda = Agenda::at(now, &rules, &histories, IN_STEP);
     assert!(agenda.due.is_empty());
-    let settled = settle(now, &rules, &histories, &agenda, &Outcome::Idle, None);
+    let settled = settle(now, &rules, &histories, &agenda, &[]);
     assert_eq!(settled[0].next, Some(at("2026-11-21T08:30:00Z")));
     insta::assert_snapshot!(settled[0].failures[0].message, @"missed, later than maxDelaySeconds (60): the controller was not running or could not reach the API server");
 }
@@ -146,7 +151,7 @@ fn a_suspended_rule_owes_nothing_and_shows_no_next_run() {
     let rules = [daily.rule("up")];
     let agenda = Agenda::at(now, &rules, &histories, Baseline { in_step: false, since: now });
     assert_eq!(agenda, Agenda { next: vec![None], ..Agenda::default() });
-    assert_eq!(settle(now, &rules, &histories, &agenda, &Outcome::Idle, None)[0].next, None);
+    assert_eq!(settle(now, &rules, &histories, &agenda, &[])[0].next, None);
 }
 
 #[test]
@@ -156,7 +161,7 @@ fn a_clock_that_jumps_back_repeats_nothing() {
     let histories = next_is("up", "2026-11-20T08:30:00Z");
     let jumped = at("2026-11-22T10:00:00Z");
     let agenda = Agenda::at(jumped, &rules, &histories, IN_STEP);
-    let settled = settle(jumped, &rules, &histories, &agenda, &Outcome::Executed, None);
+    let settled = settle(jumped, &rules, &histories, &agenda, &[executed("up", "2026-11-22T08:30:00Z", jumped)]);
     let back = Agenda::at(at("2026-11-20T10:00:00Z"), &rules, &settled, IN_STEP);
     assert!(back.due.is_empty() && back.missed.is_empty());
     assert_eq!(back.next, [Some(at("2026-11-23T08:30:00Z"))]);
@@ -169,7 +174,7 @@ fn renamed_and_removed_rules_drop_their_history() {
     let now = at("2026-11-20T09:00:00Z");
     let rules = [daily.rule("new")];
     let agenda = Agenda::at(now, &rules, &histories, Baseline { in_step: false, since: now });
-    let settled = settle(now, &rules, &histories, &agenda, &Outcome::Idle, None);
+    let settled = settle(now, &rules, &histories, &agenda, &[]);
     assert_eq!(settled.iter().map(|history| history.rule.as_str()).collect::<Vec<_>>(), ["new"]);
 }
 
@@ -225,14 +230,22 @@ impl Story {
         Self { now, rules, since: [now; 2], edited: now, in_step: false, histories: vec![], records: BTreeMap::new() }
     }
 
-    fn turn(&mut self, outcome: &Outcome<'_>, recorded: bool) {
+    fn turn(&mut self, executed: bool, recorded: bool) {
         let rules = [self.rules[0].rule(NAMES[0]), self.rules[1].rule(NAMES[1])];
         let baseline = Baseline { in_step: self.in_step, since: self.edited };
         let agenda = Agenda::at(self.now, &rules, &self.histories, baseline);
         if !recorded {
             return;
         }
-        let settled = settle(self.now, &rules, &self.histories, &agenda, outcome, None);
+        let at = self.now;
+        let attempt = |due: &Due| Attempt {
+            rule: NAMES[due.rule].into(),
+            scheduled: due.scheduled,
+            at,
+            outcome: if executed { Outcome::Executed } else { Outcome::Postponed("busy".into()) },
+        };
+        let attempts: Vec<Attempt> = agenda.due.iter().map(attempt).collect();
+        let settled = settle(self.now, &rules, &self.histories, &agenda, &attempts);
         for (index, history) in settled.iter().enumerate() {
             let before = self.histories.iter().find(|before| before.rule == history.rule);
             let old: BTreeSet<Timestamp> = before.map(scheduled).unwrap_or_default().into_iter().collect();
@@ -247,17 +260,17 @@ impl Story {
     fn apply(&mut self, event: &Event) {
         match event {
             Event::Down(seconds) => self.now += SignedDuration::from_secs(*seconds),
-            Event::Work => self.turn(&Outcome::Executed, true),
-            Event::ExecuteAndDie => self.turn(&Outcome::Executed, false),
-            Event::Fail => self.turn(&Outcome::Postponed, true),
+            Event::Work => self.turn(true, true),
+            Event::ExecuteAndDie => self.turn(true, false),
+            Event::Fail => self.turn(false, true),
             Event::Edit(to) => {
                 // The living controller sees the edit after it has worked off what was due.
-                self.turn(&Outcome::Executed, true);
+                self.turn(true, true);
                 self.rules[0].schedule = Schedule::parse(SCHEDULES[*to]).unwrap();
                 self.begin(0);
             }
             Event::Toggle => {
-                self.turn(&Outcome::Executed, true);
+                self.turn(true, true);
                 self.rules[1].suspended = !self.rules[1].suspended;
                 self.begin(1);
             }
@@ -296,7 +309,7 @@ proptest! {
         for event in &events {
             story.apply(event);
         }
-        story.turn(&Outcome::Executed, true);
+        story.turn(true, true);
         for ((rule, instant), records) in &story.records {
             prop_assert_eq!(*records, 1, "rule {} at {}", rule, instant);
         }

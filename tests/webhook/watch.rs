@@ -15,7 +15,7 @@ use fhpa::decision::neighbours::{Neighbours as _, Target};
 use fhpa::run::process::{AdminPort, ControlPlane, Options};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::watch::{self, Index};
+use fhpa::runtime::watch::{self, Index, Readers};
 use futures::{StreamExt as _, channel::mpsc};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -132,7 +132,12 @@ impl Watching {
         let conditions = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
         let conditions = conditions.map(|missing| readiness.condition(missing));
         let client = kube::Client::new(api.router(), "default");
-        tokio::spawn(watch::run(client, index.clone(), Mode::Distributed, conditions, metrics.clone()));
+        tokio::spawn(watch::run(
+            client,
+            Readers::default().with_index(&index, Mode::Distributed),
+            conditions,
+            metrics.clone(),
+        ));
         Self { api, index, readiness, metrics }
     }
 

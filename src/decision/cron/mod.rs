@@ -14,6 +14,7 @@ mod parser;
 mod refusal;
 mod run;
 mod schedule;
+pub mod settle;
 mod wall;
 pub mod zone_name;
 pub mod zones;

@@ -1,6 +1,7 @@
 //! A schedule that can fire. Pure.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -85,6 +86,12 @@ impl PartialEq for Schedule {
 }
 
 impl Eq for Schedule {}
+
+impl Hash for Schedule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.sets.hash(state);
+    }
+}
 
 impl fmt::Debug for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

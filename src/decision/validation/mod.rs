@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod names;
 pub mod owners;
 pub mod ratchet;
+pub mod runnable;
 pub mod scale_target;
 pub mod schedules;
 pub mod selectors;

@@ -13,8 +13,8 @@ use crate::decision::subject::Rule;
 
 /// When a rule runs.
 pub(super) struct Timing {
-    schedule: Schedule,
-    zone: TimeZone,
+    pub(super) schedule: Schedule,
+    pub(super) zone: TimeZone,
 }
 
 impl Timing {

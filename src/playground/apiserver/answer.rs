@@ -91,10 +91,11 @@ impl ApiServer {
     pub async fn answer(&self, request: Incoming) -> Response<Body> {
         let path = Path::parse(request.head.uri.path());
         let seen = seen(&request, path.as_ref());
-        let outcome = match self.faults().meet(seen).await {
+        let outcome = match self.faults().meet(seen.clone()).await {
             Ok(()) => self.route(request, path).await,
             Err(failure) => Err(failure),
         };
+        self.faults().done(&seen).await;
         match outcome {
             Ok(Routed::Reply(reply)) => reply.into_response(),
             Ok(Routed::Response(response)) => response,

@@ -47,9 +47,42 @@ struct Fault {
     failure: Failure,
 }
 
+/// Where a request is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing has been done yet.
+    Arriving,
+    /// It is done, and the answer is not sent yet.
+    Answered,
+}
+
+/// Holds one request; dropped, it lets it go.
+#[derive(Debug)]
+pub struct Hold {
+    reached: watch::Receiver<bool>,
+    _held: watch::Sender<()>,
+}
+
+impl Hold {
+    /// Returns when the request is held.
+    pub async fn reached(&mut self) {
+        // The other end goes only after it has told.
+        let _: Result<_, watch::error::RecvError> = self.reached.wait_for(|reached| *reached).await.map(|_| ());
+    }
+}
+
+#[derive(Debug)]
+struct Stop {
+    which: Which,
+    moment: Moment,
+    reached: watch::Sender<bool>,
+    held: watch::Receiver<()>,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     faults: VecDeque<Fault>,
+    stops: Vec<Stop>,
     counts: BTreeMap<(String, String), u64>,
     log: Option<Vec<Seen>>,
 }
@@ -76,6 +109,37 @@ impl Faults {
     /// The next `count` requests of this kind fail so.
     pub fn fail(&self, which: Which, count: usize, failure: Failure) {
         self.inner().faults.push_back(Fault { which, left: count, failure });
+    }
+
+    /// Takes back all failures that have not met a request yet.
+    pub fn heal(&self) {
+        self.inner().faults.clear();
+    }
+
+    /// The next request of this kind is held at `moment`.
+    pub fn hold(&self, which: Which, moment: Moment) -> Hold {
+        let (reached, told) = watch::channel(false);
+        let (release, held) = watch::channel(());
+        self.inner().stops.push(Stop { which, moment, reached, held });
+        Hold { reached: told, _held: release }
+    }
+
+    /// Waits when a request is to be held at `moment`.
+    async fn wait(&self, seen: &Seen, moment: Moment) {
+        let stop = {
+            let mut inner = self.inner();
+            let found = inner.stops.iter().position(|stop| stop.moment == moment && stop.which.meets(seen));
+            found.map(|at| inner.stops.remove(at))
+        };
+        if let Some(mut stop) = stop {
+            stop.reached.send_replace(true);
+            while stop.held.changed().await.is_ok() {}
+        }
+    }
+
+    /// A request was worked off.
+    pub(super) async fn done(&self, seen: &Seen) {
+        self.wait(seen, Moment::Answered).await;
     }
 
     /// Ends all running watches.
@@ -112,6 +176,7 @@ impl Faults {
 
     /// Notes a request; fails when a fault is due.
     pub(super) async fn meet(&self, seen: Seen) -> Result<(), Failure> {
+        self.wait(&seen, Moment::Arriving).await;
         let mut paused = self.paused.subscribe();
         // The sender lives as long as this, so waiting ends only by a change.
         let _: Result<_, watch::error::RecvError> = paused.wait_for(|on| !on).await.map(|_| ());

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::kubeconfig::{Content, Origin};
 use super::{Current, Error, Listed};
-use crate::admission::excerpt::excerpt;
+use crate::decision::excerpt::excerpt;
 use crate::runtime::metrics::RequestMetrics;
 
 /// What a look at the kubeconfig brought.

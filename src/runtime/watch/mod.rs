@@ -1,7 +1,8 @@
-//! The other objects of the control plane, kept current by watches for the cross-object rules.
+//! The other objects of the control plane, kept current by watches: an index for the cross-object
+//! rules, and whoever else wants to be told.
 
 mod index;
 mod source;
 
 pub use index::Index;
-pub use source::run;
+pub use source::{Intake, Intakes, Readers, run};

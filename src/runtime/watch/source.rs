@@ -1,6 +1,6 @@
 //! Watches on karmada-apiserver -> the index. Talks to the API server.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, pin_mut};
@@ -11,21 +11,61 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::index::{Index, Key, Known, Shelf};
-use crate::admission::excerpt::excerpt;
-use crate::api::FederatedHPA;
+use crate::api::{CronFederatedHPA, FederatedHPA};
 use crate::convert;
 use crate::decision::defaults::Mode;
+use crate::decision::excerpt::excerpt;
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
 
-/// Fills `index` and keeps it current, for ever. Each condition is met when its kind was listed once. `default_mode` is
-/// that of a FederatedHPA that names none.
-pub async fn run(client: Client, index: Arc<Index>, default_mode: Mode, listed: [Condition; 2], metrics: Arc<Metrics>) {
+/// Takes in the objects of one kind as a watch brings them. A list replaces everything that was there before.
+pub trait Intake<K>: Send {
+    /// A list begins.
+    fn begin(&mut self);
+    /// An object of the list.
+    fn listed(&mut self, object: &K);
+    /// The list is complete.
+    fn end(&mut self);
+    /// An object was created or changed.
+    fn put(&mut self, object: &K);
+    /// The object of that namespace and name is gone, or cannot be decoded any more.
+    fn take(&mut self, namespace: &str, name: &str);
+}
+
+/// What takes in the objects of one kind.
+pub type Intakes<K> = Vec<Box<dyn Intake<K>>>;
+
+/// Who is told of what.
+#[derive(Default)]
+pub struct Readers {
+    /// Those who are told of FederatedHPAs.
+    pub federated_hpas: Intakes<FederatedHPA>,
+    /// Those who are told of CronFederatedHPAs.
+    pub cron_federated_hpas: Intakes<CronFederatedHPA>,
+}
+
+impl Readers {
+    /// Fills `index` too. `default_mode` is that of a FederatedHPA that names none.
+    #[must_use]
+    pub fn with_index(mut self, index: &Arc<Index>, default_mode: Mode) -> Self {
+        let known = move |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
+        self.federated_hpas.push(Box::new(Filing::new(Arc::clone(index), |index| &index.federated_hpas, known)));
+        let known = convert::known_cron_federated_hpa;
+        self.cron_federated_hpas.push(Box::new(Filing::new(
+            Arc::clone(index),
+            |index| &index.cron_federated_hpas,
+            known,
+        )));
+        self
+    }
+}
+
+/// Tells `readers` of all objects and keeps them told, for ever. Each condition is met when its kind was listed once.
+pub async fn run(client: Client, readers: Readers, listed: [Condition; 2], metrics: Arc<Metrics>) {
     let [federated, cron] = listed;
-    let known = |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
     tokio::join!(
-        watch(&client, &index.federated_hpas, known, federated, &metrics),
-        watch(&client, &index.cron_federated_hpas, convert::known_cron_federated_hpa, cron, &metrics),
+        watch(&client, readers.federated_hpas, federated, &metrics),
+        watch(&client, readers.cron_federated_hpas, cron, &metrics),
     );
 }
 
@@ -33,10 +73,9 @@ pub async fn run(client: Client, index: Arc<Index>, default_mode: Mode, listed: 
 const SHOWN: usize = 300;
 
 /// Watches one kind.
-async fn watch<K, R>(client: &Client, shelf: &Shelf<R>, convert: impl Fn(&K) -> R, listed: Condition, metrics: &Metrics)
+async fn watch<K>(client: &Client, mut intakes: Intakes<K>, listed: Condition, metrics: &Metrics)
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
-    R: Known,
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
@@ -44,7 +83,7 @@ where
     let events = watcher(objects, watcher::Config::default()).default_backoff();
     pin_mut!(events);
     let kind = kind(&resource);
-    let mut listing: BTreeMap<Key, R> = BTreeMap::new();
+    let mut known = BTreeSet::new();
     let mut failing = false;
     while let Some(event) = events.next().await {
         // `Init` says only that a list is asked for.
@@ -53,19 +92,31 @@ where
             failing = false;
         }
         match event {
-            Ok(watcher::Event::Init) => listing.clear(),
+            Ok(watcher::Event::Init) => {
+                known.clear();
+                intakes.iter_mut().for_each(|intake| intake.begin());
+            }
             Ok(watcher::Event::InitApply(object)) => {
-                listing.extend(decoded(&object, kind, &convert).map(|record| (key(&object.metadata), record)));
+                if let Some(object) = decoded::<K>(object, kind, &mut known) {
+                    intakes.iter_mut().for_each(|intake| intake.listed(&object));
+                }
             }
             Ok(watcher::Event::InitDone) => {
-                shelf.replace(std::mem::take(&mut listing).into_values());
+                intakes.iter_mut().for_each(|intake| intake.end());
                 listed.met();
             }
-            Ok(watcher::Event::Apply(object)) => match decoded(&object, kind, &convert) {
-                Some(record) => shelf.put(record),
-                None => shelf.take(&key(&object.metadata)),
-            },
-            Ok(watcher::Event::Delete(object)) => shelf.take(&key(&object.metadata)),
+            Ok(watcher::Event::Apply(object)) => {
+                let key = key(&object.metadata);
+                match decoded::<K>(object, kind, &mut known) {
+                    Some(object) => intakes.iter_mut().for_each(|intake| intake.put(&object)),
+                    None => intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1)),
+                }
+            }
+            Ok(watcher::Event::Delete(object)) => {
+                let key = key(&object.metadata);
+                known.remove(&key);
+                intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1));
+            }
             Err(error) => {
                 metrics.watch_failed(kind);
                 failing = true;
@@ -74,20 +125,56 @@ where
                 warn!(kind, error = what, "the watch fails and is tried again; {}", advice(&error));
             }
         }
-        metrics.known(kind, shelf.len());
+        metrics.known(kind, known.len());
     }
 }
 
-/// The record of an object; none, with a log line, when it cannot be decoded.
-fn decoded<K, R>(object: &DynamicObject, kind: &'static str, convert: impl Fn(&K) -> R) -> Option<R>
+/// Files the records of one kind in the index.
+struct Filing<K, R> {
+    index: Arc<Index>,
+    shelf: fn(&Index) -> &Shelf<R>,
+    record: Box<dyn Fn(&K) -> R + Send>,
+    listing: Vec<R>,
+}
+
+impl<K, R> Filing<K, R> {
+    fn new(index: Arc<Index>, shelf: fn(&Index) -> &Shelf<R>, record: impl Fn(&K) -> R + Send + 'static) -> Self {
+        Self { index, shelf, record: Box::new(record), listing: Vec::new() }
+    }
+}
+
+impl<K, R: Known> Intake<K> for Filing<K, R> {
+    fn begin(&mut self) {
+        self.listing.clear();
+    }
+    fn listed(&mut self, object: &K) {
+        self.listing.push((self.record)(object));
+    }
+    fn end(&mut self) {
+        (self.shelf)(&self.index).replace(std::mem::take(&mut self.listing));
+    }
+    fn put(&mut self, object: &K) {
+        (self.shelf)(&self.index).put((self.record)(object));
+    }
+    fn take(&mut self, namespace: &str, name: &str) {
+        (self.shelf)(&self.index).take(&(namespace.to_owned(), name.to_owned()));
+    }
+}
+
+/// The object; none, with a log line, when it cannot be decoded.
+fn decoded<K>(object: DynamicObject, kind: &'static str, known: &mut BTreeSet<Key>) -> Option<K>
 where
     K: Resource + DeserializeOwned,
 {
-    match object.clone().try_parse::<K>() {
-        Ok(typed) => Some(convert(&typed)),
+    let key = key(&object.metadata);
+    match object.try_parse::<K>() {
+        Ok(typed) => {
+            known.insert(key);
+            Some(typed)
+        }
         Err(error) => {
-            let (namespace, name) = key(&object.metadata);
-            warn!(kind, object = %format_args!("{namespace}/{name}"), %error, "a stored object cannot be decoded");
+            warn!(kind, object = %format_args!("{}/{}", key.0, key.1), %error, "a stored object cannot be decoded");
+            known.remove(&key);
             None
         }
     }

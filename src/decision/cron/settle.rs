@@ -1,0 +1,99 @@
+//! What an object remembers once its agenda was worked off (design: Cron). Pure.
+
+use jiff::Timestamp;
+
+use super::ledger::{Agenda, Execution, Failure, History, Lateness, Missed, Rule};
+
+/// A run that was tried and has no record yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Name of the rule.
+    pub rule: String,
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// When it was last tried.
+    pub at: Timestamp,
+    /// How the last try ended.
+    pub outcome: Outcome,
+}
+
+/// How a try ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was executed.
+    Executed,
+    /// It failed and is tried again until its deadline.
+    Postponed(String),
+    /// It failed and is not tried again.
+    GivenUp(String),
+}
+
+/// The histories after the agenda of `now` was worked off: one entry per rule, in the order of the rules; histories of
+/// rules that are gone fall away. A due run that `attempts` do not know is still owed; a missed one was never tried.
+#[must_use]
+pub fn settle(
+    now: Timestamp,
+    rules: &[Rule<'_>],
+    histories: &[History],
+    agenda: &Agenda,
+    attempts: &[Attempt],
+) -> Vec<History> {
+    let entry = |(index, rule): (usize, &Rule<'_>)| {
+        let mut history = histories.iter().find(|history| history.rule == rule.name).cloned().unwrap_or_default();
+        rule.name.clone_into(&mut history.rule);
+        history.next = agenda.next.get(index).copied().flatten();
+        for missed in agenda.missed.iter().filter(|missed| missed.rule == index) {
+            match attempt(attempts, rule.name, missed.scheduled) {
+                Some(Attempt { outcome: Outcome::Executed, at, .. }) => history.execute(rule, missed.scheduled, *at),
+                Some(Attempt { outcome: Outcome::Postponed(error) | Outcome::GivenUp(error), .. }) => {
+                    history.fail(missed.scheduled, now, missed.message(Some(error)));
+                }
+                None => history.fail(missed.scheduled, now, missed.message(None)),
+            }
+        }
+        for due in agenda.due.iter().filter(|due| due.rule == index) {
+            match attempt(attempts, rule.name, due.scheduled) {
+                Some(Attempt { outcome: Outcome::Executed, at, .. }) => history.execute(rule, due.scheduled, *at),
+                Some(Attempt { outcome: Outcome::GivenUp(error), at, .. }) => {
+                    history.fail(due.scheduled, *at, error.clone());
+                }
+                Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None => history.next = Some(due.scheduled),
+            }
+        }
+        history.executions.truncate(rule.successful_limit);
+        history.failures.truncate(rule.failed_limit);
+        history
+    };
+    rules.iter().enumerate().map(entry).collect()
+}
+
+/// What is known of one run.
+#[must_use]
+pub fn attempt<'a>(attempts: &'a [Attempt], rule: &str, scheduled: Timestamp) -> Option<&'a Attempt> {
+    attempts.iter().find(|attempt| attempt.rule == rule && attempt.scheduled == scheduled)
+}
+
+impl History {
+    fn execute(&mut self, rule: &Rule<'_>, scheduled: Timestamp, executed: Timestamp) {
+        self.executions.push_front(Execution { scheduled, executed, applied: rule.action });
+    }
+
+    fn fail(&mut self, scheduled: Timestamp, executed: Timestamp, message: String) {
+        self.failures.push_front(Failure { scheduled, executed, message });
+    }
+}
+
+impl Missed {
+    /// One sentence for the record; `last_error` is what the last try met, if there was one.
+    #[must_use]
+    pub fn message(&self, last_error: Option<&str>) -> String {
+        let late = match self.cause {
+            Lateness::BeyondMaxDelay(delay) => format!("later than maxDelaySeconds ({})", delay.as_secs()),
+            Lateness::Overtaken => "the next run was due".to_owned(),
+        };
+        match last_error {
+            Some(error) => format!("not executed, {late}; last error: {error}"),
+            None => format!("missed, {late}: the controller was not running or could not reach the API server"),
+        }
+    }
+}

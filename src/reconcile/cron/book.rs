@@ -1,0 +1,202 @@
+//! The CronFederatedHPAs as they were last seen, compact, and which of them changed since somebody asked. No I/O.
+//!
+//! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::entry::Entry;
+
+/// Names an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// The key of an object.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The entries of all objects.
+#[derive(Debug, Default)]
+pub struct Book {
+    inner: Mutex<Inner>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: BTreeMap<Key, Arc<Entry>>,
+    changed: BTreeSet<Key>,
+    rules: usize,
+}
+
+impl Inner {
+    fn insert(&mut self, key: Key, entry: Arc<Entry>) {
+        self.rules = self.rules.saturating_add(entry.runnable.rules.len());
+        let before = self.entries.insert(key, entry);
+        self.rules = self.rules.saturating_sub(before.map_or(0, |entry| entry.runnable.rules.len()));
+    }
+}
+
+impl Book {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The entry of `key`.
+    pub fn get(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.inner().entries.get(key).cloned()
+    }
+
+    /// The keys of all entries.
+    pub fn keys(&self) -> Vec<Key> {
+        self.inner().entries.keys().cloned().collect()
+    }
+
+    /// Number of rules of all entries.
+    pub fn rules(&self) -> usize {
+        self.inner().rules
+    }
+
+    /// Takes in what a watch or a read brought, unless what is known is as new.
+    pub fn put(&self, key: Key, entry: Entry) {
+        let mut inner = self.inner();
+        if inner.entries.get(&key).is_some_and(|known| !entry.is_news_to(known)) {
+            return;
+        }
+        inner.insert(key.clone(), Arc::new(entry));
+        inner.changed.insert(key);
+        drop(inner);
+        self.news.notify_one();
+    }
+
+    /// Takes in what was written on top of the version `base`, unless something newer is known already. It is no news.
+    pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) -> Arc<Entry> {
+        let written = Arc::new(written);
+        let mut inner = self.inner();
+        if let Some(known) = inner.entries.get_mut(key)
+            && known.version == base.version
+        {
+            *known = Arc::clone(&written);
+        }
+        written
+    }
+
+    /// The object is gone.
+    pub fn take(&self, key: &Key) {
+        let mut inner = self.inner();
+        if let Some(gone) = inner.entries.remove(key) {
+            inner.rules = inner.rules.saturating_sub(gone.runnable.rules.len());
+            inner.changed.insert(key.clone());
+            drop(inner);
+            self.news.notify_one();
+        }
+    }
+
+    /// Takes in a list of all objects.
+    pub fn replace(&self, all: Vec<(Key, Entry)>) {
+        let mut inner = self.inner();
+        let mut before = std::mem::take(&mut inner.entries);
+        inner.rules = 0;
+        for (key, entry) in all {
+            match before.remove(&key) {
+                Some(known) if !entry.is_news_to(&known) => {
+                    inner.insert(key, known);
+                }
+                _ => {
+                    inner.insert(key.clone(), Arc::new(entry));
+                    inner.changed.insert(key);
+                }
+            }
+        }
+        inner.changed.extend(before.into_keys());
+        drop(inner);
+        self.news.notify_one();
+    }
+
+    /// Waits until something changed.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// What changed since this was last asked.
+    pub fn changed(&self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.inner().changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Book, Key};
+    use crate::reconcile::cron::entry::Entry;
+
+    fn entry(version: &str) -> Entry {
+        Entry { version: version.into(), uid: "u".into(), ..Entry::default() }
+    }
+
+    fn key(name: &str) -> Key {
+        Key::new("prod", name)
+    }
+
+    #[test]
+    fn what_was_written_here_is_no_news_when_the_watch_brings_it() {
+        let book = Book::default();
+        book.put(key("a"), entry("5"));
+        assert_eq!(book.changed().len(), 1);
+        let base = book.get(&key("a")).unwrap();
+        book.recorded(&key("a"), &base, entry("6"));
+        book.put(key("a"), entry("6"));
+        book.put(key("a"), entry("5"));
+        assert_eq!((book.changed().len(), &*book.get(&key("a")).unwrap().version), (0, "6"));
+        book.put(key("a"), entry("7"));
+        assert_eq!(book.changed().len(), 1);
+    }
+
+    #[test]
+    fn a_write_that_comes_back_late_hides_nothing_newer() {
+        let book = Book::default();
+        book.put(key("a"), entry("5"));
+        let base = book.get(&key("a")).unwrap();
+        book.put(key("a"), entry("7"));
+        book.recorded(&key("a"), &base, entry("6"));
+        assert_eq!(&*book.get(&key("a")).unwrap().version, "7");
+    }
+
+    #[test]
+    fn a_list_brings_what_is_new_and_takes_what_is_gone() {
+        let book = Book::default();
+        for name in ["gone", "same", "old"] {
+            book.put(key(name), entry("5"));
+        }
+        book.changed();
+        book.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
+        let changed: Vec<String> = book.changed().iter().map(ToString::to_string).collect();
+        assert_eq!(changed, ["prod/gone", "prod/new", "prod/old"]);
+        assert_eq!(book.keys().len(), 3);
+    }
+
+    #[test]
+    fn an_object_that_was_made_anew_is_news_whatever_its_version() {
+        let book = Book::default();
+        book.put(key("a"), entry("5"));
+        book.changed();
+        book.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
+        assert_eq!(book.changed().len(), 1);
+    }
+}

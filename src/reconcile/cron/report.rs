@@ -1,0 +1,187 @@
+//! Tells people (Events, log) and counters (metrics) what turns did. Posts nothing itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::info;
+
+use super::book::Key;
+use super::entry::Entry;
+use super::observe::Observed;
+use super::status::{self, SCHEDULED};
+use super::wheel::Wheel;
+use crate::decision::api_version::{GROUP, VERSION};
+use crate::decision::backoff::ErrorClass;
+use crate::decision::cron::ledger::{Action, Rule};
+use crate::decision::cron::settle::{Attempt, Outcome, attempt};
+use crate::reconcile::WallClock;
+use crate::reconcile::events::{Events, Record, Reference, Severity};
+use crate::reconcile::failure::Failure;
+use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ControllerMetrics;
+
+/// Reason of the Event of a run that was executed.
+pub const EXECUTED: &str = "RuleExecuted";
+/// Reason of the Event of a run that failed for good.
+pub const FAILED: &str = "RuleFailed";
+/// Reason of the Event of a run that was missed.
+pub const MISSED: &str = "RuleMissed";
+/// Reason of the Event about rules that cannot run.
+pub const INVALID: &str = "InvalidRules";
+
+/// Tells what happened.
+pub struct Reporter {
+    /// The Events.
+    pub events: Events,
+    /// The counters.
+    pub metrics: Arc<ControllerMetrics>,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+/// Whom an Event is about.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    leader: &'a Leader,
+    key: &'a Key,
+    entry: &'a Entry,
+}
+
+impl Reporter {
+    /// A status was written: tells of each run that it recorded.
+    pub fn recorded(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        before: &Entry,
+        written: &Entry,
+        observed: &Observed,
+        attempts: &[Attempt],
+    ) {
+        self.metrics.status_writes.inc();
+        let about = About { leader, key, entry: before };
+        let rules = observed.rules(before);
+        let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled, None));
+        let missed = observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed)));
+        for (index, scheduled, missed) in missed.chain(due) {
+            let Some(rule) = rules.get(index) else { continue };
+            let known = attempt(attempts, rule.name, scheduled);
+            match (known, missed) {
+                (Some(Attempt { outcome: Outcome::Executed, at, .. }), _) => self.executed(about, rule, scheduled, *at),
+                (Some(Attempt { outcome: Outcome::GivenUp(error), .. }), _) => {
+                    self.metrics.failed();
+                    self.tell(about, Severity::Warning, FAILED, format!("{}: {error}", run(rule.name, scheduled)));
+                }
+                (Some(Attempt { outcome: Outcome::Postponed(error), .. }), Some(missed)) => {
+                    self.metrics.failed();
+                    let note = format!("{}: {}", run(rule.name, scheduled), missed.message(Some(error)));
+                    self.tell(about, Severity::Warning, FAILED, note);
+                }
+                (None, Some(missed)) => {
+                    self.metrics.missed_runs.inc();
+                    let note = format!("{}: {}", run(rule.name, scheduled), missed.message(None));
+                    self.tell(about, Severity::Warning, MISSED, note);
+                }
+                (Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None, None) => {}
+            }
+        }
+        self.rules_refused(about, written);
+    }
+
+    fn executed(&self, about: About<'_>, rule: &Rule<'_>, scheduled: Timestamp, at: Timestamp) {
+        let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
+        self.metrics.executed(late);
+        info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
+        let note =
+            format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action));
+        self.tell(about, Severity::Normal, EXECUTED, note);
+    }
+
+    /// Tells of rules that cannot run, when that is new.
+    fn rules_refused(&self, about: About<'_>, written: &Entry) {
+        let said = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
+        let before = said(about.entry).and_then(|condition| condition.message);
+        if let Some(message) = said(written).and_then(|condition| condition.message)
+            && before.as_ref() != Some(&message)
+        {
+            self.tell(about, Severity::Warning, INVALID, message);
+        }
+    }
+
+    /// Due runs wait, because their target could not be set.
+    pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
+        let note = format!("due runs wait and are tried again: {failure}");
+        self.tell(About { leader, key, entry }, Severity::Warning, failure.reason, note);
+    }
+
+    /// A try failed and is made again.
+    pub fn retried(&self, class: ErrorClass) {
+        self.metrics.retried(class);
+        if class == ErrorClass::Conflict {
+            self.metrics.conflicts.inc();
+        }
+    }
+
+    /// A turn panicked.
+    pub fn panicked(&self) {
+        self.metrics.panics.inc();
+    }
+
+    /// So many rules are known.
+    pub fn known(&self, rules: usize) {
+        self.metrics.cron_rules.set(number(rules));
+    }
+
+    /// What waits and what runs.
+    pub fn standing(&self, wheel: &Wheel, queued: usize, turns: usize) {
+        self.metrics.wheel_entries.set(number(wheel.len()));
+        self.metrics.next_due(wheel.next());
+        self.metrics.queue_depth.set(number(queued));
+        self.metrics.turns_in_flight.set(number(turns));
+    }
+
+    /// A turn begins for an object that waited for so long.
+    pub fn dequeued(&self, waited: Duration) {
+        self.metrics.dequeued(waited);
+    }
+
+    fn tell(&self, about: About<'_>, severity: Severity, reason: &'static str, note: String) {
+        let About { leader, key, entry } = about;
+        let regarding = Reference {
+            api_version: format!("{GROUP}/{VERSION}").into(),
+            kind: "CronFederatedHPA".into(),
+            namespace: (*key.namespace).into(),
+            name: (*key.name).into(),
+            uid: entry.uid.clone(),
+        };
+        let target = entry.target(key);
+        let related = Reference {
+            api_version: target.api_version.to_owned().into(),
+            kind: target.kind.to_owned().into(),
+            namespace: target.namespace.into(),
+            name: target.name.into(),
+            uid: Box::default(),
+        };
+        let at = (self.clock)();
+        let related = Some(related);
+        self.events.record(leader, Record { severity, reason, action: "Scale", note, at, regarding, related });
+    }
+}
+
+fn run(rule: &str, scheduled: Timestamp) -> String {
+    format!("rule {rule:?} of {scheduled}")
+}
+
+/// What an action sets, in words.
+fn values(action: Action) -> String {
+    let Action { replicas, min_replicas, max_replicas } = action;
+    let named = [("replicas", replicas), ("minReplicas", min_replicas), ("maxReplicas", max_replicas)];
+    let texts: Vec<String> =
+        named.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value}"))).collect();
+    texts.join(", ")
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,145 @@
+//! What a CronFederatedHPA's status says: made here, compared with what stands, and written only when it differs
+//! (status). Talks to the API server.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::core::PartialObjectMeta;
+use kube::core::request::Request;
+use serde_json::json;
+
+use super::book::Key;
+use super::entry::{Entry, Remembered};
+use crate::api::CronFederatedHPA;
+use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
+use crate::api::hpa_status::Condition;
+use crate::convert::cron_status::execution_histories;
+use crate::decision::cron::ledger::History;
+use crate::decision::excerpt::excerpt;
+use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::{managers, request};
+use crate::runtime::leader::Leader;
+
+/// Type of the condition that says whether the rules are understood.
+pub const SCHEDULED: &str = "Scheduled";
+/// Type of the condition that says whether the target can be set.
+pub const ABLE_TO_SCALE: &str = "AbleToScale";
+
+/// Characters of a condition's message.
+const LONGEST: usize = 2048;
+
+/// How the last try to set the target ended.
+#[derive(Clone, Copy, Debug)]
+pub enum Tried<'a> {
+    /// None was made in this turn: what was known stays.
+    Not,
+    /// All runs were executed.
+    Well,
+    /// One was not.
+    Failed(&'a Failure),
+}
+
+/// The status of `entry` after a turn.
+#[must_use]
+pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now: Timestamp) -> Remembered {
+    let scheduled = Some(scheduled(entry));
+    let able = match tried {
+        Tried::Not => None,
+        Tried::Well => Some(("True", "Executed", "the last run was executed".to_owned())),
+        Tried::Failed(failure) => Some(("False", failure.reason, failure.message.clone())),
+    };
+    let conditions = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)].into_iter().filter_map(|(type_, said)| {
+        let known = condition_of(entry, type_);
+        match said {
+            Some(said) => Some(condition(type_, said, known, entry.generation, now)),
+            None => known.cloned(),
+        }
+    });
+    let conditions = conditions.collect();
+    Remembered { generation: Some(entry.generation), histories, conditions }
+}
+
+/// What the status of `entry` says of one aspect.
+#[must_use]
+pub fn condition_of<'a>(entry: &'a Entry, type_: &str) -> Option<&'a Condition> {
+    entry.remembered.conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// Status, reason and message.
+type Said = (&'static str, &'static str, String);
+
+fn scheduled(entry: &Entry) -> Said {
+    let runnable = &entry.runnable;
+    if let Some(refusal) = &runnable.refusal {
+        return ("False", "InvalidTarget", format!("no rule runs: {refusal}"));
+    }
+    let refusals: Vec<&str> =
+        runnable.rules.iter().filter_map(|rule| rule.timing.as_ref().err()).map(AsRef::as_ref).collect();
+    if !refusals.is_empty() {
+        let text = format!("{} of {} rules cannot run: {}", refusals.len(), runnable.rules.len(), refusals.join("; "));
+        return ("False", "InvalidRules", text);
+    }
+    if runnable.rules.iter().all(|rule| rule.suspended) {
+        return (
+            "True",
+            "Suspended",
+            "all rules are suspended: set suspend to false for those that shall run".to_owned(),
+        );
+    }
+    ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())
+}
+
+fn condition(type_: &str, said: Said, known: Option<&Condition>, generation: i64, now: Timestamp) -> Condition {
+    let (status, reason, message) = said;
+    let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        // Whole seconds, as they are stored.
+        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
+        reason: Some(reason.to_owned()),
+        message: Some(excerpt(&message, LONGEST).to_owned()),
+        observed_generation: Some(generation),
+    }
+}
+
+/// Writes `remembered` as the status of `entry`, provided that the object is as it was seen. Returns the entry as it
+/// stands then.
+///
+/// # Errors
+/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+pub async fn write(
+    client: &Client,
+    leader: &Leader,
+    key: &Key,
+    entry: &Entry,
+    remembered: Remembered,
+) -> Result<Entry, WriteError> {
+    let status = CronFederatedHPAStatus {
+        observed_generation: remembered.generation,
+        execution_histories: Some(execution_histories(&remembered.histories)),
+        conditions: Some(remembered.conditions.clone()),
+    };
+    let body = json!({
+        "apiVersion": "autoscaling.karmada.io/v1alpha1",
+        "kind": "CronFederatedHPA",
+        "metadata": {
+            "name": &*key.name,
+            "namespace": &*key.namespace,
+            "uid": &*entry.uid,
+            "resourceVersion": &*entry.version,
+        },
+        "status": status,
+    });
+    let path = format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/{}/cronfederatedhpas", key.namespace);
+    let parameters = PatchParams::apply(managers::CRON_STATUS).force();
+    let request = Request::new(path).patch_subresource("status", &key.name, &parameters, &Patch::Apply(&body));
+    let object = format!("CronFederatedHPA {key}");
+    let asked =
+        Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "cronfederatedhpas/status", object: &object };
+    leader.check()?;
+    let written: PartialObjectMeta<CronFederatedHPA> = request::send(client, request, asked).await?;
+    let version = written.metadata.resource_version.unwrap_or_default().into();
+    Ok(Entry { version, remembered, ..entry.clone() })
+}

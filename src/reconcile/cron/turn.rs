@@ -1,0 +1,165 @@
+//! One turn of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
+//! most. Talks to the API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tracing::{info, warn};
+
+use super::book::{Book, Key};
+use super::entry::Entry;
+use super::execute::Executor;
+use super::observe::{Observed, Steppers, observe};
+use super::report::Reporter;
+use super::status::{self, Tried};
+use crate::decision::backoff;
+use crate::decision::cron::settle::{Attempt, Outcome};
+use crate::reconcile::WallClock;
+use crate::reconcile::failure::{Failure, WriteError};
+use crate::runtime::leader::{Leader, LeaseLost};
+
+/// What is known of an object that is not worked off yet; lost when the process ends, and then found out again.
+#[derive(Debug, Default)]
+pub struct Trouble {
+    /// Failures in a row.
+    pub failures: u32,
+    /// Runs that were tried and have no record.
+    pub attempts: Vec<Attempt>,
+    /// Reason of the last failure.
+    reason: Option<&'static str>,
+}
+
+impl Trouble {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.failures == 0 && self.attempts.is_empty()
+    }
+
+    fn learn(&mut self, attempts: Vec<Attempt>) {
+        for attempt in attempts {
+            self.attempts.retain(|known| known.rule != attempt.rule || known.scheduled != attempt.scheduled);
+            self.attempts.push(attempt);
+        }
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// What is left to do.
+    pub trouble: Trouble,
+    /// When to look at the object again, if nothing happens to it.
+    pub wake: Option<Timestamp>,
+    /// When to try again.
+    pub retry: Option<Duration>,
+}
+
+/// What turns work with.
+pub struct Worker {
+    /// Speaks to the API server.
+    pub client: Client,
+    /// The objects.
+    pub book: Arc<Book>,
+    /// Writes to targets.
+    pub executor: Executor,
+    /// Schedules, ready to step.
+    pub steppers: Steppers,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Tells people and counters.
+    pub reporter: Reporter,
+}
+
+impl Worker {
+    /// Works off what stands over the object.
+    ///
+    /// # Errors
+    /// When this process leads no more.
+    pub async fn turn(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended, LeaseLost> {
+        // An object that is gone or going sets nothing any more.
+        let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else { return Ok(Ended::default()) };
+        let observed = observe((self.clock)(), &entry, &self.steppers);
+        let rules = observed.rules(&entry);
+        let owed = observed.owed(&rules, &trouble.attempts);
+        let executed = self.executor.execute(leader, key, &entry, &rules, &owed).await?;
+        trouble.learn(executed.attempts);
+        let owed = observed.owed(&rules, &trouble.attempts);
+        let wake = observed.wake(&owed);
+        let mut failure = executed.failure;
+        if let Some(failure) = &failure {
+            self.postponed(leader, key, &entry, failure, &trouble);
+        }
+        match self.record(leader, key, &entry, &observed, failure.as_ref(), &trouble).await {
+            Ok(()) => trouble.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
+            Err(WriteError::LeaseLost(lost)) => return Err(lost),
+            Err(WriteError::Failed(unrecorded)) => {
+                warn!(object = %key, error = %unrecorded, "the status could not be written");
+                failure = Some(unrecorded);
+            }
+        }
+        forget(&mut trouble.attempts, &observed, &entry);
+        let retry = failure.as_ref().map(|failure| self.wait(key, failure, &mut trouble));
+        if failure.is_none() {
+            trouble.failures = 0;
+            trouble.reason = None;
+        }
+        Ok(Ended { trouble, wake, retry })
+    }
+
+    /// Writes the status when it says something else than before, and tells what was recorded.
+    async fn record(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Arc<Entry>,
+        observed: &Observed,
+        failure: Option<&Failure>,
+        trouble: &Trouble,
+    ) -> Result<(), WriteError> {
+        let histories = observed.settled(entry, &trouble.attempts);
+        let executed = trouble.attempts.iter().any(|attempt| attempt.outcome == Outcome::Executed);
+        let tried = match failure {
+            Some(failure) => Tried::Failed(failure),
+            None if executed => Tried::Well,
+            None => Tried::Not,
+        };
+        let remembered = status::remembered(entry, histories, tried, (self.clock)());
+        if remembered == entry.remembered {
+            return Ok(());
+        }
+        let written = status::write(&self.client, leader, key, entry, remembered).await?;
+        let written = self.book.recorded(key, entry, written);
+        self.reporter.recorded(leader, key, entry, &written, observed, &trouble.attempts);
+        Ok(())
+    }
+
+    /// Says once that runs wait for their target.
+    fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure, trouble: &Trouble) {
+        if trouble.reason == Some(failure.reason) {
+            return;
+        }
+        info!(object = %key, target = %entry.target(key), reason = failure.reason, "{failure}");
+        self.reporter.postponed(leader, key, entry, failure);
+    }
+
+    fn wait(&self, key: &Key, failure: &Failure, trouble: &mut Trouble) -> Duration {
+        trouble.failures = trouble.failures.saturating_add(1);
+        trouble.reason = Some(failure.reason);
+        self.reporter.retried(failure.class);
+        backoff::wait(failure.class, trouble.failures, key, failure.retry_after)
+    }
+}
+
+/// Attempts of runs that are owed no more are of no use.
+fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
+    let rules = observed.rules(entry);
+    let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled));
+    let owed: Vec<_> = due.chain(observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled))).collect();
+    let name = |index: usize| rules.get(index).map(|rule| rule.name);
+    attempts.retain(|attempt| {
+        owed.iter().any(|(rule, scheduled)| *scheduled == attempt.scheduled && name(*rule) == Some(&*attempt.rule))
+    });
+}

@@ -1,0 +1,84 @@
+//! One wheel for the rules of all objects: which object is to be looked at next, and when (design: Cron). No I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::book::Key;
+
+/// Objects by the instant at which they want to be looked at; each at most once.
+#[derive(Debug, Default)]
+pub struct Wheel {
+    by_time: BTreeSet<(Timestamp, Key)>,
+    by_key: BTreeMap<Key, Timestamp>,
+}
+
+impl Wheel {
+    /// Sets the one instant of `key`; absent: it wants none.
+    pub fn set(&mut self, key: &Key, at: Option<Timestamp>) {
+        if let Some(old) = self.by_key.remove(key) {
+            self.by_time.remove(&(old, key.clone()));
+        }
+        if let Some(at) = at {
+            self.by_key.insert(key.clone(), at);
+            self.by_time.insert((at, key.clone()));
+        }
+    }
+
+    /// Takes out one object whose instant is not later than `now`, the earliest first.
+    pub fn pop(&mut self, now: Timestamp) -> Option<Key> {
+        if self.next()? > now {
+            return None;
+        }
+        let (_, key) = self.by_time.pop_first()?;
+        self.by_key.remove(&key);
+        Some(key)
+    }
+
+    /// The earliest instant.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// Objects in it.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether no object is in it.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.by_time.clear();
+        self.by_key.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{Key, Wheel};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn objects_come_out_by_their_instants_and_each_once() {
+        let mut wheel = Wheel::default();
+        let [a, b, c] = ["a", "b", "c"].map(|name| Key::new("prod", name));
+        wheel.set(&a, Some(at(30)));
+        wheel.set(&b, Some(at(10)));
+        wheel.set(&c, Some(at(20)));
+        wheel.set(&a, Some(at(15)));
+        wheel.set(&c, None);
+        assert_eq!((wheel.len(), wheel.next()), (2, Some(at(10))));
+        assert_eq!(wheel.pop(at(9)), None);
+        assert_eq!([wheel.pop(at(15)), wheel.pop(at(15)), wheel.pop(at(99))], [Some(b), Some(a), None]);
+        assert!(wheel.is_empty());
+    }
+}

@@ -1,0 +1,304 @@
+//! Events of the controller: taken into a bounded queue, posted by a task of their own, so that no turn waits for them.
+//! I/O: the API server.
+//!
+//! The recorder of `kube` looks through and keeps every event of the last six minutes at each post, and adds to the count of
+//! an old event where the run is a new one; here each run has its own event, and nothing is kept once it is posted.
+
+use std::borrow::Cow;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::Client;
+use kube::api::PostParams;
+use kube::core::Request;
+use serde::de::IgnoredAny;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use super::failure::{Asked, Failure};
+use super::managers;
+use super::request::send;
+use crate::decision::backoff::{self, ErrorClass};
+use crate::runtime::leader::Leader;
+
+/// `reportingController` of every event.
+pub const CONTROLLER: &str = "autoscaling.karmada.io/fhpa";
+
+/// Events that wait at most.
+pub const QUEUE: usize = 16_384;
+
+/// Posts in flight at most.
+const IN_FLIGHT: usize = 8;
+
+/// How often an event is posted before it is dropped.
+const TRIES: u32 = 4;
+
+/// How long a stop waits for events that are queued.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Longest `note` that the API server takes, in bytes.
+const NOTE: usize = 1024;
+
+/// Longest `reportingInstance` that the API server takes, in bytes.
+const INSTANCE: usize = 128;
+
+/// Longest part of an event's name that comes from its object: 253 less a dot and 16 digits.
+const NAME: usize = 236;
+
+/// Whether an event tells of something normal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// All is well.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+/// An object that an event is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// `autoscaling.karmada.io/v1alpha1`
+    pub api_version: Cow<'static, str>,
+    /// `CronFederatedHPA`
+    pub kind: Cow<'static, str>,
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// uid; empty when it is not known.
+    pub uid: Box<str>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Type of the event.
+    pub severity: Severity,
+    /// Why, in CamelCase.
+    pub reason: &'static str,
+    /// What was done, in CamelCase.
+    pub action: &'static str,
+    /// A sentence; cut at 1024 bytes.
+    pub note: String,
+    /// When.
+    pub at: Timestamp,
+    /// The object it happened to. The event stands in its namespace.
+    pub regarding: Reference,
+    /// The object it was done on.
+    pub related: Option<Reference>,
+}
+
+/// Why an event was not posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dropped {
+    /// Too many waited.
+    QueueFull,
+    /// This process does not lead any more.
+    LeaseLost,
+    /// The API server refused it, or every try failed.
+    Failed,
+    /// The process stopped before it was its turn.
+    Stopped,
+}
+
+impl Dropped {
+    /// Label of metrics and logs.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::LeaseLost => "lease_lost",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Is told how each event ended.
+pub trait Observer: Send + Sync {
+    /// The API server has it.
+    fn posted(&self);
+    /// It is lost.
+    fn dropped(&self, why: Dropped);
+}
+
+/// Takes events; clones feed the same queue.
+#[derive(Clone)]
+pub struct Events {
+    queue: mpsc::Sender<Queued>,
+    observer: Arc<dyn Observer>,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("free", &self.queue.capacity()).finish_non_exhaustive()
+    }
+}
+
+struct Queued {
+    leader: Leader,
+    record: Record,
+}
+
+impl Events {
+    /// A queue, and the task that empties it: spawn [`Poster::run`]. `instance` names this process.
+    pub fn new(client: Client, instance: &str, observer: Arc<dyn Observer>) -> (Self, Poster) {
+        let (queue, records) = mpsc::channel(QUEUE);
+        let instance = if instance.is_empty() { "fhpa" } else { cut(instance, INSTANCE) };
+        let post = Post { client, instance: instance.into(), count: AtomicU64::new(0), observer: observer.clone() };
+        (Self { queue, observer }, Poster { records, post })
+    }
+
+    /// Queues an event; it is dropped and counted when too many wait. Never blocks.
+    pub fn record(&self, leader: &Leader, mut record: Record) {
+        let end = cut(&record.note, NOTE).len();
+        record.note.truncate(end);
+        if self.queue.try_send(Queued { leader: leader.clone(), record }).is_err() {
+            let why = if self.queue.is_closed() { Dropped::Stopped } else { Dropped::QueueFull };
+            self.observer.dropped(why);
+        }
+    }
+}
+
+/// Posts what is queued.
+pub struct Poster {
+    records: mpsc::Receiver<Queued>,
+    post: Post,
+}
+
+impl std::fmt::Debug for Poster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Poster").field("waiting", &self.records.len()).finish_non_exhaustive()
+    }
+}
+
+impl Poster {
+    /// Posts until `stop` is told or all [`Events`] are gone, and then what waits, for a few seconds. The lease must be held
+    /// until this returns, or the rest is dropped.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        let Self { mut records, post } = self;
+        let mut posts = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                Some(()) = posts.next() => {}
+                queued = records.recv(), if posts.len() < IN_FLIGHT => match queued {
+                    Some(queued) => posts.push(post.post(queued)),
+                    None => break,
+                },
+                _ = stop.wait_for(|stop| *stop) => break,
+            }
+        }
+        records.close();
+        let drained = timeout(DRAIN, async {
+            loop {
+                while posts.len() < IN_FLIGHT
+                    && let Ok(queued) = records.try_recv()
+                {
+                    posts.push(post.post(queued));
+                }
+                if posts.next().await.is_none() {
+                    break;
+                }
+            }
+        });
+        if drained.await.is_err() {
+            let lost = posts.len().saturating_add(records.len());
+            (0..lost).for_each(|_| post.observer.dropped(Dropped::Stopped));
+            warn!(lost, "events were not posted before the process stopped");
+        }
+    }
+}
+
+/// How one event is posted.
+struct Post {
+    client: Client,
+    instance: Box<str>,
+    count: AtomicU64,
+    observer: Arc<dyn Observer>,
+}
+
+impl Post {
+    async fn post(&self, Queued { leader, record }: Queued) {
+        let namespace = if record.regarding.namespace.is_empty() { "default" } else { &record.regarding.namespace };
+        let requests = Request::new(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"));
+        let name = self.name(&record);
+        let shown = format!("Event {namespace}/{name}");
+        let body = serde_json::to_vec(&self.event(name, namespace, &record)).unwrap_or_default();
+        let parameters = PostParams { field_manager: Some(managers::EVENTS.to_owned()), ..PostParams::default() };
+        let asked = Asked { verb: "create", group: "events.k8s.io", resource: "events", object: &shown };
+        for failures in 1..=TRIES {
+            if leader.check().is_err() {
+                return self.observer.dropped(Dropped::LeaseLost);
+            }
+            match send::<IgnoredAny>(&self.client, requests.create(&parameters, body.clone()), asked).await {
+                Ok(_) => return self.observer.posted(),
+                // The name is ours alone: an earlier try was stored and its answer was lost.
+                Err(Failure { class: ErrorClass::Conflict, .. }) => return self.observer.posted(),
+                Err(failure) if failure.class == ErrorClass::Transient && failures < TRIES => {
+                    sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
+                }
+                Err(failure) => {
+                    warn!(%failure, reason = record.reason, "an event is dropped");
+                    break;
+                }
+            }
+        }
+        self.observer.dropped(Dropped::Failed);
+    }
+
+    /// A name that no other event has: of the object, with a fingerprint of process, time and turn.
+    fn name(&self, record: &Record) -> String {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let mut hasher = DefaultHasher::new();
+        (&self.instance, record.at, count, &record.regarding.uid).hash(&mut hasher);
+        let object = cut(&record.regarding.name, NAME).trim_end_matches(['.', '-']);
+        format!("{object}.{:016x}", hasher.finish())
+    }
+
+    fn event(&self, name: String, namespace: &str, record: &Record) -> Event {
+        let severity = match record.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        Event {
+            metadata: ObjectMeta { name: Some(name), namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
+            type_: Some(severity.to_owned()),
+            reason: Some(record.reason.to_owned()),
+            action: Some(record.action.to_owned()),
+            note: Some(record.note.clone()),
+            event_time: Some(MicroTime(record.at)),
+            regarding: Some(reference(&record.regarding)),
+            related: record.related.as_ref().map(reference),
+            reporting_controller: Some(CONTROLLER.to_owned()),
+            reporting_instance: Some(self.instance.to_string()),
+            ..Event::default()
+        }
+    }
+}
+
+fn reference(object: &Reference) -> ObjectReference {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    ObjectReference {
+        api_version: given(&object.api_version),
+        kind: given(&object.kind),
+        namespace: given(&object.namespace),
+        name: given(&object.name),
+        uid: given(&object.uid),
+        ..ObjectReference::default()
+    }
+}
+
+/// The first `bytes` of `text`, cut between characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}

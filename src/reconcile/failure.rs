@@ -1,0 +1,266 @@
+//! What went wrong with a request to the API server, as far as it matters for the next try and for the reader of a
+//! condition or an Event. No I/O.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use kube::core::Status;
+
+use crate::decision::backoff::ErrorClass;
+use crate::decision::excerpt::excerpt;
+use crate::runtime::leader::LeaseLost;
+
+/// Characters of the API server's own words that a message repeats.
+const QUOTED: usize = 512;
+
+/// How many errors of a chain are looked at for the innermost one.
+const DEPTH: usize = 16;
+
+/// Reasons of failures, as conditions and Events show them.
+pub mod reason {
+    /// Somebody else wrote first.
+    pub const CONFLICT: &str = "Conflict";
+    /// The object does not exist.
+    pub const NOT_FOUND: &str = "NotFound";
+    /// The API server serves no such resource.
+    pub const NOT_SERVED: &str = "NotServed";
+    /// A role is missing.
+    pub const FORBIDDEN: &str = "Forbidden";
+    /// The credentials are not accepted.
+    pub const UNAUTHORIZED: &str = "Unauthorized";
+    /// A rule, a webhook or a policy says no.
+    pub const REFUSED: &str = "Refused";
+    /// The API server is busy, restarting or not reached.
+    pub const UNREACHABLE: &str = "Unreachable";
+    /// The object to scale does not exist.
+    pub const TARGET_NOT_FOUND: &str = "TargetNotFound";
+    /// The object to scale is being deleted.
+    pub const TARGET_BEING_DELETED: &str = "TargetBeingDeleted";
+    /// The API server serves no such kind.
+    pub const TARGET_KIND_UNKNOWN: &str = "TargetKindUnknown";
+    /// The kind has no `scale` subresource that can be written.
+    pub const TARGET_NOT_SCALABLE: &str = "TargetNotScalable";
+    /// `scaleTargetRef` cannot be the reference of an object.
+    pub const TARGET_INVALID: &str = "TargetInvalid";
+    /// The rule sets nothing that the target has.
+    pub const RULE_MISMATCH: &str = "RuleMismatch";
+    /// minReplicas would be above maxReplicas.
+    pub const BOUNDS_CONTRADICT: &str = "BoundsContradict";
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Decides when the next try is made.
+    pub class: ErrorClass,
+    /// For conditions, Events and metrics: one of [`reason`].
+    pub reason: &'static str,
+    /// A sentence that says what to do. Bounded, and without secrets.
+    pub message: String,
+    /// The API server asks to wait at least this long.
+    pub retry_after: Option<Duration>,
+}
+
+/// Why a write was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// Nothing may be written any more: the turn ends here.
+    #[error(transparent)]
+    LeaseLost(#[from] LeaseLost),
+    /// The write failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// What was asked of the API server.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// `get`, `patch`, ... as roles name it.
+    pub verb: &'a str,
+    /// API group; empty for the core group.
+    pub group: &'a str,
+    /// Resource with its subresource as roles name it, for example `deployments/scale`.
+    pub resource: &'a str,
+    /// The object, for example `Deployment prod/web`.
+    pub object: &'a (dyn fmt::Display + Sync),
+}
+
+impl fmt::Debug for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.object)
+    }
+}
+
+impl Failure {
+    /// A failure without a word of the server on when to come back.
+    pub fn new(class: ErrorClass, reason: &'static str, message: String) -> Self {
+        Self { class, reason, message, retry_after: None }
+    }
+
+    /// Classifies what the client says about `asked`.
+    pub fn of(error: &kube::Error, asked: Asked<'_>) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::of_status(status, asked),
+            kube::Error::BuildRequest(error) => {
+                let message = format!("{} cannot be asked for: {}", asked.object, excerpt(&error.to_string(), QUOTED));
+                Self::new(ErrorClass::Refused, reason::REFUSED, message)
+            }
+            // What a credential plugin prints may hold its token.
+            kube::Error::Auth(_) => {
+                let message = "the credentials of the kubeconfig could not be obtained; check its user and plugin";
+                Self::new(ErrorClass::Transient, reason::UNREACHABLE, message.to_owned())
+            }
+            error => {
+                let message = format!(
+                    "the API server could not be reached to {} {}: {}",
+                    asked.verb,
+                    asked.object,
+                    excerpt(&innermost(error), QUOTED)
+                );
+                Self::new(ErrorClass::Transient, reason::UNREACHABLE, message)
+            }
+        }
+    }
+
+    /// The API server did not answer in time.
+    pub fn timed_out(asked: Asked<'_>, patience: Duration) -> Self {
+        let message = format!(
+            "the API server did not answer within {} s when asked to {} {}",
+            patience.as_secs(),
+            asked.verb,
+            asked.object
+        );
+        Self::new(ErrorClass::Transient, reason::UNREACHABLE, message)
+    }
+
+    fn of_status(status: &Status, asked: Asked<'_>) -> Self {
+        let (class, reason) = classify(status);
+        let said = excerpt(&status.message, QUOTED);
+        let Asked { verb, group, resource, object } = asked;
+        let message = match reason {
+            reason::CONFLICT => format!("somebody else changed {object} at the same time; it is tried again: {said}"),
+            reason::NOT_FOUND => format!("{object} does not exist"),
+            reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
+            reason::FORBIDDEN => format!(
+                "the controller may not {verb} {object}: allow its user the verb {verb:?} on {resource:?} in API group \
+                 {group:?}; the API server says: {said}"
+            ),
+            reason::UNAUTHORIZED => {
+                format!("the API server does not accept the controller's credentials; renew its kubeconfig: {said}")
+            }
+            reason::UNREACHABLE => {
+                format!("the API server cannot {verb} {object} at present (code {}): {said}", status.code)
+            }
+            _ => format!("the API server refuses to {verb} {object}: {said}"),
+        };
+        let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+        Self { class, reason, message, retry_after }
+    }
+}
+
+/// Class and reason of an answer that is an error.
+fn classify(status: &Status) -> (ErrorClass, &'static str) {
+    match status.code {
+        408 | 429 | 500.. => (ErrorClass::Transient, reason::UNREACHABLE),
+        // A webhook chooses the code of its denial.
+        _ if is_denial(&status.message) => (ErrorClass::Refused, reason::REFUSED),
+        401 => (ErrorClass::Refused, reason::UNAUTHORIZED),
+        403 if is_about_roles(&status.message) => (ErrorClass::Refused, reason::FORBIDDEN),
+        404 if names_an_object(status) => (ErrorClass::Missing, reason::NOT_FOUND),
+        404 => (ErrorClass::Missing, reason::NOT_SERVED),
+        409 => (ErrorClass::Conflict, reason::CONFLICT),
+        _ => (ErrorClass::Refused, reason::REFUSED),
+    }
+}
+
+/// The words of kube-apiserver for a denial by a webhook.
+fn is_denial(message: &str) -> bool {
+    message.starts_with("admission webhook ") && message.contains(" denied the request")
+}
+
+/// The words of kube-apiserver's authorizers; admission plugins such as quotas answer 403 too.
+fn is_about_roles(message: &str) -> bool {
+    message.contains(": User \"") && message.contains("\" cannot ")
+}
+
+/// Whether a 404 is about one object, not about a path that is not served.
+fn names_an_object(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+/// The error at the bottom: "connection refused" rather than "client error".
+fn innermost(error: &kube::Error) -> String {
+    let mut deepest: &dyn Error = error;
+    for _ in 0..DEPTH {
+        match deepest.source() {
+            Some(source) => deepest = source,
+            None => break,
+        }
+    }
+    deepest.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::response::StatusDetails;
+
+    use super::*;
+
+    const ASKED: Asked<'_> =
+        Asked { verb: "patch", group: "apps", resource: "deployments/scale", object: &"Deployment prod/web" };
+
+    fn failure(code: u16, message: &str, details: Option<StatusDetails>) -> Failure {
+        let status = Status { code, message: message.into(), details, ..Status::default() };
+        Failure::of(&kube::Error::Api(Box::new(status)), ASKED)
+    }
+
+    fn of(code: u16, message: &str) -> (ErrorClass, &'static str) {
+        let failure = failure(code, message, None);
+        (failure.class, failure.reason)
+    }
+
+    #[test]
+    fn every_code_has_its_class() {
+        let user = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
+        for code in [408, 429, 500, 502, 503, 504] {
+            assert_eq!(of(code, "busy"), (ErrorClass::Transient, "Unreachable"), "{code}");
+        }
+        assert_eq!(of(401, "Unauthorized"), (ErrorClass::Refused, "Unauthorized"));
+        assert_eq!(of(403, user), (ErrorClass::Refused, "Forbidden"));
+        assert_eq!(of(403, "pods \"a\" is forbidden: exceeded quota: q"), (ErrorClass::Refused, "Refused"));
+        assert_eq!(of(404, "the server could not find the requested resource"), (ErrorClass::Missing, "NotServed"));
+        assert_eq!(of(409, "the object has been modified"), (ErrorClass::Conflict, "Conflict"));
+        assert_eq!(of(422, "is invalid"), (ErrorClass::Refused, "Refused"));
+        assert_eq!(of(400, "bad"), (ErrorClass::Refused, "Refused"));
+    }
+
+    #[test]
+    fn a_denial_is_a_refusal_whatever_code_the_webhook_chose() {
+        for code in [400, 403, 404, 409, 422] {
+            let said = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
+            assert_eq!(of(code, said), (ErrorClass::Refused, "Refused"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_missing_role_is_named() {
+        let said = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
+        let message = failure(403, said, None).message;
+        assert!(message.contains("the verb \"patch\" on \"deployments/scale\" in API group \"apps\""), "{message}");
+    }
+
+    #[test]
+    fn the_servers_word_on_when_to_come_back_is_kept() {
+        let details = StatusDetails { retry_after_seconds: 7, ..StatusDetails::default() };
+        assert_eq!(failure(429, "busy", Some(details)).retry_after, Some(Duration::from_secs(7)));
+        assert_eq!(failure(429, "busy", None).retry_after, None);
+    }
+
+    #[test]
+    fn a_message_has_an_end() {
+        assert!(failure(422, &"x".repeat(100_000), None).message.len() < 1_000);
+    }
+}

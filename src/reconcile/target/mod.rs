@@ -1,0 +1,128 @@
+//! Sets what a cron rule asks for on its target: bounds of a FederatedHPA, or replicas of a `scale` subresource
+//! (design: Cron). I/O: the API server.
+//!
+//! Reads before it writes, so that nothing is written that stands already, and an object that was deleted is not made
+//! anew. A write that met somebody else's is tried again on what stands then.
+
+mod discovery;
+mod federated_hpa;
+mod reference;
+mod scale;
+
+use kube::Client;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use self::discovery::Discovery;
+pub use self::reference::TargetRef;
+use super::failure::{Failure, WriteError, reason};
+use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::cron::ledger::Action;
+use crate::runtime::leader::Leader;
+
+/// How often a write that met another one is tried.
+const TRIES: u32 = 4;
+
+/// How a target was found to be, or came to be, as the rule wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It was so already.
+    Unchanged,
+    /// It was written.
+    Written,
+}
+
+/// Sets targets; knows which kinds the API server serves.
+pub struct Targets {
+    client: Client,
+    discovery: Discovery,
+}
+
+impl std::fmt::Debug for Targets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Targets").field("discovery", &self.discovery).finish_non_exhaustive()
+    }
+}
+
+impl Targets {
+    /// Speaks to the API server by `client`.
+    pub fn new(client: Client) -> Self {
+        Self { client, discovery: Discovery::default() }
+    }
+
+    /// Brings `target` to what `action` names; members that are absent are left as they are.
+    ///
+    /// # Errors
+    /// When this process does not lead any more, or the target is missing, refused, or not reached.
+    pub async fn set(&self, leader: &Leader, target: &TargetRef<'_>, action: Action) -> Result<Done, WriteError> {
+        let place = target.place()?;
+        let mut failures = 0;
+        loop {
+            leader.check()?;
+            let tried = if target.is_federated_hpa() {
+                federated_hpa::set(&self.client, leader, target, place, action).await
+            } else {
+                scale::set(&self.client, &self.discovery, leader, target, place, action).await
+            };
+            match tried {
+                Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
+                    failures += 1;
+                    if failures >= TRIES {
+                        return Err(failure.into());
+                    }
+                    sleep(backoff::wait(failure.class, failures, target, failure.retry_after)).await;
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// What of a target's metadata is looked at.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default)]
+    deletion_timestamp: Option<String>,
+}
+
+/// A read of `target` that failed; what does not exist is said in the words of a target.
+fn unread(target: &TargetRef<'_>, failure: Failure) -> Failure {
+    match failure.reason {
+        reason::NOT_FOUND => {
+            let message = format!("{target} does not exist; create it or correct spec.scaleTargetRef");
+            Failure::new(ErrorClass::Missing, reason::TARGET_NOT_FOUND, message)
+        }
+        reason::NOT_SERVED => kind_unknown(target),
+        _ => failure,
+    }
+}
+
+/// The kind is not served.
+fn kind_unknown(target: &TargetRef<'_>) -> Failure {
+    let message = format!(
+        "the API server serves no kind {} of {}; install its CustomResourceDefinition or correct spec.scaleTargetRef",
+        target.shown_kind(),
+        target.shown_api_version()
+    );
+    Failure::new(ErrorClass::Missing, reason::TARGET_KIND_UNKNOWN, message)
+}
+
+/// Nothing is set on what goes away.
+fn check_alive(target: &TargetRef<'_>, metadata: &Metadata) -> Result<(), Failure> {
+    if metadata.deletion_timestamp.is_none() {
+        return Ok(());
+    }
+    let message = format!("{target} is being deleted; nothing is set on it");
+    Err(Failure::new(ErrorClass::Refused, reason::TARGET_BEING_DELETED, message))
+}
+
+/// The rule names nothing that this kind of target has.
+fn mismatch(target: &TargetRef<'_>, needs: &str) -> Failure {
+    let message = format!("the rule sets nothing that {target} has; give it {needs}");
+    Failure::new(ErrorClass::Refused, reason::RULE_MISMATCH, message)
+}

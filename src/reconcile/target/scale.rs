@@ -1,0 +1,56 @@
+//! Replicas by the `scale` subresource of any kind. I/O: the API server.
+
+use kube::Client;
+use kube::api::{GetParams, Patch, PatchParams};
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::discovery::{Discovery, Scalable};
+use super::reference::path;
+use super::{Done, Metadata, TargetRef, check_alive, mismatch, unread};
+use crate::decision::api_version::ApiVersion;
+use crate::decision::cron::ledger::Action;
+use crate::reconcile::failure::{Asked, Failure, WriteError, reason};
+use crate::reconcile::managers::CRON_SCALE;
+use crate::reconcile::request::send;
+use crate::runtime::leader::Leader;
+
+/// An object of which only the metadata is looked at.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    metadata: Metadata,
+}
+
+/// One try: find the resource, read, patch.
+pub(super) async fn set(
+    client: &Client,
+    discovery: &Discovery,
+    leader: &Leader,
+    target: &TargetRef<'_>,
+    place: ApiVersion<'_>,
+    action: Action,
+) -> Result<Done, WriteError> {
+    let replicas = action.replicas.ok_or_else(|| mismatch(target, "targetReplicas"))?;
+    let Scalable { plural, subresource } = discovery.find(client, target, place).await?;
+    let requests = Request::new(path(place, target.namespace, &plural));
+    let asked = Asked { verb: "get", group: place.group, resource: &plural, object: target };
+    let unread = |failure: Failure| {
+        if failure.reason == reason::NOT_SERVED {
+            discovery.doubt(target);
+        }
+        unread(target, failure)
+    };
+    let read = send::<Seen>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
+    let before = read.map_err(unread)?.metadata;
+    check_alive(target, &before)?;
+    // The uid makes the API server refuse when the object was deleted and made anew since it was read.
+    let patch = Patch::Merge(json!({"metadata": {"uid": before.uid}, "spec": {"replicas": replicas}}));
+    let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
+    let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
+    leader.check()?;
+    let asked = Asked { verb: "patch", resource: &subresource, ..asked };
+    let after = send::<Seen>(client, written, asked).await.map_err(unread)?.metadata;
+    let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
+    Ok(if untouched { Done::Unchanged } else { Done::Written })
+}
