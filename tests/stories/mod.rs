@@ -251,7 +251,7 @@ pub struct Process {
 impl Process {
     fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let counted: Arc<ControllerMetrics> = Arc::new(metrics.controller().clone());
+        let counted = metrics.controller();
         let controller = Controller::new(Options {
             client: server.client(),
             zones: Arc::new(ZoneDatabase::bundled()),
