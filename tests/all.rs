@@ -23,6 +23,8 @@ mod leader;
 #[cfg(feature = "playground")]
 mod playground;
 mod random;
+#[cfg(feature = "playground")]
+mod reconcile;
 mod rules;
 #[cfg(feature = "playground")]
 mod stories;

@@ -241,9 +241,8 @@ impl Post {
                 return self.observer.dropped(Dropped::LeaseLost);
             }
             match send::<IgnoredAny>(&self.client, requests.create(&parameters, body.clone()), asked).await {
-                Ok(_) => return self.observer.posted(),
-                // The name is ours alone: an earlier try was stored and its answer was lost.
-                Err(Failure { class: ErrorClass::Conflict, .. }) => return self.observer.posted(),
+                // A conflict: the name is ours alone, so an earlier try was stored and its answer was lost.
+                Ok(_) | Err(Failure { class: ErrorClass::Conflict, .. }) => return self.observer.posted(),
                 Err(failure) if failure.class == ErrorClass::Transient && failures < TRIES => {
                     sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
                 }

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_servers_word_on_when_to_come_back_is_kept() {
-        let details = StatusDetails { retry_after_seconds: 7, ..StatusDetails::default() };
+        let details: StatusDetails = serde_json::from_str(r#"{"retryAfterSeconds": 7}"#).unwrap();
         assert_eq!(failure(429, "busy", Some(details)).retry_after, Some(Duration::from_secs(7)));
         assert_eq!(failure(429, "busy", None).retry_after, None);
     }

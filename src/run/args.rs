@@ -35,7 +35,7 @@ pub(super) struct ProcessArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct WebhookArgs {
     /// Address on which reviews are answered, over TLS.
-    #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS:PORT")]
+    #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS:PORT", display_order = 0)]
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArgs,

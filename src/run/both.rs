@@ -12,9 +12,9 @@ use crate::runtime::settings::RuleArgs;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    webhook: WebhookArgs,
-    #[command(flatten)]
     process: ProcessArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
     #[command(flatten)]

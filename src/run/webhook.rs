@@ -16,9 +16,9 @@ use crate::runtime::settings::RuleArgs;
 )]
 pub struct Args {
     #[command(flatten)]
-    webhook: WebhookArgs,
-    #[command(flatten)]
     process: ProcessArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
     /// Serve without a control plane: no checks against other objects.

@@ -18,7 +18,7 @@ use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
-use fhpa::runtime::metrics::{ControllerMetrics, Metrics};
+use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{self as watches, Readers};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{SignedDuration, Timestamp};

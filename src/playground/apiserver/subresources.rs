@@ -67,6 +67,7 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
 pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
     let (_, object, paths) = present(call)?;
     let scale = wanted(call, method, &object, &paths)?;
+    check_uid(call, &scale, &object)?;
     let version = meta_str(&scale, "resourceVersion");
     let replicas = at(&scale, &["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
     if replicas < 0 {
@@ -81,6 +82,18 @@ pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
     let (written, warnings) = write_object(call, &Change::Merge(patch)).await?;
     let object = from_storage(&call.resource, &call.version.name, written.value().clone());
     Ok(Reply::value(200, scale_of(&object, &paths)?).warn(warnings))
+}
+
+/// The uid of a scale is a precondition, but not for custom kinds.
+fn check_uid(call: &Call, scale: &Value, object: &Value) -> Result<(), Failure> {
+    let (uid, real) = (object::uid(scale), object::uid(object));
+    if call.resource.behaviour.custom || uid.is_empty() || uid == real {
+        return Ok(());
+    }
+    let resource = format!("{}/scale", call.resource.plural);
+    let subject = Subject::new(&call.resource.group, &resource, &call.path.name);
+    let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {real}");
+    Err(Failure::conflict(&subject, &why))
 }
 
 /// The `Scale` that the request asks for.

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::discovery::{Discovery, Scalable};
 use super::reference::path;
@@ -44,8 +44,7 @@ pub(super) async fn set(
     let read = send::<Seen>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
     let before = read.map_err(unread)?.metadata;
     check_alive(target, &before)?;
-    // The uid makes the API server refuse when the object was deleted and made anew since it was read.
-    let patch = Patch::Merge(json!({"metadata": {"uid": before.uid}, "spec": {"replicas": replicas}}));
+    let patch = Patch::Merge(json!({"metadata": precondition(place, &before), "spec": {"replicas": replicas}}));
     let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
     leader.check()?;
@@ -53,4 +52,14 @@ pub(super) async fn set(
     let after = send::<Seen>(client, written, asked).await.map_err(unread)?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
+}
+
+/// Makes the API server refuse when the object was deleted and made anew since it was read. For custom kinds it does not
+/// look at the uid; there the version stands in, although it also changes with the status.
+fn precondition(place: ApiVersion<'_>, before: &Metadata) -> Value {
+    if place.group.contains('.') {
+        json!({"uid": before.uid, "resourceVersion": before.resource_version})
+    } else {
+        json!({"uid": before.uid})
+    }
 }

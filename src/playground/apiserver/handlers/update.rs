@@ -77,6 +77,12 @@ pub async fn patch(call: &Call) -> Result<Reply, Failure> {
     if let Change::Apply(config) = &change
         && is_new()
     {
+        let uid = object::uid(config);
+        if !uid.is_empty() {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(Failure::conflict(&call.subject(&call.path.name), &why));
+        }
         let object = applied(call, None, config)?;
         return create_from(call, object, true).await;
     }
@@ -239,7 +245,7 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         }
         let dry_run = call.options.dry_run(change.options())?;
         warnings.extend(gate::mutate(call, Operation::Update, &mut object, Some(&live), dry_run).await?);
-        check_version(call, &old, &mut object)?;
+        check_version(call, &old, change, &mut object)?;
         let new = prepared(call, &old, &live, object)?;
         if !call.server.chain().is_empty() {
             let new = from_storage(&call.resource, &call.version.name, new.clone());
@@ -274,10 +280,14 @@ fn track(call: &Call, live: &Value, object: &mut Value) {
     fields::track_update(Some(live), object, &manager, &call.path.subresource, &version, &now, &lists);
 }
 
-fn check_version(call: &Call, old: &Object, object: &mut Value) -> Result<(), Failure> {
+fn check_version(call: &Call, old: &Object, change: &Change, object: &mut Value) -> Result<(), Failure> {
     let subject = call.subject(&call.path.name);
     let (given, uid) = (meta_str(object, "resourceVersion"), object::uid(object));
     let real = object::uid(old.value());
+    let stale = !matches!(given, "" | "0") && given.parse() != Ok(old.version());
+    if stale && !matches!(change, Change::Whole(_)) {
+        return Err(Failure::modified(&subject));
+    }
     if !uid.is_empty() && uid != real {
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {real}");
         return Err(Failure::conflict(&subject, &why));
@@ -288,7 +298,7 @@ fn check_version(call: &Call, old: &Object, object: &mut Value) -> Result<(), Fa
             cause.message = "Invalid value: 0: must be specified for an update".into();
             return Err(Failure::invalid(&subject, &[cause]));
         }
-    } else if given.parse() != Ok(old.version()) {
+    } else if stale {
         return Err(Failure::modified(&subject));
     }
     set_meta(object, "resourceVersion", old.version().to_string().into());
