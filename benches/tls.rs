@@ -150,9 +150,10 @@ fn main() {
     let clients = runtime(1);
     let (address, floor, ca) = servers.block_on(async {
         let mut options = Options::loopback();
-        options.reviews = 1024;
+        options.webhook().reviews = 1024;
         let server = Server::bind(options).await.unwrap();
-        let (address, ca, config) = (server.local_addr(), server.ca_pem().unwrap(), server.tls().load().config.clone());
+        let (address, ca, config) =
+            (server.local_addr(), server.ca_pem().unwrap(), server.tls().unwrap().load().config.clone());
         tokio::spawn(server.run());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let floor = listener.local_addr().unwrap();

@@ -6,11 +6,12 @@ use clap::{Parser, Subcommand};
 
 use super::color::Color;
 use super::{completions, crds, cron, trial, validate};
-use crate::run::webhook;
+use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
 ///
-/// The admission webhook for FederatedHPA and CronFederatedHPA, and its rules on the command line.
+/// The admission webhook for FederatedHPA and CronFederatedHPA, the controller that runs cron rules, and their rules on the
+/// command line.
 #[derive(Debug, Parser)]
 #[command(name = "fhpa", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub struct Cli {
@@ -34,6 +35,8 @@ Examples:
     fhpa crds | kubectl apply --server-side -f -
   Serve the webhook, without a cluster:
     fhpa webhook --offline --self-signed --listen 127.0.0.1:9443
+  Webhook and controller for a control plane:
+    fhpa run --kubeconfig karmada.config --cert-dir /tls
 
 `fhpa COMMAND --help` says more about each command.";
 
@@ -44,6 +47,10 @@ pub enum Command {
     Try(trial::Args),
     /// Serve the admission webhook over TLS.
     Webhook(Box<webhook::Args>),
+    /// Run cron rules, as one of several processes of which one acts.
+    Controller(Box<controller::Args>),
+    /// Serve the webhook and be the controller, in one process.
+    Run(Box<both::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
     Validate(validate::Args),
     /// Show when a schedule runs next.
@@ -63,6 +70,8 @@ impl Cli {
         match self.command {
             Command::Try(args) => args.run(self.color),
             Command::Webhook(args) => args.run(),
+            Command::Controller(args) => args.run(),
+            Command::Run(args) => args.run(),
             Command::Validate(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
             Command::Crds(args) => args.run(),

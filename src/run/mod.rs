@@ -1,4 +1,7 @@
 //! The processes, put together of rooms: what is bound, started, watched, drained. Arguments, signals, exit codes.
 
+mod args;
+pub mod both;
+pub mod controller;
 pub mod process;
 pub mod webhook;

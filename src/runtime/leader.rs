@@ -13,9 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::clock;
+use crate::decision::excerpt::excerpt;
 use crate::decision::lease::{self, Record, Seen, Step, Timings};
 
 /// The lease ran out: nothing may be written any more.
@@ -94,7 +95,8 @@ pub async fn compete(
     leadership: watch::Sender<Option<Leader>>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut contest = Contest { api, candidate, start: clock::steady(), seen: None, lease: None, leader: None };
+    let start = clock::steady();
+    let mut contest = Contest { api, candidate, start, seen: None, lease: None, leader: None, trouble: None };
     loop {
         let pause = tokio::select! {
             pause = contest.turn(&leadership) => pause,
@@ -116,6 +118,8 @@ struct Contest {
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
     leader: Option<Leader>,
+    /// What was last complained of, while it lasts.
+    trouble: Option<&'static str>,
 }
 
 impl Contest {
@@ -131,11 +135,16 @@ impl Contest {
             Err(_) => Err(TryError::TimedOut),
         };
         let pause = match result {
-            Ok(pause) => pause,
+            Ok(pause) => {
+                if self.trouble.take().is_some() {
+                    info!(lease = self.candidate.lease, "the Lease can be held and read again");
+                }
+                pause
+            }
             Err(error) => {
                 // What is known may be old: read before the next write.
                 self.lease = None;
-                warn!(%error, lease = self.candidate.lease, "the Lease could not be held or read");
+                self.complain(&error);
                 if matches!(error, TryError::Conflict) { Duration::ZERO } else { timings.retry }
             }
         };
@@ -143,6 +152,26 @@ impl Contest {
             self.stand_down(leadership, "the Lease could not be renewed in time");
         }
         pause.min(self.patience())
+    }
+
+    /// Says what is wrong and what to do about it, once until it changes.
+    fn complain(&mut self, error: &TryError) {
+        let (lease, place) = (&self.candidate.lease, self.api.resource_url());
+        let advice = match error {
+            TryError::Conflict => {
+                debug!(place, lease, "somebody else wrote the Lease first");
+                return;
+            }
+            TryError::Api(kube::Error::Api(status)) => advice(status.code),
+            TryError::Api(_) | TryError::TimedOut => "is the API server of the kubeconfig up and reachable?",
+        };
+        if self.trouble.replace(advice) == Some(advice) {
+            debug!(%error, place, lease, "the Lease still cannot be held or read");
+        } else {
+            let error = error.to_string();
+            let error = excerpt(&error, SHOWN);
+            warn!(error, place, lease, "the Lease cannot be held or read, and is tried again; {advice}");
+        }
     }
 
     /// A leader waits for an answer no longer than it may act.
@@ -200,7 +229,9 @@ impl Contest {
             spec.acquire_time = Some(now.clone());
             spec.holder_identity = Some(self.candidate.identity.clone());
         }
-        spec.lease_duration_seconds = i32::try_from(self.candidate.timings.lease.as_secs()).ok();
+        // Whole seconds: never less than what is meant, and never 0, which no API server takes.
+        let time = self.candidate.timings.lease;
+        spec.lease_duration_seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
         spec.renew_time = Some(now);
         lease
     }
@@ -256,6 +287,22 @@ impl Contest {
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(clock::wall()));
         self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
+    }
+}
+
+/// Characters of an error that are logged.
+const SHOWN: usize = 300;
+
+/// What to do about an answer with this status.
+fn advice(code: u16) -> &'static str {
+    match code {
+        401 => "the credentials of the kubeconfig are not accepted",
+        403 => {
+            "the user of the kubeconfig needs the verbs get, create and update on leases of API group coordination.k8s.io \
+             in this namespace"
+        }
+        404 => "the namespace does not exist: create it, or choose another one with --lease-namespace",
+        _ => "see the log of the API server",
     }
 }
 

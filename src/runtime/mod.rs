@@ -4,6 +4,7 @@ pub mod admin;
 pub mod clock;
 pub mod connection;
 pub mod control_plane;
+pub mod identity;
 pub mod journal;
 pub mod leader;
 pub mod lifecycle;

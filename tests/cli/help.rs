@@ -24,6 +24,13 @@ fn try_explains_itself() {
 }
 
 #[test]
+fn the_processes_explain_themselves() {
+    for command in ["webhook", "controller", "run"] {
+        insta::assert_snapshot!(format!("fhpa_{command}"), help(&[command]));
+    }
+}
+
+#[test]
 fn completions_explains_itself() {
     insta::assert_snapshot!("fhpa_completions", help(&["completions"]));
 }

@@ -18,9 +18,9 @@ const SHORT: Duration = Duration::from_millis(50);
 fn options(keep_serving: Duration, finish: Duration) -> Options {
     let mut options = Options::loopback();
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
-    options.limits.handshake = LONG;
-    options.limits.connection.header = LONG;
-    options.limits.connection.last_call = SHORT;
+    options.webhook().limits.handshake = LONG;
+    options.webhook().limits.connection.header = LONG;
+    options.webhook().limits.connection.last_call = SHORT;
     options.drain = Drain { keep_serving, finish };
     options
 }

@@ -18,10 +18,10 @@ const SHORT: Duration = Duration::from_millis(50);
 
 fn patient() -> Options {
     let mut options = Options::loopback();
-    options.limits.handshake = LONG;
-    options.limits.connection.header = LONG;
-    options.limits.connection.idle = LONG;
-    options.bodies.timeout = LONG;
+    options.webhook().limits.handshake = LONG;
+    options.webhook().limits.connection.header = LONG;
+    options.webhook().limits.connection.idle = LONG;
+    options.webhook().bodies.timeout = LONG;
     options
 }
 
@@ -33,7 +33,7 @@ fn endless(start: Vec<u8>) -> Body {
 #[tokio::test]
 async fn a_connection_that_never_asks_is_closed() {
     let mut options = patient();
-    options.limits.connection.header = SHORT;
+    options.webhook().limits.connection.header = SHORT;
     let server = start(options).await;
     for alpn in [H1, H2] {
         let mut stream = tls(server.address, &connector(&server.ca, alpn, None)).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_connection_that_never_asks_is_closed() {
 #[tokio::test]
 async fn a_head_that_trickles_is_cut_off_on_every_request() {
     let mut options = patient();
-    options.limits.connection.header = SHORT;
+    options.webhook().limits.connection.header = SHORT;
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
     let mut stream = tls(server.address, &connector).await.unwrap();
@@ -63,8 +63,8 @@ async fn a_head_that_trickles_is_cut_off_on_every_request() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_only_after_its_time() {
     let mut options = patient();
-    options.limits.connection.header = SHORT;
-    options.limits.connection.idle = SHORT;
+    options.webhook().limits.connection.header = SHORT;
+    options.webhook().limits.connection.idle = SHORT;
     let server = start(options).await;
     let mut sender = Sender::connect(server.address, &connector(&server.ca, H1, None)).await.unwrap();
     assert!(sender.review("u").await.unwrap().admits("u"));
@@ -78,7 +78,7 @@ async fn an_idle_connection_is_closed_only_after_its_time() {
 #[tokio::test]
 async fn a_body_that_does_not_end_is_denied_with_its_uid() {
     let mut options = patient();
-    options.bodies.timeout = SHORT;
+    options.webhook().bodies.timeout = SHORT;
     let server = start(options).await;
     for alpn in [H1, H2] {
         let mut sender = Sender::connect(server.address, &connector(&server.ca, alpn, None)).await.unwrap();
@@ -92,8 +92,8 @@ async fn a_body_that_does_not_end_is_denied_with_its_uid() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_denied_with_its_uid_wherever_that_stands() {
     let mut options = patient();
-    options.bodies.body = 100_000;
-    options.bodies.discard = 400_000;
+    options.webhook().bodies.body = 100_000;
+    options.webhook().bodies.discard = 400_000;
     let server = start(options).await;
     let padded = |before: usize, after: usize| {
         let (before, after) = ("x".repeat(before), "x".repeat(after));
@@ -117,7 +117,7 @@ async fn a_body_beyond_the_limit_is_denied_with_its_uid_wherever_that_stands() {
 #[tokio::test]
 async fn a_review_too_many_is_told_to_come_again() {
     let mut options = patient();
-    options.reviews = 1;
+    options.webhook().reviews = 1;
     let server = start(options).await;
     let mut held = Sender::connect(server.address, &connector(&server.ca, H1, None)).await.unwrap();
     let held =
@@ -136,7 +136,7 @@ async fn a_review_too_many_is_told_to_come_again() {
 #[tokio::test]
 async fn a_connection_too_many_is_closed_at_once() {
     let mut options = patient();
-    options.limits.connections = 1;
+    options.webhook().limits.connections = 1;
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
     let mut first = Sender::connect(server.address, &connector).await.unwrap();

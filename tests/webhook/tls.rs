@@ -91,7 +91,7 @@ async fn both_protocols_answer_over_both_versions_of_tls() {
 #[tokio::test]
 async fn an_old_version_is_refused_when_asked_to() {
     let mut options = Options::loopback();
-    options.certificate.min_version = MinVersion::Tls13;
+    options.webhook().certificate.min_version = MinVersion::Tls13;
     let server = start(options).await;
     assert!(tls(server.address, &connector_of(&server.ca, H1, None, &[&TLS12])).await.is_err());
     let mut sender = Sender::connect(server.address, &connector_of(&server.ca, H1, None, &[&TLS13])).await.unwrap();
@@ -105,7 +105,8 @@ async fn only_the_named_client_of_the_right_ca_is_served() {
     let ca_file = directory.path().join("clients.crt");
     std::fs::write(&ca_file, ca.pem()).unwrap();
     let mut options = Options::loopback();
-    options.certificate.client = Some(ClientAuth { ca_file, common_names: vec!["karmada-apiserver".to_owned()] });
+    options.webhook().certificate.client =
+        Some(ClientAuth { ca_file, common_names: vec!["karmada-apiserver".to_owned()] });
     let server = start(options).await;
     let served = async |identity: Option<(String, String)>| {
         let identity = identity.as_ref().map(|(chain, key)| (&**chain, &**key));
@@ -134,11 +135,11 @@ async fn a_stranger_to_the_ca_does_not_connect() {
 async fn the_self_signed_certificate_is_for_the_names_that_were_asked_for() {
     let mut options = Options::loopback();
     let names = vec!["localhost".to_owned(), "webhook.karmada-system.svc".to_owned(), "10.0.0.7".to_owned()];
-    options.certificate.source =
+    options.webhook().certificate.source =
         fhpa::runtime::tls::Source::SelfSigned(Box::new(fhpa::runtime::tls::SelfSigned::new(names)));
     let directory = tempfile::tempdir().unwrap();
     let ca_out = directory.path().join("ca.crt");
-    options.certificate.ca_out = Some(ca_out.clone());
+    options.webhook().certificate.ca_out = Some(ca_out.clone());
     let server = start(options).await;
     assert_eq!(std::fs::read_to_string(ca_out).unwrap(), server.ca);
     let connector = connector(&server.ca, H1, None);
@@ -155,7 +156,7 @@ async fn the_self_signed_certificate_is_for_the_names_that_were_asked_for() {
 async fn a_handshake_that_stops_half_way_is_ended() {
     use tokio::io::AsyncReadExt as _;
     let mut options = Options::loopback();
-    options.limits.handshake = Duration::from_millis(50);
+    options.webhook().limits.handshake = Duration::from_millis(50);
     let server = start(options).await;
     let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     assert_eq!(stream.read(&mut [0; 16]).await.unwrap_or(0), 0);

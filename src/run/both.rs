@@ -1,0 +1,53 @@
+//! `fhpa run`: arguments -> options of a process with webhook and controller.
+
+use std::process::ExitCode;
+
+use super::args::{ControlPlaneArgs, ControllerArgs, EndArgs, ProcessArgs, WebhookArgs};
+use super::process::Options;
+use crate::runtime::logging::LogArgs;
+use crate::runtime::settings::RuleArgs;
+
+/// Arguments of `fhpa run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    process: ProcessArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
+    #[command(flatten)]
+    control_plane: ControlPlaneArgs,
+    #[command(flatten)]
+    controller: ControllerArgs,
+    #[command(flatten)]
+    end: EndArgs,
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    logging: LogArgs,
+}
+
+const EXAMPLES: &str = "\
+Every process serves the webhook; of all with one Lease, one acts as the controller too.
+
+Example:
+  fhpa run --kubeconfig karmada.config --cert-dir /tls";
+
+impl Args {
+    /// Serves, and acts or stands by, until a signal ends it.
+    pub fn run(self) -> ExitCode {
+        let Self { webhook, process, control_plane, controller, end, rules, logging } = self;
+        let admin = process.admin();
+        process.run(&logging, || {
+            let (webhook, keep_serving) = webhook.options();
+            Ok(Options {
+                webhook: Some(webhook),
+                controller: Some(controller.options()?),
+                admin,
+                control_plane: control_plane.choose("")?,
+                settings: rules.settings(),
+                drain: end.drain(keep_serving),
+            })
+        })
+    }
+}

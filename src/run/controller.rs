@@ -1,0 +1,55 @@
+//! `fhpa controller`: arguments -> options.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::args::{ControlPlaneArgs, ControllerArgs, EndArgs, ProcessArgs};
+use super::process::Options;
+use crate::runtime::logging::LogArgs;
+use crate::runtime::settings::RuleArgs;
+
+/// Arguments of `fhpa controller`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    process: ProcessArgs,
+    #[command(flatten)]
+    control_plane: ControlPlaneArgs,
+    #[command(flatten)]
+    controller: ControllerArgs,
+    #[command(flatten)]
+    end: EndArgs,
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    logging: LogArgs,
+}
+
+const EXAMPLES: &str = "\
+Of all processes with one Lease, one acts and the others stand by, ready to take over. A signal to end
+stops the work at once and releases the Lease; the next process acts within seconds.
+
+Examples:
+  Act on the control plane of a kubeconfig:
+    fhpa controller --kubeconfig karmada.config
+  Two that do not meet, on one control plane:
+    fhpa controller --lease-name fhpa-blue";
+
+impl Args {
+    /// Acts, or stands by, until a signal ends it.
+    pub fn run(self) -> ExitCode {
+        let Self { process, control_plane, controller, end, rules, logging } = self;
+        let admin = process.admin();
+        process.run(&logging, || {
+            Ok(Options {
+                webhook: None,
+                controller: Some(controller.options()?),
+                admin,
+                control_plane: control_plane.choose("")?,
+                settings: rules.settings(),
+                drain: end.drain(Duration::ZERO),
+            })
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! The controller's part of a process: it competes for the Lease, acts while it holds it, and gives it back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::options::ControllerOptions;
+use super::tasks::{Done, Tasks};
+use crate::decision::validation::Settings;
+use crate::reconcile::{self, Controller, Idle};
+use crate::runtime::clock;
+use crate::runtime::leader::{Candidate, Leader, compete};
+use crate::runtime::metrics::{ControllerMetrics, Metrics};
+use crate::runtime::watch::Readers;
+use crate::runtime::zones::ZoneDatabase;
+
+/// A controller that does not act yet.
+pub(super) struct Acting {
+    leases: Api<Lease>,
+    candidate: Candidate,
+    controller: Idle,
+    metrics: Arc<ControllerMetrics>,
+}
+
+impl Acting {
+    /// Puts it together; `readers` will tell it of its objects.
+    pub(super) fn new(
+        options: ControllerOptions,
+        client: &Client,
+        settings: Settings,
+        metrics: &Metrics,
+        readers: &mut Readers,
+    ) -> Self {
+        let ControllerOptions { namespace, lease, identity, timings, concurrency } = options;
+        let controller = Controller::new(reconcile::Options {
+            client: client.clone(),
+            zones: Arc::new(ZoneDatabase::open()),
+            settings,
+            clock: Arc::new(clock::wall),
+            metrics: metrics.controller(),
+            identity: identity.clone(),
+            concurrency,
+        });
+        Self {
+            leases: Api::namespaced(client.clone(), &namespace),
+            candidate: Candidate { lease, identity, timings },
+            controller: controller.read_by(readers),
+            metrics: metrics.controller(),
+        }
+    }
+
+    /// Competes from now on, and acts while it leads.
+    pub(super) fn start(self, tasks: &mut Tasks) -> Acts {
+        let (stop_controller, controller_stopped) = watch::channel(false);
+        let (stop_leader, leader_stopped) = watch::channel(false);
+        let (told, leadership) = watch::channel(None);
+        let release = self.candidate.timings.retry;
+        tasks.spawn("the count of leaders", count(leadership.clone(), self.metrics));
+        let controller = tasks.spawn("the controller", self.controller.run(leadership, controller_stopped));
+        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, told, leader_stopped));
+        Acts { stop_controller, controller, stop_leader, leader, release }
+    }
+}
+
+/// A controller that acts while it leads.
+pub(super) struct Acts {
+    stop_controller: watch::Sender<bool>,
+    controller: Done,
+    stop_leader: watch::Sender<bool>,
+    leader: Done,
+    release: Duration,
+}
+
+impl Acts {
+    /// Begins nothing more at once; turns under way end within `patience`. Then the Lease is given back, and not before: the
+    /// next leader is not to meet them.
+    pub(super) async fn stop(self, patience: Duration) {
+        self.stop_controller.send_replace(true);
+        if timeout(patience, self.controller.wait()).await.is_err() {
+            warn!(seconds = patience.as_secs_f64(), "turns under way are dropped");
+        }
+        self.stop_leader.send_replace(true);
+        // The election bounds its last write itself.
+        let _ = timeout(self.release.saturating_mul(2), self.leader.wait()).await;
+    }
+}
+
+/// Counts when this process begins and ceases to lead.
+async fn count(mut leadership: watch::Receiver<Option<Leader>>, metrics: Arc<ControllerMetrics>) {
+    loop {
+        let leads = leadership.borrow_and_update().is_some();
+        metrics.leads(leads);
+        if leadership.changed().await.is_err() {
+            metrics.leads(false);
+            std::future::pending::<()>().await;
+        }
+    }
+}

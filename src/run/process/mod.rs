@@ -1,0 +1,281 @@
+//! A process, put together: bound -> running -> drained. `fhpa webhook`, `fhpa controller` and `fhpa run` run it, and so
+//! may a test.
+
+mod acting;
+mod options;
+mod serving;
+mod tasks;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use kube::Client;
+use tokio::sync::watch as channel;
+use tracing::{info, warn};
+
+use self::acting::Acting;
+use self::serving::Serving;
+use self::tasks::Tasks;
+use crate::admission::review::Reviewer;
+use crate::admission::router::Judge;
+use crate::decision::neighbours::{Neighbours, NoNeighbours};
+use crate::decision::validation::Settings;
+use crate::runtime::admin;
+use crate::runtime::control_plane::{self, Bounds};
+use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::server::{self, Listener, Security};
+use crate::runtime::tls;
+use crate::runtime::watch::{self, Index, Readers};
+use crate::runtime::zones::ZoneDatabase;
+
+pub use options::{
+    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Error, Options, WebhookOptions,
+};
+
+/// Ends the process from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<channel::Sender<u8>>);
+
+impl Handle {
+    /// The first call drains, the second aborts.
+    pub fn shut_down(&self) {
+        self.0.send_modify(|calls| *calls = calls.saturating_add(1));
+    }
+
+    async fn called(&self, times: u8) {
+        // The sender lives in `self`.
+        let _ = self.0.subscribe().wait_for(|calls| *calls >= times).await;
+    }
+}
+
+/// A bound process that does not serve yet.
+pub struct Server {
+    serving: Option<Serving>,
+    acting: Option<Acting>,
+    watches: Option<Watches>,
+    client_keeper: Option<control_plane::Keeper>,
+    admin: Option<Listener>,
+    admin_local: Option<SocketAddr>,
+    admin_lifecycle: Arc<Lifecycle>,
+    readiness: Arc<Readiness>,
+    metrics: Arc<Metrics>,
+    drain: Drain,
+    handle: Handle,
+}
+
+/// Watches to be started, who is told, and what is not ready before they have listed.
+struct Watches {
+    client: Client,
+    readers: Readers,
+    listed: [Condition; 2],
+}
+
+impl Watches {
+    fn new(client: Client, readers: Readers, readiness: &Readiness) -> Self {
+        let missing = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
+        Self { client, readers, listed: missing.map(|missing| readiness.condition(missing)) }
+    }
+}
+
+impl Server {
+    /// Loads the certificate and binds the sockets; reviews are answered by the rules.
+    ///
+    /// # Errors
+    /// There is no certificate or kubeconfig, or an address cannot be bound.
+    pub async fn bind(options: Options) -> Result<Self, Error> {
+        let settings = options.settings.clone();
+        Self::bind_with(options, judge(settings)).await
+    }
+
+    /// As [`Self::bind`], with another judge.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub async fn bind_with(
+        options: Options,
+        judge: impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge,
+    ) -> Result<Self, Error> {
+        let Options { webhook, controller, admin, control_plane, settings, drain } = options;
+        let metrics = Arc::new(Metrics::new());
+        let readiness = Arc::new(Readiness::default());
+        let (client, client_keeper) = client_of(control_plane, &metrics).await?;
+        let mut readers = Readers::default();
+        let serving = match webhook {
+            None => None,
+            Some(options) => {
+                let neighbours: Arc<dyn Neighbours + Send + Sync> = if client.is_some() {
+                    let index = Arc::new(Index::default());
+                    readers = readers.with_index(&index, settings.default_mode);
+                    index
+                } else {
+                    Arc::new(NoNeighbours)
+                };
+                Some(Serving::bind(options, judge(neighbours), &metrics, &readiness).await?)
+            }
+        };
+        let acting = match (controller, &client) {
+            (None, _) => None,
+            (Some(options), Some(client)) => Some(Acting::new(options, client, settings, &metrics, &mut readers)),
+            (Some(_), None) => return Err(Error::NoControlPlane),
+        };
+        let watches = client.map(|client| Watches::new(client, readers, &readiness));
+        let admin_lifecycle = Arc::new(Lifecycle::default());
+        let admin_router = admin::router(Arc::clone(&readiness), Arc::clone(&metrics));
+        let admin = bind_admin(admin, admin_router, &admin_lifecycle).await?;
+        let admin_local = admin.as_ref().and_then(|listener| listener.local_addr().ok());
+        let handle = Handle(Arc::new(channel::Sender::new(0)));
+        Ok(Self {
+            serving,
+            acting,
+            watches,
+            client_keeper,
+            admin,
+            admin_local,
+            admin_lifecycle,
+            readiness,
+            metrics,
+            drain,
+            handle,
+        })
+    }
+
+    /// Where reviews come in; port 0 of no address when they do not.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.serving.as_ref().map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |serving| serving.local)
+    }
+
+    /// Where probes and metrics are.
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin_local
+    }
+
+    /// The CA of a self-signed certificate, as PEM.
+    pub fn ca_pem(&self) -> Option<String> {
+        self.serving.as_ref().and_then(Serving::ca_pem)
+    }
+
+    /// What new connections are served with.
+    pub fn tls(&self) -> Option<tls::Current> {
+        self.serving.as_ref().map(Serving::tls)
+    }
+
+    /// Ends the process from elsewhere.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Whether it may be sent reviews, and what is missing.
+    pub fn readiness(&self) -> Arc<Readiness> {
+        Arc::clone(&self.readiness)
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    /// Serves and acts until the handle ends it, or a part of it ends by itself.
+    pub async fn run(self) -> Ended {
+        let lifecycles = self.serving.iter().map(|serving| Arc::clone(&serving.lifecycle));
+        let guard = AbortOnDrop(lifecycles.chain([self.admin_lifecycle]).collect());
+        let listen = self.serving.as_ref().map(|serving| serving.local.to_string());
+        let mut tasks = Tasks::default();
+        if let Some(keeper) = self.client_keeper {
+            tasks.spawn("the look at the kubeconfig", keeper.run(control_plane::POLL));
+        }
+        if let Some(Watches { client, readers, listed }) = self.watches {
+            tasks.spawn("the watches", watch::run(client, readers, listed, Arc::clone(&self.metrics)));
+        }
+        if let Some(admin) = self.admin {
+            tasks.spawn("the port for probes", admin.run());
+        }
+        let served = self.serving.map(|serving| serving.start(&mut tasks));
+        let acts = self.acting.map(|acting| acting.start(&mut tasks));
+        info!(listen, admin = self.admin_local.map(|a| a.to_string()), "serving");
+        let broken = tokio::select! {
+            biased;
+            () = self.handle.called(1) => false,
+            () = tasks.any_end() => true,
+        };
+        self.readiness.drain();
+        let Drain { keep_serving, finish } = self.drain;
+        if served.is_some() {
+            info!(seconds = keep_serving.as_secs_f64(), "not ready from now on; still serving");
+        }
+        let acts_end = async {
+            if let Some(acts) = acts {
+                acts.stop(finish).await;
+            }
+        };
+        let served_end = async {
+            match served {
+                Some(served) => served.drain(self.drain).await,
+                None => Ended::Drained,
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            () = self.handle.called(2) => Ended::Aborted,
+            ((), ended) = async { tokio::join!(acts_end, served_end) } => ended,
+        };
+        drop(guard);
+        let ended = if broken { Ended::Broken } else { ended };
+        info!(outcome = ?ended, "ended");
+        ended
+    }
+}
+
+/// Connections are tasks of their own; they must not outlive the process they belong to.
+struct AbortOnDrop(Vec<Arc<Lifecycle>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        for lifecycle in &self.0 {
+            lifecycle.advance(Phase::Aborted);
+        }
+    }
+}
+
+/// The client, within bounds and counted, and who keeps it current.
+async fn client_of(
+    control_plane: ControlPlane,
+    metrics: &Metrics,
+) -> Result<(Option<Client>, Option<control_plane::Keeper>), Error> {
+    let (bounds, counted) = (Bounds::default(), metrics.requests());
+    Ok(match control_plane {
+        ControlPlane::Offline => (None, None),
+        ControlPlane::Watched(client) => (Some(control_plane::bounded(client, bounds, counted)), None),
+        ControlPlane::Kubeconfig(origin) => {
+            let (client, keeper) = control_plane::connect(origin, bounds, counted).await?;
+            (Some(client), Some(keeper))
+        }
+    })
+}
+
+async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>) -> Result<Option<Listener>, Error> {
+    let address = match port {
+        AdminPort::Off => return Ok(None),
+        AdminPort::Preferably(address) | AdminPort::At(address) => address,
+    };
+    let limits = server::Limits { connections: 64, ..server::Limits::default() };
+    // Its connections are not counted among those that bring reviews.
+    let uncounted = Arc::new(Metrics::new());
+    match Listener::bind(address, Security::Plain, router, limits, Arc::clone(lifecycle), uncounted).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if port == AdminPort::Preferably(address) => {
+            warn!(%address, %error, "no probes and metrics: the port cannot be bound; --admin-listen chooses another");
+            Ok(None)
+        }
+        Err(source) => Err(Error::Bind { address, flag: "--admin-listen", source }),
+    }
+}
+
+/// Judges by the rules, as an operator chose them.
+pub fn judge(settings: Settings) -> impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge {
+    |neighbours| {
+        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview: None };
+        Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
+    }
+}

@@ -1,0 +1,182 @@
+//! What a process is put together of. No I/O.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::admission::body;
+use crate::decision::lease::Timings;
+use crate::decision::validation::Settings;
+use crate::runtime::control_plane::{self, Origin};
+use crate::runtime::server;
+use crate::runtime::tls::{self, ClientAuth, MinVersion, Source};
+
+/// Where the plain port for probes and metrics is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminPort {
+    /// Nowhere.
+    Off,
+    /// At this address, or nowhere when it cannot be bound.
+    Preferably(SocketAddr),
+    /// At this address.
+    At(SocketAddr),
+}
+
+/// What the process knows of the control plane.
+pub enum ControlPlane {
+    /// Nothing: no checks against other objects.
+    Offline,
+    /// What watches bring through this client.
+    Watched(Client),
+    /// What watches bring through a client by this kubeconfig, which may change under way.
+    Kubeconfig(Origin),
+}
+
+/// The certificate and who may connect.
+pub struct Certificate {
+    /// Where it comes from.
+    pub source: Source,
+    /// Whose certificates are asked for; none: nobody's.
+    pub client: Option<ClientAuth>,
+    /// Oldest protocol version.
+    pub min_version: MinVersion,
+    /// Where the CA of a self-signed certificate is written.
+    pub ca_out: Option<PathBuf>,
+    /// Time between two looks for a new certificate.
+    pub poll: Duration,
+}
+
+/// The webhook.
+pub struct WebhookOptions {
+    /// Where reviews come in.
+    pub listen: SocketAddr,
+    /// The certificate.
+    pub certificate: Certificate,
+    /// Bounds on connections.
+    pub limits: server::Limits,
+    /// Bounds on bodies.
+    pub bodies: body::Limits,
+    /// Reviews in flight at a time.
+    pub reviews: usize,
+}
+
+impl WebhookOptions {
+    /// Self-signed on a free port of the loopback.
+    #[must_use]
+    pub fn loopback() -> Self {
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            certificate: Certificate {
+                source: Source::SelfSigned(Box::new(tls::SelfSigned::new(names))),
+                client: None,
+                min_version: MinVersion::default(),
+                ca_out: None,
+                poll: Duration::from_secs(10),
+            },
+            limits: server::Limits::default(),
+            bodies: body::Limits::default(),
+            reviews: 256,
+        }
+    }
+}
+
+/// The controller, which acts while it holds a Lease.
+#[derive(Clone, Debug)]
+pub struct ControllerOptions {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Name of the Lease.
+    pub lease: String,
+    /// Unique among the processes that compete.
+    pub identity: String,
+    /// How long things take.
+    pub timings: Timings,
+    /// Turns under way at a time.
+    pub concurrency: usize,
+}
+
+/// The end of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Drain {
+    /// Time in which reviews are still taken after the process is no longer ready.
+    pub keep_serving: Duration,
+    /// Time for reviews in flight after that, and for turns under way.
+    pub finish: Duration,
+}
+
+/// All of it.
+pub struct Options {
+    /// The webhook; none: no reviews are taken.
+    pub webhook: Option<WebhookOptions>,
+    /// The controller; none: nothing is written. It needs a control plane.
+    pub controller: Option<ControllerOptions>,
+    /// Where probes and metrics are.
+    pub admin: AdminPort,
+    /// The other objects.
+    pub control_plane: ControlPlane,
+    /// What the operator chose of the rules.
+    pub settings: Settings,
+    /// The end.
+    pub drain: Drain,
+}
+
+impl Options {
+    /// The webhook on [`WebhookOptions::loopback`], offline, without a port for probes: for trials and tests.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self {
+            webhook: Some(WebhookOptions::loopback()),
+            controller: None,
+            admin: AdminPort::Off,
+            control_plane: ControlPlane::Offline,
+            settings: Settings::default(),
+            drain: Drain { keep_serving: Duration::ZERO, finish: Duration::from_secs(10) },
+        }
+    }
+
+    /// The webhook's part, to be changed; where there was none, that of the loopback.
+    pub fn webhook(&mut self) -> &mut WebhookOptions {
+        self.webhook.get_or_insert_with(WebhookOptions::loopback)
+    }
+}
+
+/// Why the process cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No certificate to serve.
+    #[error("no certificate to serve: {0}")]
+    Certificate(#[from] tls::Error),
+    /// The kubeconfig cannot be used.
+    #[error(transparent)]
+    ControlPlane(#[from] control_plane::Error),
+    /// The controller has nothing to control.
+    #[error("the controller needs a control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")]
+    NoControlPlane,
+    /// An address cannot be bound.
+    #[error("{address} cannot be listened on: {source}; {flag} chooses another address")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What chooses it.
+        flag: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything in flight was answered.
+    Drained,
+    /// Time was over before everything in flight was answered.
+    TimedOut,
+    /// A second signal did not let everything be answered.
+    Aborted,
+    /// A part of it ended that must not; what was in flight was answered or timed out.
+    Broken,
+}

@@ -1,0 +1,95 @@
+//! The webhook's part of a process: certificate, listener, its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::options::{Certificate, Drain, Ended, Error, WebhookOptions};
+use super::tasks::{Done, Tasks};
+use crate::admission::router::{Clock, Desk, Judge, router};
+use crate::runtime::clock;
+use crate::runtime::journal::Journal;
+use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::server::{Listener, Security};
+use crate::runtime::tls::{self, Keeper};
+
+/// A bound webhook that does not serve yet.
+pub(super) struct Serving {
+    reviews: Listener,
+    pub(super) local: SocketAddr,
+    keeper: Keeper,
+    poll: Duration,
+    listening: Condition,
+    pub(super) lifecycle: Arc<Lifecycle>,
+}
+
+impl Serving {
+    /// Loads the certificate and binds the socket.
+    pub(super) async fn bind(
+        options: WebhookOptions,
+        judge: Judge,
+        metrics: &Arc<Metrics>,
+        readiness: &Readiness,
+    ) -> Result<Self, Error> {
+        let WebhookOptions { listen, certificate, limits, bodies, reviews } = options;
+        let Certificate { source, client, min_version, ca_out, poll } = certificate;
+        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(metrics), clock::wall())?;
+        let current = keeper.current();
+        readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
+        let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
+        let journal = Arc::new(Journal::new(Arc::clone(metrics)));
+        let desk = Arc::new(Desk::new(judge, clocks, journal, bodies, reviews));
+        let lifecycle = Arc::new(Lifecycle::default());
+        let security = Security::Tls(keeper.current());
+        let (shared, counted) = (Arc::clone(&lifecycle), Arc::clone(metrics));
+        let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
+        let reviews = Listener::bind(listen, security, router(&desk), limits, shared, counted).await.map_err(failed)?;
+        let local = reviews.local_addr().map_err(failed)?;
+        let listening = readiness.condition("the socket does not listen");
+        Ok(Self { reviews, local, keeper, poll, listening, lifecycle })
+    }
+
+    /// The CA of a self-signed certificate, as PEM.
+    pub(super) fn ca_pem(&self) -> Option<String> {
+        self.keeper.ca_pem()
+    }
+
+    /// What new connections are served with.
+    pub(super) fn tls(&self) -> tls::Current {
+        self.keeper.current()
+    }
+
+    /// Serves from now on.
+    pub(super) fn start(self, tasks: &mut Tasks) -> Served {
+        tasks.spawn("the look for a new certificate", self.keeper.run(self.poll, clock::wall));
+        let reviews = tasks.spawn("the webhook", self.reviews.run());
+        self.listening.met();
+        Served { reviews, lifecycle: self.lifecycle }
+    }
+}
+
+/// A webhook that serves.
+pub(super) struct Served {
+    reviews: Done,
+    lifecycle: Arc<Lifecycle>,
+}
+
+impl Served {
+    /// Parts with all connections, at first gently.
+    pub(super) async fn drain(self, drain: Drain) -> Ended {
+        // At first new connections still come here; asking the old ones to leave would only move them back.
+        let half = drain.keep_serving / 2;
+        tokio::time::sleep(half).await;
+        self.lifecycle.advance(Phase::Parting);
+        tokio::time::sleep(drain.keep_serving.saturating_sub(half)).await;
+        self.lifecycle.advance(Phase::Stopping);
+        if tokio::time::timeout(drain.finish, self.reviews.wait()).await.is_ok() {
+            return Ended::Drained;
+        }
+        warn!(seconds = drain.finish.as_secs_f64(), "reviews in flight are dropped");
+        Ended::TimedOut
+    }
+}

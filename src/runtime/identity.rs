@@ -1,0 +1,29 @@
+//! A name for this process that no other has. Reads the environment and the host's name.
+
+use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+/// The host's name, which in a pod is the pod's, and something random: a pod that starts again on the same node is another
+/// process.
+#[must_use]
+pub fn unique() -> String {
+    // Seeded by the operating system.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{}_{:010x}", host(), random & 0xff_ffff_ffff)
+}
+
+fn host() -> String {
+    let set = std::env::var("HOSTNAME").ok();
+    let own = || fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = set.filter(|name| !name.trim().is_empty()).or_else(own).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "fhpa".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_two_are_alike() {
+        assert_ne!(super::unique(), super::unique());
+    }
+}
