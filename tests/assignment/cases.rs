@@ -126,7 +126,7 @@ fn thresholds_give_what_does_not_fit_to_the_others() {
     clusters[2].limits = Limits { least: 0, most: 2 };
     clusters[0].limits = Limits { least: 4, most: u32::MAX };
     let request = request(total(6, 10), Policy::StaticWeighted, clusters);
-    assert_eq!(targets(&plan(&request)), named([("m1", 4, 4), ("m2", 1, 4), ("m3", 1, 2)]));
+    assert_eq!(targets(&plan(&request)), named([("m1", 4, 4), ("m2", 1, 4), ("m3", 2, 2)]));
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn weight_zero_gets_nothing_and_leaves() {
     clusters[0].weight = 0;
     let request = request(total(2, 10), Policy::StaticWeighted, clusters);
     let plan = plan(&request);
-    assert_eq!(targets(&plan), named([("m1", 0, 0), ("m2", 1, 4), ("m3", 1, 6)]));
-    assert_eq!(binding(&plan), entries([("m2", 1), ("m3", 1)]));
+    assert_eq!(targets(&plan), named([("m1", 0, 0), ("m2", 1, 4), ("m3", 2, 6)]));
+    assert_eq!(binding(&plan), entries([("m2", 1), ("m3", 2)]));
 }
 
 #[test]
@@ -214,8 +214,8 @@ fn capacity_that_changes_moves_nothing() {
 fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
     for (policy, expected) in [
         (Policy::StaticWeighted, named([("m1", 4, 12), ("m3", 4, 12)])),
-        (Policy::DynamicWeighted, named([("m1", 3, 8), ("m3", 5, 16)])),
-        (Policy::Aggregated, named([("m1", 1, 1), ("m3", 7, 23)])),
+        (Policy::DynamicWeighted, named([("m1", 2, 8), ("m3", 6, 16)])),
+        (Policy::Aggregated, named([("m1", 2, 2), ("m3", 6, 22)])),
         (Policy::Duplicated, named([("m1", 8, 24), ("m3", 8, 24)])),
     ] {
         let mut request = settled(request(total(8, 24), policy, available([("m1", 1), ("m2", 5), ("m3", 2)])));
@@ -236,13 +236,13 @@ fn a_returned_cluster_gets_its_min_at_once_and_no_running_replica() {
     request.clusters[1].current = None;
     request.clusters[1].target = None;
     let mut away = settled(request);
-    assert_eq!(away.clusters[0].target, Some(total(3, 8)));
+    assert_eq!(away.clusters[0].target, Some(total(2, 8)));
     away.clusters[2].ready = 16;
     away.clusters[2].current = Some(16);
     away.clusters[1].standing = Standing::Serving;
     let plan = plan(&away);
     // Its share of min is 5 of 8; the 5 come from m1's headroom, as all of m3 runs.
-    assert_eq!(targets(&plan), named([("m1", 1, 3), ("m2", 5, 5), ("m3", 2, 16)]));
+    assert_eq!(targets(&plan), named([("m1", 2, 3), ("m2", 5, 5), ("m3", 1, 16)]));
 }
 
 #[test]
@@ -269,4 +269,15 @@ fn an_edit_of_weights_takes_no_running_replica() {
     let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
     assert_eq!(now, [total(2, 10), total(1, 10)]);
     assert_eq!(plan.shares[1].hold.unwrap().to_string(), "10 replicas run and are not taken away for other clusters");
+}
+
+#[test]
+fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
+    let mut request = settled(request(total(4, 4), Policy::StaticWeighted, vec![runs("m1", 4)]));
+    request.clusters.push(cluster("m2"));
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 2, 2), ("m2", 2, 2)]));
+    let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
+    assert_eq!(now, [total(2, 4), Bounds::NONE]);
+    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitsForBudget");
 }

@@ -96,13 +96,13 @@ impl World {
     fn apply(&mut self, action: &Action<'_>) {
         match action {
             Action::Bound { cluster, bounds, outstanding, .. } => {
-                let member = self.members.get_mut(cluster).unwrap();
+                let member = self.members.get_mut::<str>(cluster).unwrap();
                 let number = member.work.map_or(member.arrived, |(number, ..)| number) + 1;
                 member.work = Some((number, Some(*bounds), *outstanding));
                 member.on_the_way.push_back((number, Some(*bounds)));
             }
             Action::Unbound { cluster } => {
-                let member = self.members.get_mut(cluster).unwrap();
+                let member = self.members.get_mut::<str>(cluster).unwrap();
                 let (number, written, outstanding) = member.work.unwrap();
                 let ceiling = if member.arrived == number { 0 } else { outstanding };
                 let outstanding = ceiling.max(written.map_or(0, |bounds| bounds.max));
@@ -120,7 +120,7 @@ impl World {
                 }
             }
             Action::Scale { cluster, replicas } => {
-                self.members.get_mut(cluster).unwrap().replicas = Some(*replicas);
+                self.members.get_mut::<str>(cluster).unwrap().replicas = Some(*replicas);
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn entries<'a>(
     for (cluster, course) in clusters.iter().zip(courses) {
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
         match *course {
-            Course::Have { bounds, .. } => {
+            Course::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
                 let replicas = replicas(request, cluster, bounds);
                 entries.last.push(entry(replicas));
                 let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || bound.contains(cluster.name);
@@ -39,7 +39,7 @@ pub(super) fn entries<'a>(
                     entries.now.push(entry(replicas));
                 }
             }
-            Course::Rest => {
+            Course::Have { .. } | Course::Rest => {
                 entries.now.extend(cluster.entry.map(entry));
                 entries.last.extend(cluster.entry.map(entry));
             }

@@ -29,7 +29,8 @@ pub(super) enum Course {
 ///
 /// A max does not go below what runs, save for a threshold of the user, under Duplicated, and where the budget is below
 /// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
-/// A leaving cluster gives up its headroom first, and replicas only where the others could not have their min otherwise.
+/// A leaving cluster gives up its headroom first, and replicas only where the others could not have their min or what they
+/// run otherwise.
 pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
     let wanted: Vec<Course> = clusters
         .iter()
@@ -50,7 +51,7 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Bounds>) ->
         }
         (Standing::Silent, _) | (Standing::Serving, None) => Course::Rest,
         (Standing::Serving | Standing::Leaving { .. }, _) if holds => {
-            let running = if cluster.hpa.is_some() { cluster.running() } else { 0 };
+            let running = cluster.running().min(cluster.hpa.map_or(0, |hpa| hpa.ceiling()));
             Course::Leave(Bounds { min: running.min(1), max: running })
         }
         (Standing::Serving | Standing::Leaving { .. }, _) => Course::Rest,
@@ -64,14 +65,16 @@ struct Line<'a> {
     /// By what it is cut: sizes that do not change by themselves, so that a cut stays while replicas come and go.
     weight: u64,
     max: Replicas,
-    /// What runs, and its min; it is cut below that only when nothing else is left.
+    /// What runs, and its min.
     gentle: Replicas,
+    /// What runs; 1 where there is an HPA or an entry already.
+    running: Replicas,
     /// What nobody may take from it: its min, and what runs within its target.
     due: Replicas,
 }
 
-/// Cuts the courses to the budget: of leaving clusters as far as the others need their due, then of the others first
-/// headroom and last what runs above a target.
+/// Cuts the courses to the budget: of leaving clusters as far as the others need their min and what they run, then of the others first
+/// headroom, then min - a new cluster waits rather than take running replicas - and last what runs above a target.
 fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut courses: Vec<Course>) -> Vec<Course> {
     let budget = u64::from(request.total.max);
     let (mut stay, mut go) = (Vec::new(), Vec::new());
@@ -83,23 +86,27 @@ fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut 
                 let gentle = running.max(target.min).min(bounds.max);
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
-                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, due });
+                let known = cluster.hpa.is_some() || cluster.entry.is_some();
+                let running = running.max(known.into()).min(bounds.max);
+                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, running, due });
             }
             Course::Leave(Bounds { max, .. }) => {
-                go.push(Line { at, name: cluster.name, weight: (*max).into(), max: *max, gentle: 0, due: 0 });
+                let weight = (*max).into();
+                go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, running: 0, due: 0 });
             }
             Course::Drop | Course::Rest => {}
         }
     }
     let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
-    let dues: u64 = stay.iter().map(|line| u64::from(line.due)).sum();
-    let over = sum(&go).saturating_sub(budget.saturating_sub(dues));
-    cut(&mut go, over, |line| line.due);
+    let gentle: u64 = stay.iter().map(|line| u64::from(line.gentle)).sum();
+    let over = sum(&go).saturating_sub(budget.saturating_sub(gentle));
+    cut(&mut go, over, |_| 0);
     let room = budget.saturating_sub(sum(&go));
-    let over = sum(&stay).saturating_sub(room);
-    cut(&mut stay, over, |line| line.gentle);
-    let over = sum(&stay).saturating_sub(room);
-    cut(&mut stay, over, |line| line.due);
+    let floors: [fn(&Line<'_>) -> Replicas; 3] = [|line| line.gentle, |line| line.running, |line| line.due];
+    for floor in floors {
+        let over = sum(&stay).saturating_sub(room);
+        cut(&mut stay, over, floor);
+    }
     for line in stay.iter().chain(&go) {
         match courses.get_mut(line.at) {
             Some(Course::Have { bounds, hold }) if line.max < bounds.max => {

@@ -208,7 +208,8 @@ fn ceiling(cluster: &Cluster<'_>) -> Replicas {
 fn all_ready(request: &Request<'_>, clusters: &[&Cluster<'_>], courses: &[Course]) -> bool {
     clusters.iter().zip(courses).all(|(cluster, course)| {
         let Course::Have { bounds, .. } = course else { return true };
-        if cluster.overdue || cluster.standing == Standing::Silent {
+        // One that waits for what others run waits for no leaving cluster: these give way to it.
+        if cluster.overdue || cluster.standing == Standing::Silent || !bounds.is_some() {
             return true;
         }
         let asleep = request.may_be_zero() && cluster.entry == Some(0);
