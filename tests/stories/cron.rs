@@ -48,7 +48,8 @@ async fn a_quiet_hour_costs_no_request_but_those_of_the_lease() {
     stage.pass(5).await;
     stage.server.faults().record();
     stage.pass(3600).await;
-    let others = stage.server.faults().recorded().into_iter().filter(|seen| seen.resource != "leases" && seen.verb != "watch");
+    let others =
+        stage.server.faults().recorded().into_iter().filter(|seen| seen.resource != "leases" && seen.verb != "watch");
     assert_eq!(others.collect::<Vec<_>>(), []);
     one.stop().await;
 }
@@ -64,10 +65,8 @@ async fn rules_of_one_instant_run_in_their_order_with_one_write() {
     stage.until("2026-11-20T09:00:01Z").await;
     assert_eq!(stage.replicas("web").await, 7);
     assert_eq!(stage.writes(), ["patch deployments/scale web", "patch cronfederatedhpas/status shop"]);
-    let history = [
-        "a: next 2026-11-21T09:00:00 | 09:00:00 executed 09:00:00",
-        "b: next 10:00:00 | 09:00:00 executed 09:00:00",
-    ];
+    let history =
+        ["a: next 2026-11-21T09:00:00 | 09:00:00 executed 09:00:00", "b: next 10:00:00 | 09:00:00 executed 09:00:00"];
     assert_eq!(stage.history().await, history);
     assert_eq!(stage.events().await.len(), 2);
     one.stop().await;
@@ -177,7 +176,9 @@ async fn history_keeps_the_newest_up_to_its_limits() {
 /// Runs of a rule over a clock change, as they were executed.
 async fn over_the_change(schedule: &str, zone: &str, from: &str, to: &str) -> Vec<String> {
     let stage = Stage::with_web(from).await;
-    stage.cron(json!([with(rule("night", schedule, 5), json!({"timeZone": zone, "successfulHistoryLimit": 32}))])).await;
+    stage
+        .cron(json!([with(rule("night", schedule, 5), json!({"timeZone": zone, "successfulHistoryLimit": 32}))]))
+        .await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until(to).await;
@@ -191,22 +192,32 @@ async fn over_the_change(schedule: &str, zone: &str, from: &str, to: &str) -> Ve
 
 #[tokio::test(start_paused = true)]
 async fn a_time_that_the_spring_night_skips_runs_at_the_first_instant_after_the_gap() {
-    let runs = over_the_change("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z").await;
-    assert_eq!(runs, ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]);
+    let night = over_the_change("30 2 * * *", "Europe/Berlin", "2026-03-29T00:20:00Z", "2026-03-29T01:40:00Z").await;
+    assert_eq!(night, ["2026-03-29T01:00:00Z"]);
+    let next = over_the_change("30 2 * * *", "Europe/Berlin", "2026-03-30T00:20:00Z", "2026-03-30T01:10:00Z").await;
+    assert_eq!(next, ["2026-03-30T00:30:00Z"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_time_that_comes_twice_in_the_autumn_night_runs_once() {
-    let runs = over_the_change("30 1 * * *", "America/New_York", "2026-10-31T12:00:00Z", "2026-11-02T12:00:00Z").await;
-    assert_eq!(runs, ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"]);
+    let night = over_the_change("30 1 * * *", "America/New_York", "2026-11-01T05:20:00Z", "2026-11-01T06:40:00Z").await;
+    assert_eq!(night, ["2026-11-01T05:30:00Z"]);
+    let next = over_the_change("30 1 * * *", "America/New_York", "2026-11-02T06:20:00Z", "2026-11-02T06:40:00Z").await;
+    assert_eq!(next, ["2026-11-02T06:30:00Z"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_half_hour_follows_elapsed_time_over_both_changes() {
-    let spring = over_the_change("*/30 * * * *", "Europe/Berlin", "2026-03-29T00:10:00Z", "2026-03-29T02:10:00Z").await;
-    assert_eq!(spring, ["2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:00:00Z"]);
-    let autumn = over_the_change("*/30 * * * *", "Europe/Berlin", "2026-10-25T00:10:00Z", "2026-10-25T02:10:00Z").await;
-    assert_eq!(autumn, ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:00:00Z"]);
+    let spring = over_the_change("*/30 * * * *", "Europe/Berlin", "2026-03-29T00:20:00Z", "2026-03-29T02:01:00Z").await;
+    assert_eq!(
+        spring,
+        ["2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:00:00Z"]
+    );
+    let autumn = over_the_change("*/30 * * * *", "Europe/Berlin", "2026-10-25T00:20:00Z", "2026-10-25T02:01:00Z").await;
+    assert_eq!(
+        autumn,
+        ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:00:00Z"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

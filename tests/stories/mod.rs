@@ -4,6 +4,9 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
+mod failures;
+mod interleavings;
+mod upstream;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -76,10 +79,16 @@ pub struct Stage {
 impl Stage {
     /// A control plane at a time of day.
     pub async fn at(start: &str) -> Self {
+        Self::with_definitions(start, |_| {}).await
+    }
+
+    /// A control plane whose CRDs are changed before they are installed.
+    pub async fn with_definitions(start: &str, change: impl Fn(&mut Value)) -> Self {
         let wall = Wall::new(start);
         let server = ApiServer::builder().clock(wall.clock()).seed(7).build();
         for (_, text) in api::crd::files().unwrap() {
-            let definition: Value = serde_saphyr::from_str(&text).unwrap();
+            let mut definition: Value = serde_saphyr::from_str(&text).unwrap();
+            change(&mut definition);
             server.create(&definition).await.unwrap();
         }
         for name in ["karmada-system", "prod"] {
