@@ -93,9 +93,9 @@ fn fhpa(command: &str, arguments: &[&str]) -> Command {
 
 impl Replica {
     /// Starts `fhpa run`.
-    async fn run(plane: &Plane, identity: &str) -> Self {
+    async fn run(plane: &Plane, identity: &str, drain: &str) -> Self {
         let ca = plane.directory.path().join(format!("{identity}.crt"));
-        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", "0", "--ca-out"];
+        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", drain, "--ca-out"];
         Self::start("run", plane, identity, &[&serve[..], &[ca.to_str().unwrap()]].concat(), ca.clone()).await
     }
 
@@ -167,12 +167,12 @@ async fn admits(address: SocketAddr, ca: &Path) -> bool {
 #[tokio::test]
 async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_ends() {
     let plane = Plane::new(&["karmada-system"]).await;
-    let mut one = Replica::run(&plane, "one").await;
+    let mut one = Replica::run(&plane, "one", "0").await;
     plane.held_by("one").await;
     one.is_ready().await;
     one.counts("fhpa_leader 1").await;
     one.counts(r#"fhpa_api_requests_total{verb="create",code="201"} 1"#).await;
-    let two = Replica::run(&plane, "two").await;
+    let two = Replica::run(&plane, "two", "0").await;
     two.is_ready().await;
     two.counts("fhpa_leader 0").await;
     for replica in [&one, &two] {
@@ -188,6 +188,21 @@ async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_e
     assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
     two.counts("fhpa_leader 1").await;
     two.counts("fhpa_leader_transitions_total 1").await;
+}
+
+#[tokio::test]
+async fn the_next_one_leads_while_the_webhook_of_the_last_one_still_serves() {
+    let plane = Plane::new(&["karmada-system"]).await;
+    let mut one = Replica::run(&plane, "one", "3600").await;
+    plane.held_by("one").await;
+    let _two = Replica::controller(&plane, "two").await;
+    one.signal("TERM").await;
+    plane.held_by("two").await;
+    assert_eq!(probe(one.admin, "/readyz").await, (503, "not ready: the process is shutting down\n".to_owned()));
+    one.counts("fhpa_leader 0").await;
+    assert!(admits(one.webhook.unwrap(), &one.ca).await);
+    one.signal("INT").await;
+    assert_eq!(one.ends().await, Some(1), "the second signal does not wait");
 }
 
 #[tokio::test]
