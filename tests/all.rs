@@ -9,6 +9,7 @@
     clippy::pedantic,
     clippy::string_slice
 )]
+mod assignment;
 #[cfg(feature = "playground")]
 mod bed;
 mod cli;

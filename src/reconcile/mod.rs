@@ -2,11 +2,14 @@
 //! in `decision`.
 
 pub mod cron;
+pub mod engine;
 pub mod events;
 pub mod failure;
+pub mod key;
 pub mod managers;
 pub mod request;
 pub mod target;
+pub mod wheel;
 
 use std::sync::Arc;
 
@@ -15,12 +18,12 @@ use kube::Client;
 use tokio::sync::watch;
 
 use self::cron::book::Book;
-use self::cron::engine::Engine;
 use self::cron::entry::Reader;
 use self::cron::execute::Executor;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
-use self::cron::turn::Worker;
+use self::cron::turn::CronWorker;
+use self::engine::Engine;
 use self::events::{Dropped, Events, Observer, Poster};
 use self::target::Targets;
 use crate::decision::cron::zones::Zones;
@@ -53,7 +56,7 @@ pub struct Options {
 /// A controller that does not work yet.
 pub struct Controller {
     reader: Reader,
-    engine: Engine,
+    engine: Engine<CronWorker>,
     poster: Poster,
 }
 
@@ -68,8 +71,9 @@ impl Controller {
         let (events, poster) = Events::new(client.clone(), &identity, counted);
         let executor = Executor { targets: Targets::new(client.clone()), clock: Arc::clone(&clock) };
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
-        let worker = Worker { client, book, executor, steppers: Steppers::default(), clock, reporter };
-        Self { reader, engine: Engine::new(Arc::new(worker), concurrency), poster }
+        let steppers = Steppers::default();
+        let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
+        Self { reader, engine: Engine::new(Arc::new(worker), clock, concurrency), poster }
     }
 
     /// What is left to start once `readers` tell the controller of its objects.
@@ -82,7 +86,7 @@ impl Controller {
 
 /// A controller that is told of its objects and waits to be run.
 pub struct Idle {
-    engine: Engine,
+    engine: Engine<CronWorker>,
     poster: Poster,
 }
 

@@ -8,29 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::entry::Entry;
-
-/// Names an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// Its namespace.
-    pub namespace: Arc<str>,
-    /// Its name.
-    pub name: Arc<str>,
-}
-
-impl Key {
-    /// The key of an object.
-    #[must_use]
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
+use crate::reconcile::key::Key;
 
 /// The entries of all objects.
 #[derive(Debug, Default)]
@@ -143,8 +121,9 @@ impl Book {
 
 #[cfg(test)]
 mod tests {
-    use super::{Book, Key};
+    use super::Book;
     use crate::reconcile::cron::entry::Entry;
+    use crate::reconcile::key::Key;
 
     fn entry(version: &str) -> Entry {
         Entry { version: version.into(), uid: "u".into(), ..Entry::default() }

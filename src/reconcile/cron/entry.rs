@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::book::{Book, Key};
+use super::book::Book;
 use crate::api::CronFederatedHPA;
 use crate::api::hpa_status::Condition;
 use crate::convert::cron_status;
@@ -13,6 +13,7 @@ use crate::decision::cron::zones::Zones;
 use crate::decision::neighbours::NoNeighbours;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
+use crate::reconcile::key::Key;
 use crate::reconcile::target::TargetRef;
 use crate::runtime::watch::Intake;
 

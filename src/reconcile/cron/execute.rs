@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::book::Key;
 use super::entry::Entry;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::reconcile::WallClock;
 use crate::reconcile::failure::{Failure, WriteError, reason};
+use crate::reconcile::key::Key;
 use crate::reconcile::target::Targets;
 use crate::runtime::leader::{Leader, LeaseLost};
 

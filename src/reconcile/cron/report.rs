@@ -6,18 +6,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::info;
 
-use super::book::Key;
 use super::entry::Entry;
 use super::observe::Observed;
 use super::status::{self, SCHEDULED};
-use super::wheel::Wheel;
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, attempt};
 use crate::reconcile::WallClock;
+use crate::reconcile::engine::Standing;
 use crate::reconcile::events::{Events, Record, Reference, Severity};
 use crate::reconcile::failure::Failure;
+use crate::reconcile::key::Key;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 
@@ -134,7 +134,8 @@ impl Reporter {
     }
 
     /// What waits and what runs.
-    pub fn standing(&self, wheel: &Wheel, queued: usize, turns: usize) {
+    pub fn standing(&self, standing: Standing<'_>) {
+        let Standing { wheel, queued, turns } = standing;
         self.metrics.wheel_entries.set(number(wheel.len()));
         self.metrics.next_due(wheel.next());
         self.metrics.queue_depth.set(number(queued));

@@ -9,7 +9,6 @@ use kube::core::PartialObjectMeta;
 use kube::core::request::Request;
 use serde_json::json;
 
-use super::book::Key;
 use super::entry::{Entry, Remembered};
 use crate::api::CronFederatedHPA;
 use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
@@ -18,6 +17,7 @@ use crate::convert::cron_status::execution_histories;
 use crate::decision::cron::ledger::History;
 use crate::decision::excerpt::excerpt;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::key::Key;
 use crate::reconcile::{managers, request};
 use crate::runtime::leader::Leader;
 

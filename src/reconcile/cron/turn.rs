@@ -1,14 +1,14 @@
 //! One turn of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
 //! most. Talks to the API server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::Client;
 use tracing::{info, warn};
 
-use super::book::{Book, Key};
+use super::book::Book;
 use super::entry::Entry;
 use super::execute::Executor;
 use super::observe::{Observed, Steppers, observe};
@@ -17,7 +17,9 @@ use super::status::{self, Tried};
 use crate::decision::backoff;
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::reconcile::WallClock;
+use crate::reconcile::engine::{Ended, Standing, Worker};
 use crate::reconcile::failure::{Failure, WriteError};
+use crate::reconcile::key::Key;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// What is known of an object that is not worked off yet; lost when the process ends, and then found out again.
@@ -46,19 +48,8 @@ impl Trouble {
     }
 }
 
-/// How a turn ended.
-#[derive(Debug, Default)]
-pub struct Ended {
-    /// What is left to do.
-    pub trouble: Trouble,
-    /// When to look at the object again, if nothing happens to it.
-    pub wake: Option<Timestamp>,
-    /// When to try again.
-    pub retry: Option<Duration>,
-}
-
 /// What turns work with.
-pub struct Worker {
+pub struct CronWorker {
     /// Speaks to the API server.
     pub client: Client,
     /// The objects.
@@ -73,14 +64,45 @@ pub struct Worker {
     pub reporter: Reporter,
 }
 
-impl Worker {
-    /// Works off what stands over the object.
-    ///
-    /// # Errors
-    /// When this process leads no more.
-    pub async fn turn(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended, LeaseLost> {
+impl Worker for CronWorker {
+    type Trouble = Trouble;
+
+    async fn news(&self) {
+        self.book.news().await;
+    }
+
+    fn changed(&self) -> BTreeSet<Key> {
+        self.reporter.known(self.book.rules());
+        self.book.changed()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.book.keys()
+    }
+
+    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+        self.work_off(leader, key, trouble).await
+    }
+
+    fn standing(&self, standing: Standing<'_>) {
+        self.reporter.standing(standing);
+    }
+
+    fn dequeued(&self, waited: Duration) {
+        self.reporter.dequeued(waited);
+    }
+
+    fn panicked(&self) {
+        self.reporter.panicked();
+    }
+}
+
+impl CronWorker {
+    async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
         // An object that is gone or going sets nothing any more.
-        let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else { return Ok(Ended::default()) };
+        let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else {
+            return Ok(Ended { trouble: None, wake: None, retry: None });
+        };
         let observed = observe((self.clock)(), &entry, &self.steppers);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &trouble.attempts);
@@ -106,7 +128,7 @@ impl Worker {
             trouble.failures = 0;
             trouble.reason = None;
         }
-        Ok(Ended { trouble, wake, retry })
+        Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake, retry })
     }
 
     /// Writes the status when it says something else than before, and tells what was recorded.

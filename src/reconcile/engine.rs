@@ -11,8 +11,8 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tracing::{error, info, warn};
 
-use super::book::Key;
-use super::turn::{Ended, Trouble, Worker};
+use super::WallClock;
+use super::key::Key;
 use super::wheel::Wheel;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::clock;
@@ -23,9 +23,61 @@ const NAP: Duration = Duration::from_secs(1);
 /// Wall time that differs from elapsed time by more than this has jumped.
 const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
+/// How a turn ended. `T` is what is left to do.
+#[derive(Debug, Default)]
+pub struct Ended<T> {
+    /// What is known of the object that is not worked off yet; nothing when all is.
+    pub trouble: Option<T>,
+    /// When to look at the object again, if nothing happens to it.
+    pub wake: Option<Timestamp>,
+    /// When to try again.
+    pub retry: Option<Duration>,
+}
+
+/// Works off the objects of one kind.
+pub trait Worker: Send + Sync + 'static {
+    /// What is known of an object between two of its turns. It is lost when the process ends, or the term.
+    type Trouble: Default + Send;
+
+    /// Waits until something changed.
+    fn news(&self) -> impl Future<Output = ()> + Send;
+    /// The objects that changed since this was last asked.
+    fn changed(&self) -> BTreeSet<Key>;
+    /// All objects.
+    fn keys(&self) -> Vec<Key>;
+    /// Works off what stands over one object.
+    ///
+    /// # Errors
+    /// When this process leads no more.
+    fn turn(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        trouble: Self::Trouble,
+    ) -> impl Future<Output = Result<Ended<Self::Trouble>, LeaseLost>> + Send;
+    /// Is told what waits and what runs.
+    fn standing(&self, standing: Standing<'_>);
+    /// Is told that a turn begins for an object that waited for so long.
+    fn dequeued(&self, waited: Duration);
+    /// Is told that a turn panicked.
+    fn panicked(&self);
+}
+
+/// What waits and what runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Objects by the instant at which they want a turn.
+    pub wheel: &'a Wheel,
+    /// Objects that want a turn now.
+    pub queued: usize,
+    /// Turns under way.
+    pub turns: usize,
+}
+
 /// Gives turns to objects.
-pub struct Engine {
-    worker: Arc<Worker>,
+pub struct Engine<W: Worker> {
+    worker: Arc<W>,
+    clock: WallClock,
     /// Turns at a time.
     concurrency: usize,
     wheel: Wheel,
@@ -33,11 +85,11 @@ pub struct Engine {
     queue: VecDeque<(Key, Instant)>,
     /// Keys in `queue`.
     queued: BTreeSet<Key>,
-    turns: JoinSet<(Key, Result<Ended, LeaseLost>)>,
+    turns: JoinSet<(Key, Result<Ended<W::Trouble>, LeaseLost>)>,
     running: HashMap<Id, Key>,
     /// Keys with a turn, and whether they want another one after it.
     busy: HashMap<Key, bool>,
-    troubles: HashMap<Key, Trouble>,
+    troubles: HashMap<Key, W::Trouble>,
     clocks: Clocks,
 }
 
@@ -47,12 +99,13 @@ struct Clocks {
     steady: Instant,
 }
 
-impl Engine {
+impl<W: Worker> Engine<W> {
     /// Gives at most `concurrency` turns at a time.
-    pub fn new(worker: Arc<Worker>, concurrency: usize) -> Self {
-        let clocks = Clocks { wall: (worker.clock)(), steady: clock::steady() };
+    pub fn new(worker: Arc<W>, clock: WallClock, concurrency: usize) -> Self {
+        let clocks = Clocks { wall: clock(), steady: clock::steady() };
         Self {
             worker,
+            clock,
             concurrency: concurrency.max(1),
             wheel: Wheel::default(),
             queue: VecDeque::new(),
@@ -67,14 +120,15 @@ impl Engine {
 
     /// Works while this process leads, until `stop` is told.
     pub async fn run(mut self, mut leadership: watch::Receiver<Option<Leader>>, mut stop: watch::Receiver<bool>) {
-        let book = Arc::clone(&self.worker.book);
+        let worker = Arc::clone(&self.worker);
         let mut leader = leadership.borrow_and_update().clone();
         self.begin(leader.as_ref()).await;
         loop {
             if let Some(leader) = &leader {
                 self.hand_out(leader);
             }
-            self.worker.reporter.standing(&self.wheel, self.queue.len(), self.turns.len());
+            let Self { wheel, queue, turns, .. } = &self;
+            self.worker.standing(Standing { wheel, queued: queue.len(), turns: turns.len() });
             let nap = self.nap(leader.is_some());
             tokio::select! {
                 biased;
@@ -87,12 +141,11 @@ impl Engine {
                     self.begin(leader.as_ref()).await;
                 }
                 Some(ended) = self.turns.join_next_with_id() => self.ended(ended),
-                () = book.news() => {
-                    let changed = book.changed();
+                () = worker.news() => {
+                    let changed = worker.changed();
                     if leader.is_some() {
                         changed.into_iter().for_each(|key| self.want(key));
                     }
-                    self.worker.reporter.known(book.rules());
                 }
                 () = sleep_until(nap) => {}
             }
@@ -110,14 +163,14 @@ impl Engine {
         self.busy.clear();
         self.troubles.clear();
         if leader.is_some() {
-            self.clocks = Clocks { wall: (self.worker.clock)(), steady: clock::steady() };
+            self.clocks = Clocks { wall: (self.clock)(), steady: clock::steady() };
             self.look_at_all();
-            info!(objects = self.queue.len(), "works off the CronFederatedHPAs");
+            info!(objects = self.queue.len(), "looks at all objects");
         }
     }
 
     fn look_at_all(&mut self) {
-        self.worker.book.keys().into_iter().for_each(|key| self.want(key));
+        self.worker.keys().into_iter().for_each(|key| self.want(key));
     }
 
     /// The object is to have a turn soon.
@@ -131,9 +184,9 @@ impl Engine {
 
     /// Starts turns, as many as may run at a time.
     fn hand_out(&mut self, leader: &Leader) {
-        let now = (self.worker.clock)();
+        let now = (self.clock)();
         if self.jumped(now) {
-            warn!(%now, "the clock of this machine jumped: all rules are looked at again");
+            warn!(%now, "the clock of this machine jumped: all objects are looked at again");
             self.look_at_all();
         }
         self.clocks = Clocks { wall: now, steady: clock::steady() };
@@ -143,7 +196,7 @@ impl Engine {
         while self.turns.len() < self.concurrency
             && let Some((key, since)) = self.queue.pop_front()
         {
-            self.worker.reporter.dequeued(since.elapsed());
+            self.worker.dequeued(since.elapsed());
             self.queued.remove(&key);
             self.wheel.set(&key, None);
             let trouble = self.troubles.remove(&key).unwrap_or_default();
@@ -163,7 +216,7 @@ impl Engine {
         expected.is_none_or(|expected| now.duration_since(expected).abs() > JUMP)
     }
 
-    fn ended(&mut self, ended: Result<(Id, (Key, Result<Ended, LeaseLost>)), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, (Key, Result<Ended<W::Trouble>, LeaseLost>)), JoinError>) {
         let (key, ended) = match ended {
             Ok((id, (key, ended))) => {
                 self.running.remove(&id);
@@ -173,23 +226,23 @@ impl Engine {
                 let Some(key) = self.running.remove(&failed.id()) else { return };
                 if failed.is_panic() {
                     error!(object = %key, "a turn panicked");
-                    self.worker.reporter.panicked();
+                    self.worker.panicked();
                 }
                 let retry = Some(backoff::wait(ErrorClass::Refused, 1, &key, None));
-                (key, Ok(Ended { retry, ..Ended::default() }))
+                (key, Ok(Ended { trouble: None, wake: None, retry }))
             }
         };
         let again = self.busy.remove(&key).unwrap_or_default();
         // The end of the term is told by the lease.
         let Ok(Ended { trouble, wake, retry }) = ended else { return };
-        if !trouble.is_over() {
+        if let Some(trouble) = trouble {
             self.troubles.insert(key.clone(), trouble);
         }
         if again {
             self.want(key);
             return;
         }
-        let retry = retry.and_then(|wait| (self.worker.clock)().checked_add(wait).ok());
+        let retry = retry.and_then(|wait| (self.clock)().checked_add(wait).ok());
         self.wheel.set(&key, wake.into_iter().chain(retry).min());
     }
 
@@ -197,7 +250,7 @@ impl Engine {
     fn nap(&self, leads: bool) -> Instant {
         let longest = clock::steady() + NAP;
         let Some(next) = self.wheel.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
-        let left = Duration::try_from(next.duration_since((self.worker.clock)())).unwrap_or_default();
+        let left = Duration::try_from(next.duration_since((self.clock)())).unwrap_or_default();
         // Timers count in milliseconds; a nap that ends before its instant would be followed by another.
         longest.min(clock::steady() + left)
     }

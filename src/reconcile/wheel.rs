@@ -1,10 +1,10 @@
-//! One wheel for the rules of all objects: which object is to be looked at next, and when (design: Cron). No I/O.
+//! One wheel for all objects of a kind: which is to be looked at next, and when (design: Cron). No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::book::Key;
+use super::key::Key;
 
 /// Objects by the instant at which they want to be looked at; each at most once.
 #[derive(Debug, Default)]

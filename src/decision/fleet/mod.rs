@@ -1,0 +1,50 @@
+//! The member clusters and which of them take part: from what the user and the placement say to [`survey::survey`]. Pure.
+
+pub mod affinity;
+pub mod placement;
+pub mod settings;
+pub mod standing;
+pub mod survey;
+pub mod taint;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::subject::Text;
+use taint::Taint;
+
+/// A member cluster as its `Cluster` object describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Member<'a> {
+    /// `metadata.name`
+    pub name: Text<'a>,
+    /// `metadata.labels`
+    pub labels: BTreeMap<Text<'a>, Text<'a>>,
+    /// `spec.provider`
+    pub provider: Text<'a>,
+    /// `spec.region`
+    pub region: Text<'a>,
+    /// `spec.zone`, or `spec.zones` where that is empty.
+    pub zones: Vec<Text<'a>>,
+    /// `spec.taints`
+    pub taints: Vec<Taint<'a>>,
+    /// Condition `Ready`.
+    pub readiness: Readiness,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// Condition `Ready` of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readiness {
+    /// True.
+    Ready,
+    /// False since then.
+    NotReady(Timestamp),
+    /// Unknown since then.
+    Unknown(Timestamp),
+    /// Nobody said yet.
+    #[default]
+    Unsaid,
+}

@@ -1,0 +1,158 @@
+//! Whether a cluster serves, is silent, has failed or has to go (design: Failover). Pure.
+
+use jiff::Timestamp;
+
+use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE, tolerated};
+use super::{Member, Readiness};
+use crate::decision::plan::Standing;
+
+/// What a cluster is, and when to look again because a toleration ends then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it is.
+    pub standing: Standing,
+    /// When a toleration ends.
+    pub next: Option<Timestamp>,
+}
+
+/// Judges a cluster that the rules choose, or `!chosen` one that still holds something; `held` says that it has an HPA or
+/// an entry in the binding.
+///
+/// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`, `unreachable`),
+/// added when the condition changed, so that one toleration bounds both: Karmada's webhook tolerates these for 300 seconds
+/// where the user says nothing. A cluster about which nothing was said yet answers nobody; with nothing held it is away.
+///
+/// A cluster that answers but carries a NoExecute taint past its toleration has to go like one that is no candidate: it
+/// can still lower its bounds, so rule 2 holds for it without an exception.
+#[must_use]
+pub fn judge(
+    member: &Member<'_>,
+    tolerations: &[Toleration<'_>],
+    chosen: bool,
+    held: bool,
+    now: Timestamp,
+) -> Judgement {
+    let ends = |taint: &Taint<'_>| tolerated(taint, tolerations, now);
+    let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
+    let later = |end: Tolerated| match end {
+        Tolerated::Until(end) if held => Some(end),
+        _ => None,
+    };
+    let here = |standing| Judgement { standing, next: None };
+    if member.deleting {
+        return here(Standing::Away);
+    }
+    if let Some(taint) = unready(member.readiness) {
+        let end = ends(&taint);
+        if over(end) || !held {
+            return here(Standing::Away);
+        }
+        let standing = if chosen { Standing::Silent } else { Standing::Leaving { evicted: false } };
+        return Judgement { standing, next: later(end) };
+    }
+    if !chosen {
+        return here(if held { Standing::Leaving { evicted: false } } else { Standing::Away });
+    }
+    let of = |effect: &'static str| member.taints.iter().filter(move |taint| taint.effect == effect).map(ends);
+    let end = of(NO_EXECUTE).min().unwrap_or(Tolerated::Forever);
+    if over(end) {
+        return here(if held { Standing::Leaving { evicted: true } } else { Standing::Away });
+    }
+    if !held && of(NO_SCHEDULE).any(|end| end == Tolerated::Until(Timestamp::MIN)) {
+        return here(Standing::Away);
+    }
+    Judgement { standing: Standing::Serving, next: later(end) }
+}
+
+/// The taint that a condition stands for.
+fn unready(readiness: Readiness) -> Option<Taint<'static>> {
+    let (key, added) = match readiness {
+        Readiness::Ready => return None,
+        Readiness::NotReady(since) => (NOT_READY, Some(since)),
+        Readiness::Unknown(since) => (UNREACHABLE, Some(since)),
+        Readiness::Unsaid => (UNREACHABLE, Some(Timestamp::MIN)),
+    };
+    Some(Taint { key: key.into(), effect: NO_EXECUTE.into(), added, ..Taint::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_000, 0);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn for_seconds(key: &'static str, seconds: i64) -> Vec<Toleration<'static>> {
+        let toleration = Toleration { key: key.into(), operator: "Exists".into(), ..Toleration::default() };
+        vec![Toleration { seconds: Some(seconds), ..toleration }]
+    }
+
+    fn ready(readiness: Readiness) -> Member<'static> {
+        Member { name: "m".into(), readiness, ..Member::default() }
+    }
+
+    fn tainted(effect: &'static str, added: i64) -> Member<'static> {
+        let taint = Taint { key: "k".into(), effect: effect.into(), added: Some(at(added)), ..Taint::default() };
+        Member { taints: vec![taint], ..ready(Readiness::Ready) }
+    }
+
+    fn standing(member: &Member<'_>, tolerations: &[Toleration<'_>], held: bool) -> (Standing, Option<Timestamp>) {
+        let judged = judge(member, tolerations, true, held, NOW);
+        (judged.standing, judged.next)
+    }
+
+    #[test]
+    fn a_ready_cluster_serves_and_leaves_when_it_is_not_chosen() {
+        let member = ready(Readiness::Ready);
+        assert_eq!(standing(&member, &[], false), (Standing::Serving, None));
+        assert_eq!(judge(&member, &[], false, true, NOW).standing, Standing::Leaving { evicted: false });
+        assert_eq!(judge(&member, &[], false, false, NOW).standing, Standing::Away);
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_ready_is_silent_until_the_toleration_ends() {
+        let member = ready(Readiness::NotReady(at(800)));
+        assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), true), (Standing::Silent, Some(at(1_100))));
+        assert_eq!(standing(&member, &for_seconds(NOT_READY, 200), true), (Standing::Away, None));
+        assert_eq!(standing(&member, &for_seconds(UNREACHABLE, 300), true), (Standing::Away, None));
+        assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), false), (Standing::Away, None));
+        assert_eq!(standing(&member, &[], true), (Standing::Away, None));
+        let unknown = ready(Readiness::Unknown(at(800)));
+        assert_eq!(standing(&unknown, &for_seconds(UNREACHABLE, 300), true), (Standing::Silent, Some(at(1_100))));
+        assert_eq!(standing(&ready(Readiness::Unsaid), &for_seconds(UNREACHABLE, 300), true).0, Standing::Away);
+    }
+
+    #[test]
+    fn a_cluster_that_fails_for_ever_in_peace_is_silent_for_ever() {
+        let toleration = Toleration { operator: "Exists".into(), ..Toleration::default() };
+        let silent = standing(&ready(Readiness::NotReady(at(0))), &[toleration], true);
+        assert_eq!(silent, (Standing::Silent, None));
+    }
+
+    #[test]
+    fn a_taint_evicts_after_the_time_of_its_toleration() {
+        let member = tainted(NO_EXECUTE, 900);
+        assert_eq!(standing(&member, &for_seconds("k", 200), true), (Standing::Serving, Some(at(1_100))));
+        assert_eq!(standing(&member, &for_seconds("k", 100), true), (Standing::Leaving { evicted: true }, None));
+        assert_eq!(standing(&member, &[], true), (Standing::Leaving { evicted: true }, None));
+        assert_eq!(standing(&member, &[], false), (Standing::Away, None));
+    }
+
+    #[test]
+    fn a_taint_against_scheduling_keeps_new_replicas_away_only() {
+        let member = tainted(NO_SCHEDULE, 900);
+        assert_eq!(standing(&member, &[], true).0, Standing::Serving);
+        assert_eq!(standing(&member, &[], false).0, Standing::Away);
+        assert_eq!(standing(&member, &for_seconds("k", 0), false).0, Standing::Serving);
+        assert_eq!(standing(&tainted("PreferNoSchedule", 0), &[], false).0, Standing::Serving);
+    }
+
+    #[test]
+    fn a_cluster_that_is_being_deleted_has_failed() {
+        let member = Member { deleting: true, ..ready(Readiness::Ready) };
+        assert_eq!(standing(&member, &[], true), (Standing::Away, None));
+    }
+}

@@ -1,0 +1,79 @@
+//! The entries of the workload's ResourceBinding (design: Initial assignment, ResourceBinding replicas). Pure.
+
+use std::collections::BTreeSet;
+
+use super::course::Course;
+use super::{Bounds, Cluster, Entry, Eviction, Request, Standing};
+use crate::decision::split::Replicas;
+
+/// The entries.
+pub(super) struct Entries<'a> {
+    /// As they can be now.
+    pub(super) now: Vec<Entry<'a>>,
+    /// As they are in the end.
+    pub(super) last: Vec<Entry<'a>>,
+    /// Tasks for those that go now because of a failure or a taint.
+    pub(super) evictions: Vec<Eviction<'a>>,
+}
+
+/// The entries for the courses; `goes` says which clusters go now, `bound` which get their first HPA now.
+///
+/// A cluster without an HPA, or that waits for one, gets no entry yet: nothing runs outside the budget. While an eviction
+/// goes on, its cluster gets none either: its old workload has to go first.
+pub(super) fn entries<'a>(
+    request: &Request<'_>,
+    clusters: &[&'a Cluster<'a>],
+    courses: &[Course],
+    goes: impl Fn(&Cluster<'_>, &Course) -> bool,
+    bound: &BTreeSet<&str>,
+) -> Entries<'a> {
+    let mut entries = Entries { now: Vec::new(), last: Vec::new(), evictions: Vec::new() };
+    for (cluster, course) in clusters.iter().zip(courses) {
+        let entry = |replicas| Entry { cluster: cluster.name, replicas };
+        match *course {
+            Course::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
+                let replicas = replicas(request, cluster, bounds);
+                entries.last.push(entry(replicas));
+                let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || bound.contains(cluster.name);
+                if cluster.entry.is_some() || bound && !cluster.evicting {
+                    entries.now.push(entry(replicas));
+                }
+            }
+            Course::Have { .. } | Course::Rest => {
+                entries.now.extend(cluster.entry.map(entry));
+                entries.last.extend(cluster.entry.map(entry));
+            }
+            Course::Leave(_) | Course::Drop => {
+                let Some(replicas) = cluster.entry else { continue };
+                if !goes(cluster, course) {
+                    entries.now.push(entry(replicas));
+                } else if evicts(cluster, course) {
+                    entries.evictions.push(Eviction { cluster: cluster.name, replicas, purge: request.purge });
+                }
+            }
+        }
+    }
+    entries
+}
+
+fn evicts(cluster: &Cluster<'_>, course: &Course) -> bool {
+    cluster.chosen
+        && !cluster.evicting
+        && (*course == Course::Drop || matches!(cluster.standing, Standing::Leaving { evicted: true }))
+}
+
+/// The replicas of a cluster: what it has, within its bounds; a new one gets its min, or 0 where it may be at zero.
+///
+/// The number counts only while the workload is made (members keep their own replicas), so an entry within the bounds
+/// stays as it is and the binding is not written after every scaling.
+fn replicas(request: &Request<'_>, cluster: &Cluster<'_>, bounds: Bounds) -> Replicas {
+    let zero = request.may_be_zero();
+    let least = bounds.min.min(bounds.max);
+    match cluster.entry {
+        None if zero => 0,
+        None => least,
+        Some(0) if zero && cluster.current.unwrap_or_default() == 0 => 0,
+        Some(entry) if (least..=bounds.max).contains(&entry) => entry,
+        Some(entry) => cluster.current.unwrap_or(entry).clamp(least, bounds.max),
+    }
+}

@@ -1,0 +1,139 @@
+//! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement, and
+//! the sum stays within the budget (design: What it must never do). Pure.
+
+use std::cmp::Ordering;
+
+use super::assignment::Targets;
+use super::{Bounds, Cluster, Hold, Request, Standing};
+use crate::decision::split::{Part, Replicas, by_weight};
+
+/// What to do with a cluster now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Have these bounds.
+    Have {
+        /// The bounds; [`Bounds::NONE`] while there is no room for it yet.
+        bounds: Bounds,
+        /// Why they are not the target.
+        hold: Option<Hold>,
+    },
+    /// Go: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
+    Leave(Bounds),
+    /// Its HPA and its entry are taken away at once.
+    Drop,
+    /// Nothing; it keeps what it has.
+    Rest,
+}
+
+/// The course of each cluster, in their order.
+///
+/// A max does not go below what runs, save for a threshold of the user, under Duplicated, and where the budget is below
+/// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
+/// A leaving cluster gives up its headroom first, and replicas only where the others could not have their min or what they
+/// run otherwise.
+pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
+    let wanted: Vec<Course> = clusters
+        .iter()
+        .zip(targets)
+        .map(|(cluster, target)| wish(request, cluster, target.map(|target| target.bounds)))
+        .collect();
+    if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
+}
+
+fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Bounds>) -> Course {
+    let holds = cluster.hpa.is_some() || cluster.entry.is_some();
+    match (cluster.standing, target) {
+        (Standing::Away, _) => Course::Drop,
+        (Standing::Serving | Standing::Silent, Some(target)) if target.is_some() => {
+            let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
+            let hold = (running > target.max).then_some(Hold::Running { running });
+            Course::Have { bounds: Bounds { max: target.max.max(running), ..target }, hold }
+        }
+        (Standing::Silent, _) | (Standing::Serving, None) => Course::Rest,
+        (Standing::Serving | Standing::Leaving { .. }, _) if holds => {
+            let running = cluster.running().min(cluster.hpa.map_or(0, |hpa| hpa.ceiling()));
+            Course::Leave(Bounds { min: running.min(1), max: running })
+        }
+        (Standing::Serving | Standing::Leaving { .. }, _) => Course::Rest,
+    }
+}
+
+/// A course that can be cut.
+struct Line<'a> {
+    at: usize,
+    name: &'a str,
+    /// By what it is cut: sizes that do not change by themselves, so that a cut stays while replicas come and go.
+    weight: u64,
+    max: Replicas,
+    /// What runs, and its min.
+    gentle: Replicas,
+    /// What runs; 1 where there is an HPA or an entry already.
+    running: Replicas,
+    /// What nobody may take from it: its min, and what runs within its target.
+    due: Replicas,
+}
+
+/// Cuts the courses to the budget: of leaving clusters as far as the others need their min and what they run, then of the others first
+/// headroom, then min - a new cluster waits rather than take running replicas - and last what runs above a target.
+fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut courses: Vec<Course>) -> Vec<Course> {
+    let budget = u64::from(request.total.max);
+    let (mut stay, mut go) = (Vec::new(), Vec::new());
+    for (at, ((cluster, target), course)) in clusters.iter().zip(targets).zip(&courses).enumerate() {
+        match course {
+            Course::Have { bounds, .. } => {
+                let target = target.map(|target| target.bounds).unwrap_or_default();
+                let running = cluster.running();
+                let gentle = running.max(target.min).min(bounds.max);
+                let due = running.min(target.max).max(target.min).min(bounds.max);
+                let weight = target.max.into();
+                let known = cluster.hpa.is_some() || cluster.entry.is_some();
+                let running = running.max(known.into()).min(bounds.max);
+                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, running, due });
+            }
+            Course::Leave(Bounds { max, .. }) => {
+                let weight = (*max).into();
+                go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, running: 0, due: 0 });
+            }
+            Course::Drop | Course::Rest => {}
+        }
+    }
+    let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
+    let gentle: u64 = stay.iter().map(|line| u64::from(line.gentle)).sum();
+    let over = sum(&go).saturating_sub(budget.saturating_sub(gentle));
+    cut(&mut go, over, |_| 0);
+    let room = budget.saturating_sub(sum(&go));
+    let floors: [fn(&Line<'_>) -> Replicas; 3] = [|line| line.gentle, |line| line.running, |line| line.due];
+    for floor in floors {
+        let over = sum(&stay).saturating_sub(room);
+        cut(&mut stay, over, floor);
+    }
+    for line in stay.iter().chain(&go) {
+        match courses.get_mut(line.at) {
+            Some(Course::Have { bounds, hold }) if line.max < bounds.max => {
+                let target = targets.get(line.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
+                *bounds = Bounds { min: bounds.min.min(line.max), max: line.max };
+                *hold = match line.max.cmp(&target.max) {
+                    Ordering::Less => Some(Hold::Budget),
+                    Ordering::Equal => None,
+                    Ordering::Greater => *hold,
+                };
+            }
+            Some(Course::Leave(bounds)) => *bounds = Bounds { min: line.max.min(1), max: line.max },
+            _ => {}
+        }
+    }
+    courses
+}
+
+/// Takes `over` from the lines, by weight, none below its floor.
+fn cut(lines: &mut [Line<'_>], over: u64, floor: fn(&Line<'_>) -> Replicas) {
+    let Some(over) = Replicas::try_from(over).ok().filter(|over| *over > 0) else { return };
+    let parts = lines.iter().map(|line| {
+        let high = line.max.saturating_sub(floor(line));
+        Part { name: line.name, current: 0, weight: line.weight, low: 0, high }
+    });
+    let parts: Vec<Part<'_>> = parts.collect();
+    for (line, taken) in lines.iter_mut().zip(by_weight(over, &parts)) {
+        line.max = line.max.saturating_sub(taken);
+    }
+}

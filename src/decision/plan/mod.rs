@@ -1,0 +1,74 @@
+//! One pure function that decides what every member cluster gets and in which order (design: Distributed mode). Pure.
+//!
+//! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *upkeep* keeps a target once given
+//! and moves it when clusters fail or return, *course* bends the targets to what running pods and leaving clusters allow
+//! now, *steps* order the writes so that no moment exceeds the budget. A further stage (help for stuck clusters,
+//! optimization, zero) stands between upkeep and course and changes targets only.
+
+mod assignment;
+mod basis;
+mod binding;
+mod course;
+mod observed;
+mod outcome;
+mod policy;
+mod pour;
+mod reason;
+mod seat;
+mod steps;
+mod upkeep;
+
+pub use basis::Basis;
+pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Request, Standing};
+pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
+pub use policy::Policy;
+pub use reason::{Hold, Note, Reason, Why};
+
+use assignment::Targets;
+
+/// Decides. Deterministic; the order of the clusters does not matter.
+///
+/// Apply the steps of [`Plan::now`] in their order and stop at the first that fails; then observe and plan again. Whatever
+/// fails, is lost or comes late, the sum of `maxReplicas` over the members stays within `spec.maxReplicas`: a raise is
+/// among them only when it fits next to all that may be in effect elsewhere. On a settled fleet there are no steps.
+///
+/// The names of the clusters are unique.
+#[must_use]
+pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
+    let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
+    clusters.sort_unstable_by_key(|cluster| cluster.name);
+    let basis = Basis::of(request, &clusters);
+    let seats = seat::seats(request, &clusters);
+    if seats.is_empty() {
+        return lost(request, &clusters, basis);
+    }
+    let mut notes = Vec::new();
+    let targets: Targets = if request.basis == Some(basis) {
+        upkeep::keep(request, &clusters, &seats)
+    } else {
+        assignment::assign(request, &clusters, &seats)
+    };
+    assignment::remark(request, &seats, &targets, &mut notes);
+    let course = course::course(request, &clusters, &targets);
+    let shares = outcome::shares(&clusters, &targets, &course);
+    let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);
+    Plan { basis, shares, binding, steps, notes }
+}
+
+/// Nobody is there to serve: everything stays as it is (design: Failover; a control plane that sees no cluster must not
+/// take from those that may go on without it).
+fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
+    let kept = |cluster: &&'a Cluster<'a>| {
+        let target = cluster.target?;
+        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None })
+    };
+    let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
+    let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();
+    Plan {
+        basis: request.basis.unwrap_or(basis),
+        shares: clusters.iter().filter_map(kept).collect(),
+        binding: clusters.iter().filter_map(entry).collect(),
+        steps: Vec::new(),
+        notes: vec![if chosen == 0 { Note::NoCandidates } else { Note::AllAway { candidates: chosen } }],
+    }
+}

@@ -1,0 +1,136 @@
+//! What a plan says: shares, entries of the binding, and steps. Pure.
+
+use super::assignment::Targets;
+use super::course::Course;
+use super::{Basis, Bounds, Cluster, Hold, HpaVersion, Note, Purge, Reason, Why};
+use crate::decision::split::Replicas;
+
+/// A plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<'a> {
+    /// To be kept together with the targets, for the next plan.
+    pub basis: Basis,
+    /// What each cluster gets, by name. Clusters that take no part are not in it.
+    pub shares: Vec<Share<'a>>,
+    /// The entries of the binding in the end, by name.
+    pub binding: Vec<Entry<'a>>,
+    /// What to do, in this order. Empty on a settled fleet.
+    pub steps: Vec<Step<'a>>,
+    /// Remarks on the whole.
+    pub notes: Vec<Note>,
+}
+
+impl<'a> Plan<'a> {
+    /// The steps that wait for nothing.
+    pub fn now(&self) -> impl Iterator<Item = &Step<'a>> {
+        self.steps.iter().filter(|step| step.wait == Wait::Nothing)
+    }
+}
+
+/// What a cluster gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share<'a> {
+    /// Its name.
+    pub cluster: &'a str,
+    /// What it is to have in the end (`status.clusterHPADesired`); [`Bounds::NONE`]: no HPA.
+    pub target: Bounds,
+    /// What it can have now.
+    pub now: Bounds,
+    /// Why it has this target.
+    pub reason: Reason,
+    /// Why `now` is not `target`.
+    pub hold: Option<Hold>,
+}
+
+/// An entry of `spec.clusters` of the binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry<'a> {
+    /// `name`
+    pub cluster: &'a str,
+    /// `replicas`
+    pub replicas: Replicas,
+}
+
+/// A new eviction task of the binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eviction<'a> {
+    /// `fromCluster`
+    pub cluster: &'a str,
+    /// `replicas`
+    pub replicas: Replicas,
+    /// `purgeMode`
+    pub purge: Purge,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<'a> {
+    /// What.
+    pub action: Action<'a>,
+    /// What has to be seen first.
+    pub wait: Wait,
+    /// Why.
+    pub why: Why,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<'a> {
+    /// Write the HPA of a cluster.
+    Bound {
+        /// Whose.
+        cluster: &'a str,
+        /// With these bounds.
+        bounds: Bounds,
+        /// In this API.
+        version: HpaVersion,
+        /// To be stored in the same write as [`super::Hpa::outstanding`].
+        outstanding: Replicas,
+    },
+    /// Write the entries of the binding, all in one write.
+    Bind {
+        /// All entries, by name.
+        entries: Vec<Entry<'a>>,
+        /// Tasks to add for those that failed or are evicted.
+        evictions: Vec<Eviction<'a>>,
+    },
+    /// Write the scale subresource of the workload in a cluster.
+    Scale {
+        /// Where.
+        cluster: &'a str,
+        /// To.
+        replicas: Replicas,
+    },
+    /// Delete the HPA of a cluster.
+    Unbound {
+        /// Whose.
+        cluster: &'a str,
+    },
+}
+
+/// What a step waits for. The next plan gives it again, without a wait, once that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing: do it now.
+    Nothing,
+    /// That clusters are seen to have applied their lower bounds.
+    Lowered,
+    /// That the others are seen to have their bounds and to run their min.
+    Replaced,
+    /// That running replicas above a target shrink, or that a leaving cluster has gone.
+    Shrunk,
+    /// That an HPA that is being deleted has gone.
+    Gone,
+}
+
+pub(super) fn shares<'a>(clusters: &[&'a Cluster<'a>], targets: &Targets, courses: &[Course]) -> Vec<Share<'a>> {
+    let shares = clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
+        let target = (*target)?;
+        let (now, hold) = match course {
+            Course::Have { bounds, hold } => (*bounds, *hold),
+            Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
+        };
+        Some(Share { cluster: cluster.name, target: target.bounds, now, reason: target.reason, hold })
+    });
+    shares.collect()
+}

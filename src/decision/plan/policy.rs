@@ -1,0 +1,47 @@
+//! The ways to divide bounds (design: API, `federatedHPAAssignmentType`). Pure.
+
+/// How bounds are divided over the clusters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// All of them in each cluster.
+    #[default]
+    Duplicated,
+    /// By the user's weights.
+    StaticWeighted,
+    /// By the replicas that would fit.
+    DynamicWeighted,
+    /// In as few clusters as possible.
+    Aggregated,
+    /// By priority.
+    Prioritized,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Duplicated, Self::StaticWeighted, Self::DynamicWeighted, Self::Aggregated, Self::Prioritized];
+
+    /// Its name in `federatedHPAAssignmentType`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Duplicated => "Duplicated",
+            Self::StaticWeighted => "StaticWeighted",
+            Self::DynamicWeighted => "DynamicWeighted",
+            Self::Aggregated => "Aggregated",
+            Self::Prioritized => "Prioritized",
+        }
+    }
+
+    /// The policy of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Whether the clusters share one budget.
+    #[must_use]
+    pub fn divides(self) -> bool {
+        self != Self::Duplicated
+    }
+}

@@ -1,0 +1,101 @@
+//! A number of replicas given to the seats by policy (design: Initial assignment, the table). Pure.
+
+use std::cmp::Reverse;
+
+use super::Policy;
+use super::seat::Seat;
+use crate::decision::split::{Part, Replicas, by_weight};
+
+/// Between what and what a seat's share has to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) low: Replicas,
+    pub(super) high: Replicas,
+}
+
+/// Gives `total` to the seats, in their order; each at least its `low`, where that is possible, and at most its `high`.
+///
+/// * Weighted: split by weight.
+/// * Aggregated: one after the other up to its capacity, largest first; what exceeds all capacity goes to the largest.
+/// * Prioritized: the same by priority. Seats of one priority share by capacity: none of them is before the others.
+pub(super) fn pour(policy: Policy, total: Replicas, seats: &[Seat<'_>], ranges: &[Range]) -> Vec<Replicas> {
+    match policy {
+        Policy::Duplicated => ranges.iter().map(|range| total.max(range.low).min(range.high)).collect(),
+        Policy::StaticWeighted | Policy::DynamicWeighted => {
+            let parts = seats.iter().zip(ranges).map(|(seat, range)| part(seat, seat.weight, *range));
+            by_weight(total, &parts.collect::<Vec<_>>())
+        }
+        Policy::Aggregated | Policy::Prioritized => in_order(total, seats, ranges, policy == Policy::Prioritized),
+    }
+}
+
+fn part<'a>(seat: &Seat<'a>, weight: u64, range: Range) -> Part<'a> {
+    let cluster = seat.cluster;
+    let current = cluster.current.or(cluster.entry).unwrap_or_default();
+    Part { name: cluster.name, current, weight, low: range.low, high: range.high }
+}
+
+/// One seat with its place among all.
+type Placed<'s, 'a> = (usize, &'s Seat<'a>, Range);
+
+fn in_order(total: Replicas, seats: &[Seat<'_>], ranges: &[Range], by_priority: bool) -> Vec<Replicas> {
+    let mut order: Vec<Placed<'_, '_>> =
+        seats.iter().zip(ranges).enumerate().map(|(at, (seat, range))| (at, seat, *range)).collect();
+    order.sort_unstable_by_key(|(_, seat, _)| {
+        let cluster = seat.cluster;
+        let priority = if by_priority { cluster.priority } else { None };
+        (Reverse(priority), Reverse(seat.capacity), Reverse(cluster.current), cluster.name)
+    });
+    let mut given = vec![0; seats.len()];
+    let mut rest = total;
+    let levels: [fn(&Seat<'_>, Range) -> Replicas; 3] = [
+        |_, range| range.low,
+        |seat, range| seat.capacity.clamp(range.low, range.high.max(range.low)),
+        |_, range| range.high.max(range.low),
+    ];
+    for level in levels {
+        for tier in order.chunk_by(|a, b| by_priority && a.1.cluster.priority == b.1.cluster.priority) {
+            rest = raise(rest, tier, level, &mut given);
+        }
+    }
+    given
+}
+
+/// Raises the seats of a tier up to a level as far as `rest` reaches; returns what is left.
+fn raise(
+    rest: Replicas,
+    tier: &[Placed<'_, '_>],
+    level: fn(&Seat<'_>, Range) -> Replicas,
+    given: &mut [Replicas],
+) -> Replicas {
+    if rest == 0 {
+        return 0;
+    }
+    let before = |at: usize, given: &[Replicas]| given.get(at).copied().unwrap_or_default();
+    let has: u64 = tier.iter().map(|(at, ..)| u64::from(before(*at, given))).sum();
+    let total = Replicas::try_from(has.saturating_add(rest.into())).unwrap_or(Replicas::MAX);
+    let capacity: u64 = tier.iter().map(|(_, seat, _)| u64::from(seat.capacity)).sum();
+    let parts: Vec<Part<'_>> = tier
+        .iter()
+        .map(|(at, seat, range)| {
+            let weight = if capacity == 0 { 1 } else { seat.capacity.into() };
+            part(seat, weight, Range { low: before(*at, given), high: level(seat, *range) })
+        })
+        .collect();
+    let mut raised = by_weight(total, &parts);
+    // A seat without capacity weighs nothing; what the others cannot take is for it.
+    let left = u64::from(total).saturating_sub(raised.iter().map(|share| u64::from(*share)).sum());
+    if left > 0 && capacity > 0 {
+        let parts: Vec<Part<'_>> =
+            parts.iter().zip(&raised).map(|(part, low)| Part { weight: 1, low: *low, ..*part }).collect();
+        raised = by_weight(total, &parts);
+    }
+    let mut rest = rest;
+    for ((at, ..), share) in tier.iter().zip(raised) {
+        if let Some(given) = given.get_mut(*at) {
+            rest = rest.saturating_sub(share.saturating_sub(*given));
+            *given = share;
+        }
+    }
+    rest
+}

@@ -1,0 +1,268 @@
+//! Why: a word for machines and a sentence for people, for every share, step and remark. Pure.
+
+use std::fmt;
+
+use super::Bounds;
+use crate::decision::split::Replicas;
+
+/// Why a cluster has its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Everybody has the user's bounds.
+    Duplicated,
+    /// By the user's weights.
+    Weighted {
+        /// Its own.
+        weight: u64,
+        /// Of all.
+        weights: u64,
+    },
+    /// By the replicas that would fit.
+    Available {
+        /// In the cluster.
+        available: u64,
+        /// In all.
+        availables: u64,
+    },
+    /// By capacity, largest first.
+    Filled {
+        /// Its capacity.
+        capacity: Replicas,
+    },
+    /// By priority.
+    Priority {
+        /// Its priority.
+        priority: Option<i32>,
+        /// Its capacity.
+        capacity: Replicas,
+    },
+    /// As before.
+    Kept,
+    /// It took over from others.
+    TookOver {
+        /// How much.
+        more: Replicas,
+    },
+    /// It gave to others.
+    Gave {
+        /// How much.
+        less: Replicas,
+    },
+    /// It came back.
+    Returned,
+}
+
+impl Reason {
+    /// In one word.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Duplicated => "Duplicated",
+            Self::Weighted { .. } => "StaticWeighted",
+            Self::Available { .. } => "DynamicWeighted",
+            Self::Filled { .. } => "Aggregated",
+            Self::Priority { .. } => "Prioritized",
+            Self::Kept => "Kept",
+            Self::TookOver { .. } => "TookOver",
+            Self::Gave { .. } => "Gave",
+            Self::Returned => "Returned",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicated => f.write_str("every cluster has the whole bounds"),
+            Self::Weighted { weight, weights } => write!(f, "weight {weight} of {weights}"),
+            Self::Available { available, availables } => {
+                write!(f, "room for {available} of {availables} more replicas")
+            }
+            Self::Filled { capacity } => write!(f, "room for {capacity} replicas, the largest cluster first"),
+            Self::Priority { priority: Some(priority), capacity } => {
+                write!(f, "priority {priority}, room for {capacity} replicas")
+            }
+            Self::Priority { priority: None, capacity } => write!(f, "no priority, room for {capacity} replicas"),
+            Self::Kept => f.write_str("as assigned before"),
+            Self::TookOver { more } => write!(f, "takes over {more} that no other cluster has"),
+            Self::Gave { less } => write!(f, "gives {less} to others"),
+            Self::Returned => f.write_str("is back: its min now, headroom with the next optimization"),
+        }
+    }
+}
+
+/// Why a cluster does not have its target yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// More run than the target allows; they are not taken away.
+    Running {
+        /// How many.
+        running: Replicas,
+    },
+    /// Others still have what it is to get.
+    Budget,
+}
+
+impl Hold {
+    /// In one word.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Running { .. } => "HeldByRunningReplicas",
+            Self::Budget => "WaitsForBudget",
+        }
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running { running } => write!(f, "{running} replicas run and are not taken away for other clusters"),
+            Self::Budget => f.write_str("other clusters still run what it is to get"),
+        }
+    }
+}
+
+/// Why a step is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A cluster gets its first bounds.
+    Assigned,
+    /// Its max comes down, so that others can have it.
+    Lowered {
+        /// From.
+        from: Bounds,
+    },
+    /// Its max goes up.
+    Raised {
+        /// From.
+        from: Bounds,
+    },
+    /// As far up as fits while a cluster does not answer.
+    RaisedPartly {
+        /// What it is to have.
+        to: Replicas,
+    },
+    /// Its min changes, or the API of its HPA.
+    Changed {
+        /// From.
+        from: Bounds,
+    },
+    /// It has to go, and gives up what it does not run.
+    Frozen,
+    /// It has to go, and the others are ready.
+    Left,
+    /// It failed.
+    Failed,
+    /// The entries of the binding follow the bounds.
+    Entries,
+    /// It has no replicas and may not be at zero.
+    Woken,
+}
+
+impl Why {
+    /// In one word.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Assigned => "Assigned",
+            Self::Lowered { .. } => "Lowered",
+            Self::Raised { .. } => "Raised",
+            Self::RaisedPartly { .. } => "RaisedPartly",
+            Self::Changed { .. } => "Changed",
+            Self::Frozen => "Frozen",
+            Self::Left => "Left",
+            Self::Failed => "Failed",
+            Self::Entries => "Entries",
+            Self::Woken => "Woken",
+        }
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.min, self.max)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Assigned => f.write_str("gets its share"),
+            Self::Lowered { from } => write!(f, "gives up part of {from}"),
+            Self::Raised { from } => write!(f, "gets more than {from}"),
+            Self::RaisedPartly { to } => write!(f, "gets what fits of {to} while a cluster does not answer"),
+            Self::Changed { from } => write!(f, "changes from {from}"),
+            Self::Frozen => f.write_str("has to go: gives up what it does not run, its replicas follow"),
+            Self::Left => f.write_str("leaves, as the others are ready"),
+            Self::Failed => f.write_str("failed: others have its share"),
+            Self::Entries => f.write_str("entries follow the bounds"),
+            Self::Woken => f.write_str("has no replicas and scalingToZero does not hold"),
+        }
+    }
+}
+
+/// A remark on the whole, for a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// No cluster is chosen.
+    NoCandidates,
+    /// All chosen clusters failed.
+    AllAway {
+        /// How many.
+        candidates: usize,
+    },
+    /// Part of `maxReplicas` is nobody's, as the thresholds and caps do not allow it.
+    Unassigned {
+        /// How much.
+        left: u64,
+    },
+    /// The lower thresholds ask for more than there is.
+    ThresholdsAboveBudget {
+        /// Their sum.
+        least: u64,
+        /// `maxReplicas`.
+        budget: Replicas,
+    },
+    /// More than `maxReplicas` may be in effect: nothing is raised until it is less.
+    AboveBudget {
+        /// How much too much.
+        by: u64,
+    },
+}
+
+impl Note {
+    /// In one word.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NoCandidates => "NoCandidates",
+            Self::AllAway { .. } => "AllClustersFailed",
+            Self::Unassigned { .. } => "PartlyUnassigned",
+            Self::ThresholdsAboveBudget { .. } => "ThresholdsAboveMaxReplicas",
+            Self::AboveBudget { .. } => "AboveMaxReplicas",
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCandidates => {
+                f.write_str("no cluster is a candidate: check the placement of the workload and spec.clusterAffinity")
+            }
+            Self::AllAway { candidates } => {
+                write!(f, "none of {candidates} candidate clusters is usable; the last bounds stay")
+            }
+            Self::Unassigned { left } => {
+                write!(f, "{left} of maxReplicas cannot be assigned; raise a threshold or add a cluster")
+            }
+            Self::ThresholdsAboveBudget { least, budget } => {
+                write!(f, "autoscalingMinThresholds sum to {least}, above maxReplicas {budget}; raise maxReplicas")
+            }
+            Self::AboveBudget { by } => {
+                write!(f, "{by} more than maxReplicas may be in effect until all clusters have confirmed their bounds")
+            }
+        }
+    }
+}

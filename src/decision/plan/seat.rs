@@ -1,0 +1,92 @@
+//! The clusters that share in an assignment, with what bounds each share. Pure.
+
+use super::{Cluster, Policy, Request, Standing};
+use crate::decision::split::Replicas;
+
+/// A cluster that takes part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat<'a> {
+    /// Its place in the sorted clusters.
+    pub(super) at: usize,
+    pub(super) cluster: &'a Cluster<'a>,
+    /// What it weighs under the policy.
+    pub(super) weight: u64,
+    pub(super) capacity: Replicas,
+    /// The most it can be given.
+    pub(super) high: Replicas,
+}
+
+impl Seat<'_> {
+    /// What its max may not go below when it is assigned afresh (design: What it must never do, Initial assignment).
+    ///
+    /// Under StaticWeighted the split is the user's word: the target is the split, and the course holds what runs until it
+    /// shrinks by itself.
+    pub(super) fn low(&self, policy: Policy) -> Replicas {
+        let least = self.cluster.limits.least;
+        let low = match policy {
+            Policy::Duplicated | Policy::StaticWeighted => least,
+            Policy::DynamicWeighted | Policy::Aggregated => least.max(self.cluster.running()),
+            Policy::Prioritized => least.max(self.cluster.running()).max(1),
+        };
+        low.min(self.high)
+    }
+}
+
+/// The clusters that take part: those that serve or are silent, but no silent one without an HPA, and none that comes back
+/// while its eviction goes on.
+pub(super) fn seats<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]) -> Vec<Seat<'a>> {
+    let mut seats: Vec<Seat<'a>> = sorted
+        .iter()
+        .enumerate()
+        .filter(|(_, cluster)| match cluster.standing {
+            Standing::Serving => cluster.target.is_some() || !cluster.evicting,
+            Standing::Silent => cluster.hpa.is_some(),
+            Standing::Leaving { .. } | Standing::Away => false,
+        })
+        .map(|(at, cluster)| Seat {
+            at,
+            cluster,
+            weight: 0,
+            capacity: cluster.capacity(),
+            high: high(request, cluster),
+        })
+        .collect();
+    weigh(request.policy, &mut seats);
+    seats
+}
+
+/// The user's threshold always holds. What the workload may take of the cluster is measured, so it changes by itself and
+/// takes no running pods. A silent cluster gets nothing that it has not got.
+fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
+    let cap = cluster.cap.map_or(Replicas::MAX, |cap| cap.max(cluster.running()));
+    let silent = match (cluster.standing, cluster.hpa) {
+        (Standing::Silent, Some(hpa)) => hpa.ceiling(),
+        _ => Replicas::MAX,
+    };
+    request.total.max.min(cluster.limits.most).min(cap).min(silent)
+}
+
+/// Where nobody has a weight: DynamicWeighted goes by capacity, and the rest weigh the same, as in Karmada.
+fn weigh(policy: Policy, seats: &mut [Seat<'_>]) {
+    let of_policy = |seat: &Seat<'_>| match policy {
+        Policy::StaticWeighted => seat.cluster.weight,
+        Policy::DynamicWeighted => {
+            let room = seat.cluster.cap.map_or(Replicas::MAX, |cap| cap.saturating_sub(seat.cluster.running()));
+            seat.cluster.available.unwrap_or_default().min(room).into()
+        }
+        Policy::Duplicated | Policy::Aggregated | Policy::Prioritized => seat.capacity.into(),
+    };
+    let measures: [&dyn Fn(&Seat<'_>) -> u64; 3] = [&of_policy, &|seat| u64::from(seat.capacity), &|_| 1];
+    let skipped = |index: usize| index == 1 && policy == Policy::StaticWeighted;
+    for (index, measure) in measures.iter().enumerate() {
+        if skipped(index) {
+            continue;
+        }
+        for seat in seats.iter_mut() {
+            seat.weight = measure(seat);
+        }
+        if seats.iter().any(|seat| seat.weight > 0) {
+            return;
+        }
+    }
+}

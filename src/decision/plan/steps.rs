@@ -1,0 +1,232 @@
+//! Courses as an ordered list of writes: donors before receivers, replacement before removal (design: What it must never
+//! do, rule 2). Pure.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::assignment::Targets;
+use super::binding::{Entries, entries};
+use super::course::Course;
+use super::{Action, Bounds, Cluster, Entry, Note, Request, Standing, Step, Wait, Why};
+use crate::decision::split::Replicas;
+
+/// The steps, and the entries of the binding in the end.
+///
+/// Steps that wait for nothing are safe in whatever order and however many of them are lost: what may be in effect
+/// elsewhere is counted as if no lower bound had arrived.
+pub(super) fn steps<'a>(
+    request: &Request<'_>,
+    clusters: &[&'a Cluster<'a>],
+    targets: &Targets,
+    courses: &[Course],
+    notes: &mut Vec<Note>,
+) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
+    let mut writes = Writes::default();
+    writes.lower(request, clusters, courses);
+    writes.raise(request, clusters, courses, notes);
+    let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(request, clusters, courses);
+    let goes = |cluster: &Cluster<'_>, course: &Course| match course {
+        Course::Drop => true,
+        // Without bounds and with an HPA there is no room for what it runs.
+        Course::Leave(bounds) => {
+            let empty = !bounds.is_some() && (cluster.hpa.is_some() || cluster.running() == 0);
+            settled || empty || cluster.overdue
+        }
+        Course::Have { .. } | Course::Rest => false,
+    };
+    let Entries { now, last, evictions } = entries(request, clusters, courses, goes, &writes.fresh);
+    let mut steps = writes.now;
+    let as_bound =
+        clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
+    if !as_bound.eq(now.iter().copied()) {
+        let action = Action::Bind { entries: now.clone(), evictions };
+        steps.push(Step { action, wait: Wait::Nothing, why: Why::Entries });
+    }
+    steps.extend(clusters.iter().zip(courses).filter_map(|(cluster, course)| wake(request, cluster, course)));
+    let mut last_steps = Vec::new();
+    for (cluster, course) in clusters.iter().zip(courses) {
+        let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
+        if !bound || !matches!(course, Course::Drop | Course::Leave(_)) {
+            continue;
+        }
+        let why = if *course == Course::Drop { Why::Failed } else { Why::Left };
+        let action = Action::Unbound { cluster: cluster.name };
+        if goes(cluster, course) {
+            steps.push(Step { action, wait: Wait::Nothing, why });
+        } else {
+            last_steps.push(Step { action, wait: Wait::Replaced, why });
+        }
+    }
+    steps.extend(writes.later);
+    if last != now {
+        let action = Action::Bind { entries: last.clone(), evictions: Vec::new() };
+        steps.push(Step { action, wait: Wait::Replaced, why: Why::Entries });
+    }
+    steps.extend(last_steps);
+    steps.extend(clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
+        let (Course::Have { bounds, .. }, Some(target)) = (course, target) else { return None };
+        let later = Write { cluster, bounds: target.bounds };
+        (*bounds != target.bounds).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), target.bounds)))
+    }));
+    (steps, last)
+}
+
+/// The bounds of a cluster that are to be written.
+struct Write<'a> {
+    cluster: &'a Cluster<'a>,
+    bounds: Bounds,
+}
+
+impl<'a> Write<'a> {
+    fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
+        let outstanding = ceiling.max(self.bounds.max);
+        let version = self.cluster.version;
+        Step {
+            action: Action::Bound { cluster: self.cluster.name, bounds: self.bounds, version, outstanding },
+            wait,
+            why,
+        }
+    }
+}
+
+fn why(from: Option<Bounds>, to: Bounds) -> Why {
+    match from {
+        None => Why::Assigned,
+        Some(from) if to.max < from.max => Why::Lowered { from },
+        Some(from) if to.max > from.max => Why::Raised { from },
+        Some(from) => Why::Changed { from },
+    }
+}
+
+#[derive(Default)]
+struct Writes<'a> {
+    now: Vec<Step<'a>>,
+    later: Vec<Step<'a>>,
+    raises: Vec<Write<'a>>,
+    /// Clusters that get their first HPA now.
+    fresh: BTreeSet<&'a str>,
+}
+
+impl<'a> Writes<'a> {
+    fn write(&mut self, write: &Write<'a>, ceiling: Replicas, why: Why) {
+        if write.cluster.hpa.is_none() {
+            self.fresh.insert(write.cluster.name);
+        }
+        self.now.push(write.step(Wait::Nothing, ceiling, why));
+    }
+
+    /// Writes what needs nothing from others; the rest is a raise.
+    fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], courses: &[Course]) {
+        for (cluster, course) in clusters.iter().zip(courses) {
+            let ceiling = ceiling(cluster);
+            let written = cluster.hpa.and_then(|hpa| hpa.written);
+            match *course {
+                Course::Have { bounds, .. } if bounds.is_some() => {
+                    let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version);
+                    if written == Some(bounds) && same {
+                        continue;
+                    }
+                    let write = Write { cluster, bounds };
+                    if cluster.hpa.is_some() && written.is_none() {
+                        self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
+                    } else if bounds.max <= ceiling || !request.policy.divides() {
+                        self.write(&write, ceiling, why(written, bounds));
+                    } else {
+                        self.raises.push(write);
+                    }
+                }
+                Course::Leave(bounds)
+                    if written.is_some_and(|written| bounds.is_some() && bounds.max < written.max) =>
+                {
+                    self.write(&Write { cluster, bounds }, ceiling, Why::Frozen);
+                }
+                Course::Have { .. } | Course::Leave(_) | Course::Drop | Course::Rest => {}
+            }
+        }
+    }
+
+    /// Raises what fits. New clusters come first, then greater priority and weight.
+    ///
+    /// A raise is made whole, once what it needs is free: lower bounds arrive in a moment, and each cluster is then written
+    /// once. Only when a cluster does not answer in time others get what there is.
+    fn raise(
+        &mut self,
+        request: &Request<'_>,
+        clusters: &[&'a Cluster<'a>],
+        courses: &[Course],
+        notes: &mut Vec<Note>,
+    ) {
+        if !request.policy.divides() {
+            return;
+        }
+        let counted = |(cluster, course): (&&Cluster<'_>, &Course)| match course {
+            Course::Drop => 0,
+            Course::Have { .. } | Course::Leave(_) | Course::Rest => ceiling(cluster),
+        };
+        let held: u64 = clusters.iter().zip(courses).map(|pair| u64::from(counted(pair))).sum();
+        let budget = u64::from(request.total.max);
+        if held > budget {
+            notes.push(Note::AboveBudget { by: held.saturating_sub(budget) });
+        }
+        let mut free = Replicas::try_from(budget.saturating_sub(held)).unwrap_or(Replicas::MAX);
+        let waits_in_vain = clusters.iter().any(|cluster| {
+            let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
+            unconfirmed && (cluster.overdue || cluster.standing == Standing::Silent)
+        });
+        let mut raises = std::mem::take(&mut self.raises);
+        raises.sort_unstable_by_key(|write| {
+            let cluster = write.cluster;
+            (cluster.hpa.is_some(), Reverse(cluster.priority), Reverse(cluster.weight), cluster.name)
+        });
+        for write in raises {
+            let ceiling = ceiling(write.cluster);
+            let from = write.cluster.hpa.and_then(|hpa| hpa.written);
+            let need = write.bounds.max.saturating_sub(ceiling);
+            if need <= free {
+                free = free.saturating_sub(need);
+                self.write(&write, ceiling, why(from, write.bounds));
+                continue;
+            }
+            if waits_in_vain && free > 0 {
+                let max = ceiling.saturating_add(free);
+                let part = Write { bounds: Bounds { min: write.bounds.min.min(max), max }, ..write };
+                free = 0;
+                if from != Some(part.bounds) {
+                    self.write(&part, ceiling, Why::RaisedPartly { to: write.bounds.max });
+                }
+            }
+            self.later.push(write.step(Wait::Lowered, ceiling, why(from, write.bounds)));
+        }
+    }
+}
+
+fn ceiling(cluster: &Cluster<'_>) -> Replicas {
+    cluster.hpa.map_or(0, |hpa| hpa.ceiling())
+}
+
+/// Whether the clusters that stay have what they are to have and run their min, so that others may go.
+fn all_ready(request: &Request<'_>, clusters: &[&Cluster<'_>], courses: &[Course]) -> bool {
+    clusters.iter().zip(courses).all(|(cluster, course)| {
+        let Course::Have { bounds, .. } = course else { return true };
+        // One that waits for what others run waits for no leaving cluster: these give way to it.
+        if cluster.overdue || cluster.standing == Standing::Silent || !bounds.is_some() {
+            return true;
+        }
+        let asleep = request.may_be_zero() && cluster.entry == Some(0);
+        let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
+        let runs = asleep || cluster.pending > 0 || cluster.ready >= bounds.min;
+        bound && (cluster.evicting || cluster.entry.is_some() && runs)
+    })
+}
+
+/// A cluster at zero that may not be there is woken; its HPA does nothing at zero.
+fn wake<'a>(request: &Request<'_>, cluster: &&'a Cluster<'a>, course: &Course) -> Option<Step<'a>> {
+    let Course::Have { bounds, .. } = course else { return None };
+    let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
+    let asleep = cluster.current == Some(0) && cluster.entry.is_some() && cluster.standing == Standing::Serving;
+    (bound && asleep && !request.may_be_zero() && bounds.min > 0).then(|| Step {
+        action: Action::Scale { cluster: cluster.name, replicas: bounds.min },
+        wait: Wait::Nothing,
+        why: Why::Woken,
+    })
+}

@@ -1,0 +1,283 @@
+//! The worked examples of the documents, by name, and what they leave open.
+
+use fhpa::decision::plan::{Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, plan};
+
+fn total(min: u32, max: u32) -> Bounds {
+    Bounds { min, max }
+}
+
+fn cluster(name: &'static str) -> Cluster<'static> {
+    Cluster { name, chosen: true, weight: 1, ..Cluster::default() }
+}
+
+/// A cluster with an entry in the binding that runs as it says.
+fn runs(name: &'static str, replicas: u32) -> Cluster<'static> {
+    Cluster { entry: Some(replicas), current: Some(replicas), ready: replicas, ..cluster(name) }
+}
+
+fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -> Request<'static> {
+    Request { total, policy, clusters, scale_assist: true, ..Request::default() }
+}
+
+fn targets(plan: &Plan<'_>) -> Vec<(String, u32, u32)> {
+    plan.shares.iter().map(|share| (share.cluster.to_owned(), share.target.min, share.target.max)).collect()
+}
+
+fn binding(plan: &Plan<'_>) -> Vec<(String, u32)> {
+    plan.binding.iter().map(|entry| (entry.cluster.to_owned(), entry.replicas)).collect()
+}
+
+fn named<const N: usize>(shares: [(&str, u32, u32); N]) -> Vec<(String, u32, u32)> {
+    shares.map(|(name, min, max)| (name.to_owned(), min, max)).to_vec()
+}
+
+fn entries<const N: usize>(entries: [(&str, u32); N]) -> Vec<(String, u32)> {
+    entries.map(|(name, replicas)| (name.to_owned(), replicas)).to_vec()
+}
+
+fn to_zero(mut request: Request<'static>) -> Request<'static> {
+    request.scaling_to_zero = true;
+    request
+}
+
+#[test]
+fn g1_duplicated_bounds_every_cluster() {
+    let request = request(total(3, 10), Policy::Duplicated, vec![runs("m1", 11), runs("m2", 11)]);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 3, 10), ("m2", 3, 10)]));
+    assert_eq!(binding(&plan), entries([("m1", 10), ("m2", 10)]));
+}
+
+#[test]
+fn g2_duplicated_follows_the_candidates() {
+    let leaving = Cluster { chosen: false, standing: Standing::Leaving { evicted: false }, ..runs("m4", 5) };
+    let clusters = vec![runs("m1", 1), runs("m2", 4), runs("m3", 20), leaving, cluster("m5")];
+    let request = request(total(3, 10), Policy::Duplicated, clusters);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 3, 10), ("m2", 3, 10), ("m3", 3, 10), ("m5", 3, 10)]));
+    assert_eq!(binding(&plan), entries([("m1", 3), ("m2", 4), ("m3", 10), ("m5", 3)]));
+}
+
+fn g3_clusters(binding: &[(&str, u32)]) -> Vec<Cluster<'static>> {
+    [("m1", 1), ("m2", 2), ("m3", 3)]
+        .map(|(name, weight)| {
+            let entry = binding.iter().find(|(bound, _)| *bound == name);
+            Cluster { weight, ..entry.map_or_else(|| cluster(name), |(_, replicas)| runs(name, *replicas)) }
+        })
+        .to_vec()
+}
+
+#[test]
+fn g3_static_weights_of_the_newer_document() {
+    let request = request(total(2, 10), Policy::StaticWeighted, g3_clusters(&[("m2", 1), ("m3", 2)]));
+    let shares = named([("m1", 1, 1), ("m2", 1, 4), ("m3", 1, 5)]);
+    let awake = plan(&request);
+    assert_eq!(targets(&awake), shares);
+    assert_eq!(binding(&awake), entries([("m1", 1), ("m2", 1), ("m3", 2)]));
+    let request = to_zero(request.clone());
+    let asleep = plan(&request);
+    assert_eq!(targets(&asleep), shares);
+    assert_eq!(binding(&asleep), entries([("m1", 0), ("m2", 1), ("m3", 2)]));
+}
+
+#[test]
+fn g4_static_weights_of_the_older_document() {
+    let request = request(total(2, 10), Policy::StaticWeighted, g3_clusters(&[("m1", 1), ("m2", 4)]));
+    assert_eq!(binding(&plan(&request)), entries([("m1", 1), ("m2", 4), ("m3", 1)]));
+    assert_eq!(binding(&plan(&to_zero(request))), entries([("m1", 1), ("m2", 4), ("m3", 0)]));
+}
+
+fn available(rooms: [(&'static str, u32); 3]) -> Vec<Cluster<'static>> {
+    rooms.map(|(name, available)| Cluster { available: Some(available), ..cluster(name) }).to_vec()
+}
+
+#[test]
+fn g5_dynamic_weights() {
+    let clusters = available([("m1", 1), ("m2", 5), ("m3", 2)]);
+    let request = request(total(8, 24), Policy::DynamicWeighted, clusters);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 3), ("m2", 5, 15), ("m3", 2, 6)]));
+}
+
+#[test]
+fn g6_aggregated() {
+    let clusters = available([("m1", 8), ("m2", 2), ("m3", 2)]);
+    let request = request(total(8, 24), Policy::Aggregated, clusters);
+    assert_eq!(targets(&plan(&request)), named([("m1", 8, 20), ("m2", 1, 2), ("m3", 1, 2)]));
+}
+
+#[test]
+fn g7_prioritized() {
+    let m1 = Cluster { priority: Some(2), available: Some(20), ..runs("m1", 15) };
+    let m2 = Cluster { priority: Some(1), available: Some(1), ..cluster("m2") };
+    let request = request(total(8, 24), Policy::Prioritized, vec![m1, m2]);
+    let shares = named([("m1", 8, 23), ("m2", 1, 1)]);
+    let awake = plan(&request);
+    assert_eq!(targets(&awake), shares);
+    assert_eq!(binding(&awake), entries([("m1", 15), ("m2", 1)]));
+    let request = to_zero(request.clone());
+    let asleep = plan(&request);
+    assert_eq!(targets(&asleep), shares);
+    assert_eq!(binding(&asleep), entries([("m1", 15), ("m2", 0)]));
+}
+
+#[test]
+fn thresholds_give_what_does_not_fit_to_the_others() {
+    let mut clusters = g3_clusters(&[]);
+    clusters[2].limits = Limits { least: 0, most: 2 };
+    clusters[0].limits = Limits { least: 4, most: u32::MAX };
+    let request = request(total(6, 10), Policy::StaticWeighted, clusters);
+    assert_eq!(targets(&plan(&request)), named([("m1", 4, 4), ("m2", 1, 4), ("m3", 2, 2)]));
+}
+
+#[test]
+fn a_share_of_a_cluster_caps_every_policy() {
+    for policy in Policy::ALL {
+        let mut clusters = available([("m1", 50), ("m2", 50), ("m3", 50)]);
+        clusters[1].cap = Some(2);
+        let request = request(total(3, 30), policy, clusters);
+        let plan = plan(&request);
+        let m2 = plan.shares[1].target;
+        assert!(m2.max <= 2, "{policy:?}: {m2}");
+        let sum: u32 = plan.shares.iter().map(|share| share.target.max).sum();
+        assert_eq!(sum, if policy == Policy::Duplicated { 62 } else { 30 }, "{policy:?}");
+    }
+}
+
+#[test]
+fn weight_zero_gets_nothing_and_leaves() {
+    let mut clusters = g3_clusters(&[("m1", 3)]);
+    clusters[0].weight = 0;
+    let request = request(total(2, 10), Policy::StaticWeighted, clusters);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 0, 0), ("m2", 1, 4), ("m3", 2, 6)]));
+    assert_eq!(binding(&plan), entries([("m2", 1), ("m3", 2)]));
+}
+
+#[test]
+fn clusters_of_one_priority_share() {
+    let clusters = [("m1", 2, 6), ("m2", 2, 6), ("m3", 1, 50)];
+    let clusters = clusters.map(|(name, priority, room)| Cluster {
+        priority: Some(priority),
+        available: Some(room),
+        ..cluster(name)
+    });
+    let request = |max| request(total(2, max), Policy::Prioritized, clusters.to_vec());
+    assert_eq!(targets(&plan(&request(9))), named([("m1", 1, 4), ("m2", 1, 4), ("m3", 1, 1)]));
+    assert_eq!(targets(&plan(&request(20))), named([("m1", 1, 6), ("m2", 1, 6), ("m3", 1, 8)]));
+    assert_eq!(targets(&plan(&request(100))), named([("m1", 1, 25), ("m2", 1, 25), ("m3", 1, 50)]));
+}
+
+#[test]
+fn where_nobody_has_room_all_weigh_the_same() {
+    let request = request(total(1, 9), Policy::DynamicWeighted, available([("m1", 0), ("m2", 0), ("m3", 0)]));
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 3), ("m2", 1, 3), ("m3", 1, 3)]));
+}
+
+#[test]
+fn a_full_cluster_keeps_what_it_runs() {
+    let full = Cluster { available: Some(0), ..runs("m1", 6) };
+    let empty = Cluster { available: Some(10), ..cluster("m2") };
+    let request = request(total(2, 10), Policy::DynamicWeighted, vec![full, empty]);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 6), ("m2", 2, 4)]));
+}
+
+/// A request whose members have what the plan says.
+fn settled(mut request: Request<'static>) -> Request<'static> {
+    let planned = request.clone();
+    let plan = plan(&planned);
+    for cluster in &mut request.clusters {
+        let Some(share) = plan.shares.iter().find(|share| share.cluster == cluster.name) else { continue };
+        cluster.target = Some(share.target);
+        let hpa = Hpa { written: Some(share.target), version: cluster.version, confirmed: true, outstanding: 0 };
+        cluster.hpa = share.target.is_some().then_some(hpa);
+        cluster.entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name).map(|entry| entry.replicas);
+        cluster.current = cluster.entry;
+        cluster.ready = cluster.entry.unwrap_or_default();
+    }
+    request.basis = Some(plan.basis);
+    request
+}
+
+#[test]
+fn capacity_that_changes_moves_nothing() {
+    for policy in Policy::ALL {
+        let mut request = settled(request(total(8, 24), policy, available([("m1", 1), ("m2", 5), ("m3", 2)])));
+        assert!(plan(&request).steps.is_empty(), "{policy:?}");
+        for cluster in &mut request.clusters {
+            cluster.available = cluster.available.map(|available| 7 - available);
+        }
+        assert!(plan(&request).steps.is_empty(), "{policy:?}: {:?}", plan(&request).steps);
+    }
+}
+
+#[test]
+fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
+    for (policy, expected) in [
+        (Policy::StaticWeighted, named([("m1", 4, 12), ("m3", 4, 12)])),
+        (Policy::DynamicWeighted, named([("m1", 2, 8), ("m3", 6, 16)])),
+        (Policy::Aggregated, named([("m1", 2, 2), ("m3", 6, 22)])),
+        (Policy::Duplicated, named([("m1", 8, 24), ("m3", 8, 24)])),
+    ] {
+        let mut request = settled(request(total(8, 24), policy, available([("m1", 1), ("m2", 5), ("m3", 2)])));
+        request.clusters[1].standing = Standing::Away;
+        let plan = plan(&request);
+        assert_eq!(targets(&plan), expected, "{policy:?}");
+        assert!(binding(&plan).iter().all(|(name, _)| name != "m2"), "{policy:?}");
+    }
+}
+
+#[test]
+fn a_returned_cluster_gets_its_min_at_once_and_no_running_replica() {
+    let clusters = available([("m1", 1), ("m2", 5), ("m3", 2)]);
+    let mut request = settled(request(total(8, 24), Policy::DynamicWeighted, clusters));
+    request.clusters[1].standing = Standing::Away;
+    request.clusters[1].hpa = None;
+    request.clusters[1].entry = None;
+    request.clusters[1].current = None;
+    request.clusters[1].target = None;
+    let mut away = settled(request);
+    assert_eq!(away.clusters[0].target, Some(total(2, 8)));
+    away.clusters[2].ready = 16;
+    away.clusters[2].current = Some(16);
+    away.clusters[1].standing = Standing::Serving;
+    let plan = plan(&away);
+    // Its share of min is 5 of 8; the 5 come from m1's headroom, as all of m3 runs.
+    assert_eq!(targets(&plan), named([("m1", 2, 3), ("m2", 5, 5), ("m3", 1, 16)]));
+}
+
+#[test]
+fn when_all_clusters_are_lost_the_last_bounds_stay() {
+    let mut request = settled(request(total(2, 10), Policy::StaticWeighted, g3_clusters(&[("m1", 1)])));
+    let before = targets(&plan(&request));
+    for cluster in &mut request.clusters {
+        cluster.standing = Standing::Away;
+    }
+    let plan = plan(&request);
+    assert!(plan.steps.is_empty());
+    assert_eq!(targets(&plan), before);
+    assert_eq!(plan.notes[0].code(), "AllClustersFailed");
+}
+
+#[test]
+fn an_edit_of_weights_takes_no_running_replica() {
+    let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![cluster("m1"), runs("m2", 10)]));
+    request.clusters[1].weight = 0;
+    request.clusters[0].weight = 3;
+    request.clusters[1].weight = 1;
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 2, 15), ("m2", 1, 5)]));
+    let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
+    assert_eq!(now, [total(2, 10), total(1, 10)]);
+    assert_eq!(plan.shares[1].hold.unwrap().to_string(), "10 replicas run and are not taken away for other clusters");
+}
+
+#[test]
+fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
+    let mut request = settled(request(total(4, 4), Policy::StaticWeighted, vec![runs("m1", 4)]));
+    request.clusters.push(cluster("m2"));
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 2, 2), ("m2", 2, 2)]));
+    let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
+    assert_eq!(now, [total(2, 4), Bounds::NONE]);
+    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitsForBudget");
+}

@@ -1,0 +1,100 @@
+//! Random fleets.
+
+use fhpa::decision::plan::{Bounds, Cluster, Hpa, Limits, Policy, Request, Standing};
+use proptest::prelude::*;
+
+/// Names that sort in another order than they stand.
+pub const NAMES: [&str; 12] = ["g", "c", "a", "k", "e", "i", "b", "l", "d", "h", "f", "j"];
+
+pub fn policy() -> impl Strategy<Value = Policy> {
+    prop::sample::select(Policy::ALL.to_vec())
+}
+
+pub fn total() -> impl Strategy<Value = Bounds> {
+    (1..40_u32, 0..60_u32).prop_map(|(min, more)| Bounds { min, max: min + more })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let some = (0..6_u32, 0..12_u32).prop_map(|(least, more)| Limits { least, most: least + more });
+    prop_oneof![4 => Just(Limits::default()), 1 => some]
+}
+
+fn rarely<T: std::fmt::Debug + Clone>(values: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+    prop::option::weighted(0.15, values)
+}
+
+/// A cluster that serves and has nothing of ours yet.
+pub fn cluster(name: &'static str) -> impl Strategy<Value = Cluster<'static>> {
+    let said = (0..6_u64, prop::option::of(-2..3_i32), limits(), rarely(0..9_u32));
+    let seen = (prop::option::of(0..12_u32), 0..12_u32, prop::option::of(0..30_u32));
+    (said, seen).prop_map(move |((weight, priority, limits, cap), (current, pending, available))| {
+        let pending = pending.min(current.unwrap_or_default());
+        Cluster {
+            name,
+            chosen: true,
+            weight,
+            priority,
+            limits,
+            cap,
+            current,
+            ready: current.unwrap_or_default() - pending,
+            pending,
+            available,
+            entry: current,
+            ..Cluster::default()
+        }
+    })
+}
+
+pub fn fresh() -> impl Strategy<Value = Request<'static>> {
+    let clusters =
+        (1..=NAMES.len()).prop_flat_map(|count| NAMES[..count].iter().map(|name| cluster(name)).collect::<Vec<_>>());
+    (total(), policy(), any::<bool>(), clusters).prop_map(|(total, policy, scaling_to_zero, clusters)| Request {
+        total,
+        policy,
+        scaling_to_zero,
+        scale_assist: true,
+        clusters,
+        ..Request::default()
+    })
+}
+
+fn bounds() -> impl Strategy<Value = Bounds> {
+    (0..8_u32, 0..20_u32).prop_map(|(min, more)| Bounds { min: min.min(min + more), max: min + more })
+}
+
+fn hpa() -> impl Strategy<Value = Hpa> {
+    (prop::option::weighted(0.9, bounds()), any::<bool>(), 0..25_u32).prop_map(|(written, confirmed, outstanding)| {
+        Hpa {
+            written: written.filter(|bounds| bounds.is_some()),
+            version: fhpa::decision::plan::HpaVersion::V2,
+            confirmed,
+            outstanding,
+        }
+    })
+}
+
+fn standing() -> impl Strategy<Value = Standing> {
+    prop_oneof![
+        6 => Just(Standing::Serving),
+        1 => Just(Standing::Silent),
+        1 => any::<bool>().prop_map(|evicted| Standing::Leaving { evicted }),
+        1 => Just(Standing::Away),
+    ]
+}
+
+/// Anything that may ever be seen, whether or not a plan led to it.
+pub fn any_request() -> impl Strategy<Value = Request<'static>> {
+    let odd = (standing(), prop::option::of(hpa()), prop::option::of(bounds()), any::<[bool; 3]>());
+    (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>()).prop_map(|(mut request, odd, known)| {
+        for (cluster, (standing, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
+            cluster.chosen = matches!(standing, Standing::Serving | Standing::Silent) || chosen;
+            (cluster.standing, cluster.hpa, cluster.target) = (standing, hpa, target);
+            (cluster.evicting, cluster.overdue) = (evicting, overdue && !evicting);
+        }
+        if known {
+            request.basis = Some(fhpa::decision::plan::plan(&request.clone()).basis);
+        }
+        request
+    })
+}

@@ -1,0 +1,218 @@
+//! What holds for every fleet.
+
+use std::collections::BTreeMap;
+
+use fhpa::decision::plan::{Action, Bounds, Cluster, Plan, Policy, Request, Standing, Wait, plan};
+use fhpa::decision::split::{Part, by_weight};
+use proptest::prelude::*;
+
+use super::fleet::{any_request, fresh};
+
+fn sum<'a>(shares: impl Iterator<Item = &'a u32>) -> u64 {
+    shares.map(|share| u64::from(*share)).sum()
+}
+
+fn cluster<'a>(request: &'a Request<'_>, name: &str) -> &'a Cluster<'a> {
+    request.clusters.iter().find(|cluster| cluster.name == name).unwrap()
+}
+
+fn maxes(plan: &Plan<'_>) -> u64 {
+    plan.shares.iter().map(|share| u64::from(share.target.max)).sum()
+}
+
+/// The most that a cluster may be assigned.
+fn most(request: &Request<'_>, cluster: &Cluster<'_>) -> u32 {
+    let cap = cluster.cap.map_or(u32::MAX, |cap| cap.max(cluster.running()));
+    request.total.max.min(cluster.limits.most).min(cap)
+}
+
+fn parts(of: &[(u64, u32, u32, u32)]) -> Vec<Part<'static>> {
+    let part = |(at, (weight, current, low, more)): (usize, &(u64, u32, u32, u32))| Part {
+        name: super::fleet::NAMES[at % super::fleet::NAMES.len()],
+        current: *current,
+        weight: *weight,
+        low: *low,
+        high: low + more,
+    };
+    of.iter().enumerate().map(part).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn a_split_sums_exactly_and_keeps_every_quota(
+        total in 0..100_000_u32, weights in prop::collection::vec((0..1000_u64, 0..9_u32), 1..12),
+    ) {
+        let free: Vec<Part<'_>> = weights.iter().enumerate().map(|(at, (weight, current))| Part {
+            name: super::fleet::NAMES[at], current: *current, weight: *weight, low: 0, high: u32::MAX,
+        }).collect();
+        let shares = by_weight(total, &free);
+        let all: u64 = free.iter().map(|part| part.weight).sum();
+        prop_assert_eq!(sum(shares.iter()), if all == 0 { 0 } else { total.into() });
+        for (part, share) in free.iter().zip(&shares) {
+            if all > 0 {
+                let product = u64::from(total) * part.weight;
+                prop_assert!((product / all..=product.div_ceil(all)).contains(&u64::from(*share)));
+            }
+            prop_assert!(part.weight > 0 || *share == 0);
+        }
+        // What is left goes to the heaviest of those that were cut.
+        for (a, share_a) in free.iter().zip(&shares) {
+            for (b, share_b) in free.iter().zip(&shares) {
+                let floor = |part: &Part<'_>| (u64::from(total) * part.weight).checked_div(all).unwrap_or_default();
+                let cut = |part: &Part<'_>| (u64::from(total) * part.weight).checked_rem(all).unwrap_or_default() > 0;
+                if cut(a) && cut(b) && u64::from(*share_a) > floor(a) && u64::from(*share_b) == floor(b) {
+                    prop_assert!((a.weight, a.current) >= (b.weight, b.current));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_keeps_bounds_and_gives_all_it_can(
+        total in 0..300_u32, of in prop::collection::vec((0..9_u64, 0..9_u32, 0..12_u32, 0..40_u32), 1..12),
+    ) {
+        let parts = parts(&of);
+        let shares = by_weight(total, &parts);
+        let lows: u64 = parts.iter().map(|part| u64::from(part.low)).sum();
+        let enough = lows <= total.into();
+        let highs: u64 = parts.iter().map(|part| u64::from(if part.weight > 0 { part.high } else { part.low })).sum();
+        prop_assert_eq!(sum(shares.iter()), u64::from(total).min(highs.max(if enough { lows } else { total.into() })));
+        for (part, share) in parts.iter().zip(&shares) {
+            let kept = if enough { (part.low..=part.high).contains(share) } else { *share <= part.low };
+            prop_assert!(kept, "{part:?} {share}");
+        }
+        if enough {
+            // No two could trade: who is above its low has no more per weight than who is below its high, but for one.
+            for (a, share_a) in parts.iter().zip(&shares).filter(|(part, share)| part.weight > 0 && **share > part.low) {
+                for (b, share_b) in parts.iter().zip(&shares).filter(|(part, share)| part.weight > 0 && **share < part.high) {
+                    let level = |share: u32, part: &Part<'_>| u64::from(share) * if part.weight == a.weight { b.weight } else { a.weight };
+                    prop_assert!(u64::from(*share_a - 1) * b.weight <= u64::from(*share_b + 1) * a.weight, "{} {}", level(*share_a, a), level(*share_b, b));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn targets_stay_within_the_budget_and_their_bounds(request in fresh()) {
+        let plan = plan(&request);
+        let least: u64 = request.clusters.iter().map(|cluster| u64::from(cluster.limits.least)).sum();
+        for share in &plan.shares {
+            let (cluster, target) = (cluster(&request, share.cluster), share.target);
+            prop_assert!(target.max <= most(&request, cluster), "{share:?}");
+            prop_assert!(target.min <= target.max);
+            prop_assert_eq!(target.min > 0, target.max > 0);
+            let owed = cluster.limits.least.min(most(&request, cluster));
+            let running: u64 = request.clusters.iter().map(|cluster| u64::from(cluster.running().max(cluster.limits.least).max(1))).sum();
+            if !request.policy.divides() || least <= request.total.max.into() && running <= request.total.max.into() {
+                prop_assert!(target.max >= owed, "{share:?} {owed}");
+                prop_assert!(target.min >= owed.min(target.max) || least > request.total.min.into(), "{share:?} {owed}");
+            }
+        }
+        if request.policy.divides() {
+            prop_assert!(maxes(&plan) <= request.total.max.into());
+            let mins: u64 = plan.shares.iter().map(|share| u64::from(share.target.min)).sum();
+            prop_assert!(mins >= maxes(&plan).min(request.total.min.into()) || request.policy.divides() && zero_weight_holds_back(&request), "{mins}");
+        }
+    }
+
+    #[test]
+    fn without_bounds_everything_is_assigned(mut request in fresh()) {
+        for cluster in &mut request.clusters {
+            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+        }
+        let plan = plan(&request);
+        if request.policy.divides() {
+            prop_assert_eq!(maxes(&plan), u64::from(request.total.max));
+            prop_assert!(plan.notes.iter().all(|note| note.code() != "PartlyUnassigned"));
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_clusters_does_not_matter(request in any_request(), seed in any::<u64>()) {
+        let first = plan(&request);
+        let mut other = request.clone();
+        let mut random = crate::random::Random(seed | 1);
+        for at in (1..other.clusters.len()).rev() {
+            other.clusters.swap(at, random.below(at + 1));
+        }
+        prop_assert_eq!(first, plan(&other));
+    }
+
+    #[test]
+    fn whatever_is_seen_the_steps_of_now_stay_within_the_budget(request in any_request()) {
+        let plan = plan(&request);
+        let mut after: BTreeMap<&str, u32> = request.clusters.iter()
+            .filter(|cluster| cluster.standing != Standing::Away || plan.shares.iter().all(|share| share.cluster != cluster.name) && lost(&plan))
+            .filter_map(|cluster| Some((cluster.name, cluster.hpa?.ceiling()))).collect();
+        let before: u64 = sum(after.values());
+        for step in plan.now() {
+            if let Action::Bound { cluster: name, bounds, outstanding, .. } = &step.action {
+                let cluster = cluster(&request, name);
+                prop_assert!(bounds.min >= 1 && bounds.min <= bounds.max, "{step:?}");
+                prop_assert!(*outstanding >= bounds.max.max(cluster.hpa.map_or(0, |hpa| hpa.ceiling())));
+                after.insert(name, *outstanding);
+            }
+        }
+        if request.policy.divides() {
+            prop_assert!(sum(after.values()) <= before.max(request.total.max.into()), "{before} {after:?}");
+        }
+    }
+
+    #[test]
+    fn no_step_takes_running_replicas_for_others(request in any_request()) {
+        let plan = plan(&request);
+        prop_assume!(!lost(&plan));
+        let due: u64 = plan.shares.iter().map(|share| {
+            u64::from(cluster(&request, share.cluster).running().max(share.target.min))
+        }).sum();
+        for share in plan.shares.iter().filter(|share| share.now.is_some()) {
+            let cluster = cluster(&request, share.cluster);
+            let protected = cluster.running().min(cluster.limits.most);
+            if request.policy.divides() && due <= request.total.max.into() {
+                prop_assert!(share.now.max >= protected, "{share:?} runs {protected}");
+            }
+        }
+        let mut now: BTreeMap<&str, Bounds> = BTreeMap::new();
+        for share in &plan.shares {
+            now.insert(share.cluster, share.now);
+        }
+        for step in plan.now() {
+            if let Action::Bound { cluster: name, bounds, .. } = &step.action {
+                let share = now.get(name).copied().unwrap_or_default();
+                let leaving = !share.is_some();
+                let partly = step.why.code() == "RaisedPartly";
+                prop_assert!(leaving || *bounds == share || partly, "{step:?} {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn entries_stay_within_the_bounds(request in any_request()) {
+        let plan = plan(&request);
+        prop_assume!(!lost(&plan));
+        for entry in &plan.binding {
+            let Some(share) = plan.shares.iter().find(|share| share.cluster == entry.cluster) else { continue };
+            if share.now.is_some() {
+                let asleep = entry.replicas == 0 && request.may_be_zero();
+                prop_assert!(asleep || (share.now.min..=share.now.max).contains(&entry.replicas), "{entry:?} {share:?}");
+            }
+        }
+        for step in &plan.steps {
+            if let Action::Bind { entries, .. } = &step.action {
+                prop_assert!(entries.is_sorted_by_key(|entry| entry.cluster));
+            }
+            prop_assert!(step.wait != Wait::Nothing || plan.now().any(|now| now == step));
+        }
+    }
+}
+
+fn lost(plan: &Plan<'_>) -> bool {
+    plan.notes.iter().any(|note| matches!(note.code(), "NoCandidates" | "AllClustersFailed"))
+}
+
+/// Under weights a cluster without weight takes no part of min, and one may hold a max for what it runs.
+fn zero_weight_holds_back(request: &Request<'_>) -> bool {
+    matches!(request.policy, Policy::StaticWeighted | Policy::DynamicWeighted)
+}

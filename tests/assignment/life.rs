@@ -1,0 +1,135 @@
+//! Plans applied step by step, with losses, delays, edits and failures: what holds at every moment and where it ends.
+
+use fhpa::decision::plan::{Bounds, Request, Standing, Wait, plan};
+use proptest::prelude::*;
+
+use super::fleet::fresh;
+use super::world::World;
+use crate::random::Random;
+
+/// Rounds within which a fleet that answers comes to rest.
+const ROUNDS: usize = 16;
+
+/// Lets everything answer until nothing is written.
+fn settle(world: &mut World) -> Result<(), TestCaseError> {
+    for _ in 0..ROUNDS {
+        world.calm();
+        if world.reconcile(usize::MAX) == 0 {
+            return Ok(());
+        }
+        world.calm();
+    }
+    let request = world.observe();
+    prop_assert!(false, "no rest: {:#?}\n{request:#?}", plan(&request).steps);
+    Ok(())
+}
+
+/// On a fleet at rest: bounds are as planned, and nothing waits but for running replicas.
+fn at_rest(world: &World) -> Result<(), TestCaseError> {
+    let request = world.observe();
+    let plan = plan(&request);
+    prop_assert_eq!(plan.now().count(), 0);
+    let held = plan.shares.iter().any(|share| share.hold.is_some());
+    prop_assert!(plan.steps.is_empty() || held, "{:?}", plan.steps);
+    prop_assert!(plan.steps.iter().all(|step| step.wait == Wait::Shrunk), "{:?}", plan.steps);
+    if plan.notes.iter().any(|note| matches!(note.code(), "NoCandidates" | "AllClustersFailed")) {
+        return Ok(());
+    }
+    for share in &plan.shares {
+        let member = &world.members[share.cluster];
+        prop_assert_eq!(member.hpa.unwrap_or_default(), share.now, "{:?}", share);
+        prop_assert_eq!(member.entry.is_some(), share.now.is_some(), "{:?}", share);
+    }
+    if request.policy.divides() {
+        prop_assert!(world.in_effect() <= request.total.max.into());
+    }
+    Ok(())
+}
+
+fn within(world: &World, before: u64) -> Result<(), TestCaseError> {
+    if world.request.policy.divides() {
+        let sum = world.in_effect();
+        prop_assert!(sum <= before.max(world.budget), "{sum} in effect of {}: {:#?}", world.budget, world.members);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_new_fleet_comes_to_rest_and_planning_again_is_empty(request in fresh()) {
+        let mut world = World::new(request);
+        settle(&mut world)?;
+        at_rest(&world)?;
+    }
+
+    #[test]
+    fn the_budget_holds_at_every_moment_whatever_is_lost(request in fresh(), seed in any::<u64>()) {
+        let mut world = World::new(request);
+        let mut random = Random(seed | 1);
+        for _ in 0..60 {
+            let before = world.in_effect();
+            let names = world.names();
+            let name = names[random.below(names.len())];
+            match random.below(8) {
+                0 => world.happen(&mut random),
+                1 | 2 => { world.reconcile(random.below(4)); }
+                3 => { world.reconcile(usize::MAX); }
+                4 => world.scale(name, Some(random.below(30) as u32)),
+                _ => world.deliver(name),
+            }
+            within(&world, before)?;
+        }
+        for cluster in &mut world.request.clusters {
+            cluster.overdue = false;
+            if cluster.standing == Standing::Silent {
+                cluster.standing = Standing::Serving;
+            }
+        }
+        settle(&mut world)?;
+        at_rest(&world)?;
+    }
+
+    #[test]
+    fn a_restart_between_any_two_writes_ends_in_the_same_state(request in fresh(), breaks in prop::collection::vec(0..3_usize, 40)) {
+        let mut whole = World::new(request.clone());
+        settle(&mut whole)?;
+        let mut broken = World::new(request);
+        for breaks in breaks {
+            broken.reconcile(breaks);
+            broken.calm();
+        }
+        settle(&mut broken)?;
+        at_rest(&broken)?;
+        let bounds = |world: &World| -> Vec<(&str, Option<Bounds>)> {
+            world.members.iter().map(|(name, member)| (*name, member.hpa)).collect()
+        };
+        let held = |request: &Request<'_>| plan(request).shares.iter().any(|share| share.hold.is_some());
+        if !held(&whole.observe()) && !held(&broken.observe()) {
+            prop_assert_eq!(bounds(&whole), bounds(&broken));
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_fails_and_returns_stops_nothing(request in fresh(), at in 0..12_usize) {
+        let mut world = World::new(request);
+        settle(&mut world)?;
+        let at = at % world.request.clusters.len();
+        world.request.clusters[at].standing = Standing::Away;
+        settle(&mut world)?;
+        at_rest(&world)?;
+        let before = world.clone();
+        world.request.clusters[at].standing = Standing::Serving;
+        settle(&mut world)?;
+        at_rest(&world)?;
+        // Nobody lost a replica to it.
+        for (name, member) in &world.members {
+            if let (Some(now), Some(then)) = (member.replicas, before.members[name].replicas)
+                && *name != world.request.clusters[at].name && before.members[name].entry.is_some() && member.entry.is_some()
+            {
+                prop_assert!(now >= then || !world.request.policy.divides(), "{name} {then} -> {now}");
+            }
+        }
+    }
+}
