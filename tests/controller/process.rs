@@ -24,6 +24,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::bed::within;
+use crate::cluster::control_plane::ControlPlane;
 use crate::webhook::client::{H2, Sender, connector};
 use crate::webhook::drain::probe;
 
@@ -96,16 +97,16 @@ impl Replica {
     async fn run(plane: &Plane, identity: &str, drain: &str) -> Self {
         let ca = plane.directory.path().join(format!("{identity}.crt"));
         let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", drain, "--ca-out"];
-        Self::start("run", plane, identity, &[&serve[..], &[ca.to_str().unwrap()]].concat(), ca.clone()).await
+        let more = [&serve[..], &[ca.to_str().unwrap()]].concat();
+        Self::start("run", &plane.kubeconfig(), identity, &more, ca.clone()).await
     }
 
     /// Starts `fhpa controller`.
     async fn controller(plane: &Plane, identity: &str) -> Self {
-        Self::start("controller", plane, identity, &[], PathBuf::new()).await
+        Self::start("controller", &plane.kubeconfig(), identity, &[], PathBuf::new()).await
     }
 
-    async fn start(command: &str, plane: &Plane, identity: &str, more: &[&str], ca: PathBuf) -> Self {
-        let kubeconfig = plane.kubeconfig();
+    async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
         let own = ["--identity", identity, "--log-level", "debug"];
         let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
@@ -276,6 +277,33 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
     one.says("the Lease can be held and read again").await;
     plane.held_by("one").await;
     assert_eq!(one.said("the Lease cannot be held or read"), 2);
+}
+
+#[tokio::test]
+async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
+    let Some(plane) = ControlPlane::shared("the Lease of a process") else { return };
+    let namespace = ["--lease-namespace", "lease-of-a-process"];
+    let mut one = Replica::start("controller", &plane.kubeconfig(), "one", &namespace, PathBuf::new()).await;
+    one.says("the Lease cannot be held or read, and is tried again; the namespace does not exist").await;
+    plane.namespace(namespace[1]);
+    one.counts("fhpa_leader 1").await;
+    one.is_ready().await;
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
+    kubeconfig["users"][0]["user"]["as"] = "nobody".into();
+    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    let mut denied = Replica::start("controller", &file, "two", &namespace, PathBuf::new()).await;
+    let line = denied.says("the Lease cannot be held or read, and is tried again; the user of the kubeconfig").await;
+    assert!(line["error"].as_str().unwrap().contains("User \"nobody\" cannot get resource \"leases\""), "{line}");
+
+    one.signal("TERM").await;
+    assert_eq!(one.ends().await, Some(0));
+    one.says("the Lease is released").await;
+    let leases: Api<Lease> = Api::namespaced(plane.client().await, namespace[1]);
+    let spec = leases.get("fhpa").await.unwrap().spec.unwrap();
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some(""), Some(1)));
 }
 
 #[tokio::test]
