@@ -1,3 +1,4 @@
 //! The controller's process and its client.
 
 mod client;
+mod process;
