@@ -94,28 +94,28 @@ where
         match event {
             Ok(watcher::Event::Init) => {
                 known.clear();
-                intakes.iter_mut().for_each(|intake| intake.begin());
+                tell(&mut intakes, |intake| intake.begin());
             }
             Ok(watcher::Event::InitApply(object)) => {
                 if let Some(object) = decoded::<K>(object, kind, &mut known) {
-                    intakes.iter_mut().for_each(|intake| intake.listed(&object));
+                    tell(&mut intakes, |intake| intake.listed(&object));
                 }
             }
             Ok(watcher::Event::InitDone) => {
-                intakes.iter_mut().for_each(|intake| intake.end());
+                tell(&mut intakes, |intake| intake.end());
                 listed.met();
             }
             Ok(watcher::Event::Apply(object)) => {
                 let key = key(&object.metadata);
                 match decoded::<K>(object, kind, &mut known) {
-                    Some(object) => intakes.iter_mut().for_each(|intake| intake.put(&object)),
-                    None => intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1)),
+                    Some(object) => tell(&mut intakes, |intake| intake.put(&object)),
+                    None => tell(&mut intakes, |intake| intake.take(&key.0, &key.1)),
                 }
             }
             Ok(watcher::Event::Delete(object)) => {
                 let key = key(&object.metadata);
                 known.remove(&key);
-                intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1));
+                tell(&mut intakes, |intake| intake.take(&key.0, &key.1));
             }
             Err(error) => {
                 metrics.watch_failed(kind);
@@ -126,6 +126,12 @@ where
             }
         }
         metrics.known(kind, known.len());
+    }
+}
+
+fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn Intake<K>)) {
+    for intake in intakes {
+        what(&mut **intake);
     }
 }
 
