@@ -78,8 +78,8 @@ impl Plane {
 }
 
 /// One process.
-struct Replica {
-    child: Child,
+pub(super) struct Replica {
+    pub(super) child: Child,
     log: watch::Receiver<Vec<Value>>,
     admin: SocketAddr,
     webhook: Option<SocketAddr>,
@@ -106,7 +106,7 @@ impl Replica {
         Self::start("controller", &plane.kubeconfig(), identity, &[], PathBuf::new()).await
     }
 
-    async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+    pub(super) async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
         let own = ["--identity", identity, "--log-level", "debug"];
         let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
@@ -131,21 +131,21 @@ impl Replica {
         self.log.borrow().iter().filter(|line| begins(line, words)).count()
     }
 
-    async fn is_ready(&self) {
+    pub(super) async fn is_ready(&self) {
         within(async { while probe(self.admin, "/readyz").await != (200, "ok\n".to_owned()) {} }).await;
     }
 
     /// Waits until the metrics have this line.
-    async fn counts(&self, line: &str) {
+    pub(super) async fn counts(&self, line: &str) {
         within(async { while !probe(self.admin, "/metrics").await.1.lines().any(|l| l == line) {} }).await;
     }
 
-    async fn signal(&self, name: &str) {
+    pub(super) async fn signal(&self, name: &str) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-s", name, &pid]).status().await.unwrap().success());
     }
 
-    async fn ends(&mut self) -> Option<i32> {
+    pub(super) async fn ends(&mut self) -> Option<i32> {
         within(self.child.wait()).await.unwrap().code()
     }
 }
