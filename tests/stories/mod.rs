@@ -5,6 +5,7 @@
 
 mod cron;
 mod failures;
+mod fleet;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
