@@ -5,6 +5,7 @@
 
 mod cron;
 mod failures;
+mod fleet;
 mod interleavings;
 mod upstream;
 
