@@ -66,7 +66,7 @@ fn at_rest(mut request: Request<'_>) -> Request<'_> {
 fn stories(names: &[String], policy: Policy) -> [(&'static str, Request<'_>); 4] {
     let rest = at_rest(fresh(names, policy));
     let mut failover = rest.clone();
-    failover.clusters[0].standing = Standing::Away;
+    failover.clusters[5].standing = Standing::Away;
     let mut edit = rest.clone();
     edit.basis = None;
     for (at, cluster) in edit.clusters.iter_mut().enumerate() {

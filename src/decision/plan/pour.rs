@@ -91,6 +91,16 @@ fn raise(
         return 0;
     }
     let before = |at: usize, given: &[Replicas]| given.get(at).copied().unwrap_or_default();
+    let missing = tier.iter().map(|(at, seat, range)| level(seat, *range).saturating_sub(before(*at, given)));
+    let missing: u64 = missing.map(u64::from).sum();
+    if missing <= rest.into() {
+        for (at, seat, range) in tier {
+            if let Some(given) = given.get_mut(*at) {
+                *given = (*given).max(level(seat, *range));
+            }
+        }
+        return rest.saturating_sub(Replicas::try_from(missing).unwrap_or(Replicas::MAX));
+    }
     let has: u64 = tier.iter().map(|(at, ..)| u64::from(before(*at, given))).sum();
     let total = Replicas::try_from(has.saturating_add(rest.into())).unwrap_or(Replicas::MAX);
     let capacity: u64 = tier.iter().map(|(_, seat, _)| u64::from(seat.capacity)).sum();
