@@ -15,16 +15,18 @@ use tokio::task::JoinSet;
 
 use crate::population::{Size, place};
 
-/// Prints the seconds that the reads and writes of all objects take, and those of an Event for each rule.
+/// Prints the seconds that the read and the write of all targets take, those of all statuses, and those of an Event for
+/// each rule.
 pub async fn run(kubeconfig: PathBuf, size: Size, concurrency: usize) {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     let client = Client::try_from(config).unwrap();
-    let set = {
-        let client = client.clone();
-        move |index| object(client.clone(), index, size.rules)
-    };
-    println!("objects {}", flat_out(size.objects, concurrency, set).await);
+    let with = client.clone();
+    let set = move |index| target(with.clone(), index);
+    println!("targets {}", flat_out(size.objects, concurrency, set).await);
+    let with = client.clone();
+    let record = move |index| recorded(with.clone(), index, size.rules);
+    println!("statuses {}", flat_out(size.objects, concurrency, record).await);
     let post = move |index| event(client.clone(), index, size.rules);
     println!("events {}", flat_out(size.all_rules(), concurrency, post).await);
 }
@@ -50,7 +52,7 @@ async fn flat_out<F: Future<Output = ()> + Send + 'static>(
     begun.elapsed().as_secs_f64()
 }
 
-async fn object(client: Client, index: usize, rules: usize) {
+async fn target(client: Client, index: usize) {
     let (namespace, name) = place(index);
     let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}");
     let read = Request::get(&path).header("accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
@@ -58,6 +60,10 @@ async fn object(client: Client, index: usize, rules: usize) {
     let scale = json!({"spec": {"replicas": 77}});
     let merge = Request::patch(format!("{path}/scale")).header("content-type", "application/merge-patch+json");
     client.request_text(merge.body(scale.to_string().into()).unwrap()).await.unwrap();
+}
+
+async fn recorded(client: Client, index: usize, rules: usize) {
+    let (namespace, name) = place(index);
     let path = format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/{namespace}/cronfederatedhpas/{name}/status");
     let path = format!("{path}?fieldManager={}&force=true", managers::CRON_STATUS);
     let apply = Request::patch(path).header("content-type", "application/apply-patch+yaml");

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Stage;
 use super::cron::rule;
 
-const OBJECTS: usize = 400;
+const OBJECTS: usize = 100;
 
 #[tokio::test(start_paused = true)]
 async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
@@ -33,7 +33,7 @@ async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
         |name: &String| ["patch deployments/scale", "patch cronfederatedhpas/status"].map(|of| format!("{of} {name}"));
     let expected: BTreeMap<String, usize> = names.iter().flat_map(of).map(|write| (write, 1)).collect();
     assert_eq!(writes, expected);
-    assert_eq!(stage.replicas("shop-399").await, 5);
+    assert_eq!(stage.replicas("shop-99").await, 5);
     for cron in stage.crons().list(&ListParams::default()).await.unwrap().items {
         let histories = cron.status.unwrap().execution_histories.unwrap();
         let recorded =

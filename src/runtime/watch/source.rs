@@ -72,6 +72,9 @@ pub async fn run(client: Client, readers: Readers, listed: [Condition; 2], metri
 /// Characters of an error that are logged; it may repeat what the API server sent.
 const SHOWN: usize = 300;
 
+/// Objects of one page of a list. Each page is held whole, decoded; memory that a big one needed is seldom given back.
+const PAGE: u32 = 100;
+
 /// Watches one kind.
 async fn watch<K>(client: &Client, mut intakes: Intakes<K>, listed: Condition, metrics: &Metrics)
 where
@@ -80,7 +83,7 @@ where
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let events = watcher(objects, watcher::Config::default()).default_backoff();
+    let events = watcher(objects, watcher::Config::default().page_size(PAGE)).default_backoff();
     pin_mut!(events);
     let kind = kind(&resource);
     let mut known = BTreeSet::new();
