@@ -4,6 +4,7 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
+mod distributed;
 mod failures;
 mod interleavings;
 mod upstream;
@@ -22,7 +23,7 @@ use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::watch::{self as watches, Readers};
+use fhpa::runtime::watch::{Readers, Watches};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -46,7 +47,7 @@ pub struct Wall {
 }
 
 impl Wall {
-    fn new(start: &str) -> Self {
+    pub fn new(start: &str) -> Self {
         Self { start: at(start), began: Instant::now(), offset: Arc::default() }
     }
 
@@ -65,7 +66,7 @@ impl Wall {
         self.start + elapsed + SignedDuration::from_secs(self.offset.load(Ordering::SeqCst))
     }
 
-    fn clock(&self) -> WallClock {
+    pub fn clock(&self) -> WallClock {
         let wall = self.clone();
         Arc::new(move || wall.now())
     }
@@ -89,6 +90,9 @@ impl Stage {
         for (_, text) in api::crd::files().unwrap() {
             let mut definition: Value = serde_saphyr::from_str(&text).unwrap();
             change(&mut definition);
+            server.create(&definition).await.unwrap();
+        }
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
             server.create(&definition).await.unwrap();
         }
         for name in ["karmada-system", "prod"] {
@@ -258,7 +262,7 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
+    pub fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let controller = Controller::new(Options {
@@ -275,9 +279,8 @@ impl Process {
         let (stop, stopped) = watch::channel(false);
         let (told, leadership) = watch::channel(None);
         let readiness = Readiness::default();
-        let listed = ["a", "b"].map(|missing| readiness.condition(missing));
         let mut tasks = JoinSet::new();
-        tasks.spawn(watches::run(server.client(), readers, listed, Arc::clone(&metrics)));
+        tasks.spawn(Watches::new(readers, &readiness).run(server.client(), Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
         let leases = Api::namespaced(server.client(), "karmada-system");
         let (end, ended) = watch::channel(false);
