@@ -2,6 +2,7 @@
 
 use fhpa::api;
 use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::karmada;
 use fhpa::playground::apiserver::store::{Expected, Key};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -31,6 +32,9 @@ pub fn place(index: usize) -> (String, String) {
 pub async fn definitions(server: &ApiServer) {
     for (_, text) in api::crd::files().unwrap() {
         let definition: Value = serde_saphyr::from_str(&text).unwrap();
+        server.create(&definition).await.unwrap();
+    }
+    for definition in karmada::definitions().unwrap() {
         server.create(&definition).await.unwrap();
     }
     let namespaces = (0..NAMESPACES).map(|index| format!("team-{index}"));

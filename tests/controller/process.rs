@@ -10,6 +10,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::serve::Listening;
 use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::karmada;
 use fhpa::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -44,6 +45,9 @@ impl Plane {
         let server = ApiServer::builder().build();
         for (_, text) in api::crd::files().unwrap() {
             server.create(&serde_saphyr::from_str(&text).unwrap()).await.unwrap();
+        }
+        for definition in karmada::definitions().unwrap() {
+            server.create(&definition).await.unwrap();
         }
         let plane = Self {
             _listening: server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap(),
@@ -281,7 +285,11 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
 
 #[tokio::test]
 async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
-    let Some(plane) = ControlPlane::shared("the Lease of a process") else { return };
+    let Some(plane) = ControlPlane::own("the Lease of a process") else { return };
+    plane.install_crds();
+    for definition in karmada::definitions().unwrap() {
+        plane.apply(&definition.to_string());
+    }
     let namespace = ["--lease-namespace", "lease-of-a-process"];
     let mut one = Replica::start("controller", &plane.kubeconfig(), "one", &namespace, PathBuf::new()).await;
     one.says("the Lease cannot be held or read, and is tried again; the namespace does not exist").await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fhpa::api::CronFederatedHPA;
 use fhpa::api::cron_federated_hpa::ExecutionHistory;
+use fhpa::playground::karmada;
 use fhpa::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -59,6 +60,9 @@ impl Stand {
     async fn new(shows: &str) -> Option<Self> {
         let plane = ControlPlane::own(shows)?;
         plane.install_crds();
+        for definition in karmada::definitions().unwrap() {
+            plane.apply(&definition.to_string());
+        }
         for name in ["prod", "karmada-system"] {
             plane.namespace(name);
         }
