@@ -8,6 +8,7 @@ pub mod hpa;
 pub mod hpa_status;
 pub mod lenient;
 pub mod quantity;
+pub mod replica_requirements;
 pub mod resource_binding;
 pub mod structural;
 

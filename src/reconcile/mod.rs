@@ -2,6 +2,7 @@
 //! in `decision`.
 
 pub mod cron;
+pub mod distributed;
 pub mod engine;
 pub mod events;
 pub mod failure;
