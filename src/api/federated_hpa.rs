@@ -215,6 +215,10 @@ pub struct FederatedHPAStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     #[serde(rename = "clusterHPADesired", skip_serializing_if = "Option::is_none")]
     pub cluster_hpa_desired: Option<Vec<ClusterHPADesired>>,
+    /// Digest of what the assignment was made from: while it stays, so does the assignment.
+    #[schemars(length(max = 64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignment_basis: Option<String>,
     /// What the HPA of each cluster reports.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     #[serde(skip_serializing_if = "Option::is_none")]

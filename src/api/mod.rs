@@ -1,19 +1,25 @@
 //! What users write and read: wire types, schemas and CEL rules. No I/O, no decisions.
 
 mod cel;
+pub mod cluster;
 pub mod crd;
 pub mod cron_federated_hpa;
 pub mod federated_hpa;
 pub mod hpa;
 pub mod hpa_status;
+mod karmada;
 pub mod lenient;
 pub mod quantity;
 pub mod replica_requirements;
 pub mod resource_binding;
 pub mod structural;
+pub mod work;
 
+pub use cluster::Cluster;
 pub use cron_federated_hpa::CronFederatedHPA;
 pub use federated_hpa::FederatedHPA;
+pub use resource_binding::ResourceBinding;
+pub use work::Work;
 
 /// API group of both kinds.
 pub const GROUP: &str = "autoscaling.karmada.io";

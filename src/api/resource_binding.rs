@@ -1,17 +1,31 @@
-//! What the webhook reads of Karmada's `ResourceBinding` (`work.karmada.io/v1alpha2`). No I/O, no decisions.
+//! What is read of Karmada's `ResourceBinding` (`work.karmada.io/v1alpha2`). No I/O, no decisions.
+//!
+//! Writes are patches, so that nothing is lost that is not read here.
 
+use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::federated_hpa::ClusterAffinity;
+use super::karmada::karmada_resource;
 use super::lenient::null_as_default;
 
-/// The part of a ResourceBinding that decides whether Karmada's scheduler is kept off it.
+/// A workload and the clusters that run it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceBinding {
+    /// Name, version, annotations.
+    #[serde(deserialize_with = "null_as_default")]
+    pub metadata: ObjectMeta,
     /// What is bound.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: ResourceBindingSpec,
+    /// What became of it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub status: ResourceBindingStatus,
 }
+
+karmada_resource!(ResourceBinding, "work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", namespaced);
 
 /// The part of its spec.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +37,166 @@ pub struct ResourceBindingSpec {
     /// What is suspended; absent: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
+    /// `spec.replicas` of the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// What each replica asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replica_requirements: Option<Value>,
+    /// The clusters that run it.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<TargetCluster>,
+    /// The placement as it is stored: the annotation that says which one was applied is compared with all of it.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Value::is_null")]
+    pub placement: Value,
+    /// Clusters that are being left, as they are stored: a patch replaces the whole list.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub graceful_eviction_tasks: Vec<Value>,
+    /// Who chooses the clusters; empty: karmada-scheduler.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub scheduler_name: String,
+}
+
+/// One of `spec.clusters`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TargetCluster {
+    /// Name of the cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub name: String,
+    /// Its replicas; absent: 0.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replicas: i32,
+}
+
+/// The part of its status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceBindingStatus {
+    /// Generation that the scheduler, or who stands in for it, has answered.
+    pub scheduler_observed_generation: Option<i64>,
+    /// Group of the placement that is in use.
+    #[serde(deserialize_with = "null_as_default")]
+    pub scheduler_observing_affinity_name: String,
+    /// Conditions as they are stored: a patch replaces the whole list.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Vec<Value>,
+    /// What the clusters report.
+    #[serde(deserialize_with = "null_as_default")]
+    pub aggregated_status: Vec<AggregatedStatus>,
+}
+
+/// What one cluster reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AggregatedStatus {
+    /// Name of the cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_name: String,
+    /// Status of the workload there.
+    pub status: Option<WorkloadStatus>,
+}
+
+/// What is read of the status of a workload. What is 0 is left out by Karmada.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WorkloadStatus {
+    /// Replicas that exist.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replicas: i32,
+    /// Replicas that are ready.
+    #[serde(deserialize_with = "null_as_default")]
+    pub ready_replicas: i32,
+    /// Generation that the cluster's own controller has looked at; 0: none yet.
+    #[serde(deserialize_with = "null_as_default")]
+    pub observed_generation: i64,
+}
+
+/// `spec.placement`, understood.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Placement {
+    /// Which clusters.
+    pub cluster_affinity: Option<ClusterAffinity>,
+    /// Groups of clusters, tried in their order.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_affinities: Vec<ClusterAffinityTerm>,
+    /// Which taints of clusters are tolerated.
+    #[serde(deserialize_with = "null_as_default")]
+    pub cluster_tolerations: Vec<Toleration>,
+    /// How replicas are divided.
+    pub replica_scheduling: Option<ReplicaSchedulingStrategy>,
+}
+
+/// One of `clusterAffinities`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterAffinityTerm {
+    /// Its name.
+    #[serde(deserialize_with = "null_as_default")]
+    pub affinity_name: String,
+    /// Which clusters.
+    #[serde(flatten)]
+    pub affinity: ClusterAffinity,
+}
+
+/// One of `clusterTolerations`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Toleration {
+    /// Key; empty: all.
+    #[serde(deserialize_with = "null_as_default")]
+    pub key: String,
+    /// `Exists` or `Equal`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub operator: String,
+    /// Value.
+    #[serde(deserialize_with = "null_as_default")]
+    pub value: String,
+    /// Effect; empty: all.
+    #[serde(deserialize_with = "null_as_default")]
+    pub effect: String,
+    /// For how long; absent: for ever.
+    pub toleration_seconds: Option<i64>,
+}
+
+/// `replicaScheduling`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ReplicaSchedulingStrategy {
+    /// `Divided` or `Duplicated`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replica_scheduling_type: String,
+    /// `Aggregated` or `Weighted`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replica_division_preference: String,
+    /// Weights.
+    #[serde(deserialize_with = "null_as_default")]
+    pub weight_preference: ClusterPreferences,
+}
+
+/// `weightPreference`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterPreferences {
+    /// Weights by cluster.
+    #[serde(deserialize_with = "null_as_default")]
+    pub static_weight_list: Vec<StaticClusterWeight>,
+    /// `AvailableReplicas`
+    #[serde(deserialize_with = "null_as_default")]
+    pub dynamic_weight: String,
+}
+
+/// One of `staticWeightList`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StaticClusterWeight {
+    /// Which clusters.
+    #[serde(deserialize_with = "null_as_default")]
+    pub target_cluster: ClusterAffinity,
+    /// Their weight.
+    #[serde(deserialize_with = "null_as_default")]
+    pub weight: i64,
 }
 
 /// The object a binding is about.
@@ -41,6 +215,9 @@ pub struct ObjectReference {
     /// Name of the workload.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
+    /// Version of the workload that was last looked at by Karmada; it changes with each edit.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
 }
 
 /// What of a binding's life is suspended. Members that are not listed stay as they are: the webhook answers with a patch.
@@ -72,6 +249,7 @@ mod tests {
             kind: "Deployment".into(),
             namespace: "shop".into(),
             name: "web".into(),
+            resource_version: String::new(),
         };
         assert_eq!(binding.spec.resource, web);
         assert_eq!(binding.spec.suspension, Some(Suspension { scheduling: Some(true), dispatching: None }));

@@ -7,6 +7,7 @@ mod cron_federated_hpa;
 pub mod cron_status;
 pub mod decode;
 mod federated_hpa;
+pub mod fleet;
 mod hpa;
 mod metadata;
 pub mod misnomer;

@@ -37,6 +37,7 @@ reads! {
         "currentMetrics": Vec<MetricStatus>,
         "conditions": Vec<Condition>,
         "clusterHPADesired": Vec<Desired>,
+        "assignmentBasis": Text<'de>,
         "aggregatedStatus": Vec<ClusterStatus>,
     }
     Condition {

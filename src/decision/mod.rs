@@ -11,6 +11,7 @@ pub mod finding;
 pub mod fleet;
 pub mod hpa;
 pub mod lease;
+pub mod names;
 pub mod neighbours;
 pub mod path;
 pub mod plan;

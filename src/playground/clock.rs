@@ -1,44 +1,65 @@
 //! The time in the playground: the time of day, or one that tests move.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
 /// Tells the time. Clones tell the same time.
-#[derive(Clone, Debug)]
-pub struct Clock(Option<Arc<Mutex<Timestamp>>>);
+#[derive(Clone)]
+pub struct Clock(Source);
+
+#[derive(Clone)]
+enum Source {
+    Real,
+    Standing(Arc<Mutex<Timestamp>>),
+    Told(Arc<dyn Fn() -> Timestamp + Send + Sync>),
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({})", self.now())
+    }
+}
 
 impl Clock {
     /// The time of day.
     #[must_use]
     pub const fn real() -> Self {
-        Self(None)
+        Self(Source::Real)
     }
 
     /// A clock that stands at `start` until it is moved.
     #[must_use]
     pub fn standing(start: Timestamp) -> Self {
-        Self(Some(Arc::new(Mutex::new(start))))
+        Self(Source::Standing(Arc::new(Mutex::new(start))))
+    }
+
+    /// The time that `told` tells.
+    #[must_use]
+    pub fn told(told: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self(Source::Told(told))
     }
 
     /// The time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            None => crate::runtime::clock::wall(),
-            Some(time) => *time.lock().unwrap_or_else(PoisonError::into_inner),
+            Source::Real => crate::runtime::clock::wall(),
+            Source::Standing(time) => *time.lock().unwrap_or_else(PoisonError::into_inner),
+            Source::Told(told) => told(),
         }
     }
 
     /// Whether it only moves when it is moved.
     #[must_use]
     pub const fn stands(&self) -> bool {
-        self.0.is_some()
+        matches!(self.0, Source::Standing(_))
     }
 
-    /// Moves a standing clock forward to `to`; never back. The time of day is not moved.
+    /// Moves a standing clock forward to `to`; never back. Others are not moved.
     pub fn move_to(&self, to: Timestamp) {
-        if let Some(time) = &self.0 {
+        if let Source::Standing(time) = &self.0 {
             let mut time = time.lock().unwrap_or_else(PoisonError::into_inner);
             *time = to.max(*time);
         }

@@ -7,6 +7,6 @@ pub mod fleet;
 pub mod json;
 pub mod karmada;
 pub mod member;
-pub mod names;
+
 pub mod objects;
 pub mod pass;

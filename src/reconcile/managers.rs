@@ -7,11 +7,37 @@ pub const CRON_BOUNDS: &str = "fhpa-cron-bounds";
 pub const CRON_SCALE: &str = "fhpa-cron-scale";
 /// Status of a CronFederatedHPA.
 pub const CRON_STATUS: &str = "fhpa-cron-status";
+/// HPAs of member clusters, as Works.
+pub const MEMBER_HPA: &str = "fhpa-member-hpa";
+/// Finalizer of a FederatedHPA.
+pub const FINALIZER: &str = "fhpa-finalizer";
+/// Status of a FederatedHPA.
+pub const STATUS: &str = "fhpa-status";
+/// What the scheduler would write into a ResourceBinding.
+pub const BINDING: &str = "fhpa-binding";
+/// The label of a workload that lets member clusters keep their replicas.
+pub const RETENTION: &str = "fhpa-retention";
+/// Replicas of a workload: in a member cluster, or of the template that is handed back.
+pub const REPLICAS: &str = "fhpa-replicas";
+/// What Karmada's interpreter is told of kinds.
+pub const INTERPRETER: &str = "fhpa-interpreter";
 /// Events.
 pub const EVENTS: &str = "fhpa-events";
 
 /// All of them.
-pub const ALL: [&str; 4] = [CRON_BOUNDS, CRON_SCALE, CRON_STATUS, EVENTS];
+pub const ALL: [&str; 11] = [
+    CRON_BOUNDS,
+    CRON_SCALE,
+    CRON_STATUS,
+    MEMBER_HPA,
+    FINALIZER,
+    STATUS,
+    BINDING,
+    RETENTION,
+    REPLICAS,
+    INTERPRETER,
+    EVENTS,
+];
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,12 @@ use self::cron::execute::Executor;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
+use self::distributed::apply::Applier;
+use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::seen::Seen;
+use self::distributed::takeover::Takeover;
+use self::distributed::turn::DistributedWorker;
+use self::distributed::writer::Writer;
 use self::engine::Engine;
 use self::events::{Dropped, Events, Observer, Poster};
 use self::target::Targets;
@@ -58,6 +64,8 @@ pub struct Options {
 pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
+    seen: Arc<Seen>,
+    distributed: Engine<DistributedWorker>,
     poster: Poster,
 }
 
@@ -65,36 +73,67 @@ impl Controller {
     /// Puts the parts together.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        Self::with_capacity(options, Arc::new(Unknown))
+    }
+
+    /// As [`Self::new`]; `capacity` knows how much room clusters have.
+    #[must_use]
+    pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
         let Options { client, zones, settings, clock, metrics, identity, concurrency } = options;
+        let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
         let counted = Arc::new(Counted(Arc::clone(&metrics)));
         let (events, poster) = Events::new(client.clone(), &identity, counted);
-        let executor = Executor { targets: Targets::new(client.clone()), clock: Arc::clone(&clock) };
+        let targets = Arc::new(Targets::new(client.clone()));
+        let seen = Arc::new(Seen::default());
+        let writer = Arc::new(Writer { client: client.clone(), seen: Arc::clone(&seen) });
+        let distributed = DistributedWorker {
+            seen: Arc::clone(&seen),
+            takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
+            applier: Applier { writer: Arc::clone(&writer), targets: Arc::clone(&targets), clock: Arc::clone(&clock) },
+            writer,
+            capacity,
+            default_mode,
+            clock: Arc::clone(&clock),
+            reporter: distributed::report::Reporter {
+                events: events.clone(),
+                metrics: Arc::clone(&metrics),
+                clock: Arc::clone(&clock),
+            },
+        };
+        let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
+        let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
-        Self { reader, engine: Engine::new(Arc::new(worker), clock, concurrency), poster }
+        Self { reader, engine: Engine::new(Arc::new(worker), clock, concurrency), seen, distributed, poster }
     }
 
     /// What is left to start once `readers` tell the controller of its objects.
     #[must_use]
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
-        Idle { engine: self.engine, poster: self.poster }
+        self.seen.read_by(readers);
+        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster }
     }
 }
 
 /// A controller that is told of its objects and waits to be run.
 pub struct Idle {
     engine: Engine<CronWorker>,
+    distributed: Engine<DistributedWorker>,
     poster: Poster,
 }
 
 impl Idle {
     /// Works while this process leads, until `stop` is told. The lease is to be held until this returns.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
+        tokio::join!(
+            self.engine.run(leadership.clone(), stop.clone()),
+            self.distributed.run(leadership, stop.clone()),
+            self.poster.run(stop),
+        );
     }
 }
 

@@ -4,6 +4,7 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
+mod distributed;
 mod failures;
 mod interleavings;
 mod upstream;
@@ -19,10 +20,11 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::{Controller, Options, WallClock};
+use fhpa::runtime::control_plane::{Bounds, bounded};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::watch::{self as watches, Readers};
+use fhpa::runtime::watch::{Readers, Watches};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -46,7 +48,7 @@ pub struct Wall {
 }
 
 impl Wall {
-    fn new(start: &str) -> Self {
+    pub fn new(start: &str) -> Self {
         Self { start: at(start), began: Instant::now(), offset: Arc::default() }
     }
 
@@ -65,7 +67,7 @@ impl Wall {
         self.start + elapsed + SignedDuration::from_secs(self.offset.load(Ordering::SeqCst))
     }
 
-    fn clock(&self) -> WallClock {
+    pub fn clock(&self) -> WallClock {
         let wall = self.clone();
         Arc::new(move || wall.now())
     }
@@ -89,6 +91,9 @@ impl Stage {
         for (_, text) in api::crd::files().unwrap() {
             let mut definition: Value = serde_saphyr::from_str(&text).unwrap();
             change(&mut definition);
+            server.create(&definition).await.unwrap();
+        }
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
             server.create(&definition).await.unwrap();
         }
         for name in ["karmada-system", "prod"] {
@@ -258,11 +263,12 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
+    pub fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
+        let client = bounded(server.client(), Bounds::default(), metrics.requests());
         let controller = Controller::new(Options {
-            client: server.client(),
+            client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
             settings: Settings::default(),
             clock: wall.clock(),
@@ -275,9 +281,8 @@ impl Process {
         let (stop, stopped) = watch::channel(false);
         let (told, leadership) = watch::channel(None);
         let readiness = Readiness::default();
-        let listed = ["a", "b"].map(|missing| readiness.condition(missing));
         let mut tasks = JoinSet::new();
-        tasks.spawn(watches::run(server.client(), readers, listed, Arc::clone(&metrics)));
+        tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
         let leases = Api::namespaced(server.client(), "karmada-system");
         let (end, ended) = watch::channel(false);

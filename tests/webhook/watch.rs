@@ -15,7 +15,7 @@ use fhpa::decision::neighbours::{Neighbours as _, Target};
 use fhpa::run::process::{AdminPort, ControlPlane, Options};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::watch::{self, Index, Readers};
+use fhpa::runtime::watch::{Index, Readers, Watches};
 use futures::{StreamExt as _, channel::mpsc};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -129,15 +129,9 @@ impl Watching {
         api.cron.lock().unwrap().lists = cron.into();
         let (index, readiness, metrics) =
             (Arc::<Index>::default(), Arc::<Readiness>::default(), Arc::new(Metrics::new()));
-        let conditions = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
-        let conditions = conditions.map(|missing| readiness.condition(missing));
         let client = kube::Client::new(api.router(), "default");
-        tokio::spawn(watch::run(
-            client,
-            Readers::default().with_index(&index, Mode::Distributed),
-            conditions,
-            metrics.clone(),
-        ));
+        let readers = Readers::default().with_index(&index, Mode::Distributed);
+        tokio::spawn(Watches::new(readers, &readiness).run(client, metrics.clone()));
         Self { api, index, readiness, metrics }
     }
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Karmada;
 use super::interpreter::{TEMPLATE_GENERATION, replicas};
+use crate::decision::names::{execution_space, work};
 use crate::playground::json::{self, count, deleting, int, items, name, namespace, text, truth};
-use crate::playground::names::{execution_space, work};
 use crate::playground::pass::Pass;
 
 /// On bindings and on their Works: which belongs to which.

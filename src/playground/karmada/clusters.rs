@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::{Karmada, condition};
 use crate::decision::amount::{binary, decimal, from_milli};
+use crate::decision::names::execution_space;
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};
 use crate::playground::member::{self, Member, pods};
-use crate::playground::names::execution_space;
 use crate::playground::pass::Pass;
 
 /// What is known of a member's health.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::Karmada;
 use super::interpreter::{replicas, requirements};
 use super::placement::selects;
+use crate::decision::names::{binding, fnv32};
 use crate::playground::json::{self, deleting, int, items, name, namespace, text};
-use crate::playground::names::{binding, fnv32};
 use crate::playground::pass::Pass;
 
 /// A policy's claim on an object: the greatest wins.

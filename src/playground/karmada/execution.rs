@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::clusters::ready;
 use super::interpreter::Interpreter;
 use super::{Karmada, condition};
+use crate::decision::names::execution_space;
 use crate::playground::clock::after;
 use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
 use crate::playground::member::Member;
-use crate::playground::names::execution_space;
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 

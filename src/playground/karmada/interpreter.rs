@@ -55,7 +55,8 @@ impl Copies {
 
     fn copy(&self, from: &Value, into: &mut Value) {
         for (to, path) in &self.paths {
-            let Some(value) = from.pointer(&format!("/{}", path.join("/"))) else { continue };
+            let parts = path.iter().try_fold(from, |value, part| value.get(part));
+            let Some(value) = parts else { continue };
             let keys: Vec<&str> = to.iter().map(String::as_str).collect();
             if keys.is_empty() {
                 *into = value.clone();
@@ -70,9 +71,16 @@ impl Copies {
 fn dotted(text: &str) -> Option<Vec<String>> {
     let text = text.trim().trim_end_matches(';').trim();
     let text = text.strip_prefix("local ").unwrap_or(text).trim();
-    let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+    // `a["x/y"]` names a member that is no word; only at the end.
+    let (text, quoted) = match text.strip_suffix("\"]").and_then(|text| text.split_once("[\"")) {
+        Some((text, quoted)) => (text, Some(quoted)),
+        None => (text, None),
+    };
+    let mut parts: Vec<String> = text.split('.').map(str::to_owned).collect();
     let plain = |part: &String| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    parts.iter().all(plain).then_some(parts)
+    let known = parts.iter().all(plain);
+    parts.extend(quoted.map(str::to_owned));
+    known.then_some(parts)
 }
 
 /// The customizations of a control plane.

@@ -7,9 +7,9 @@ use super::binding::BINDING_ID;
 use super::clusters::ready;
 use super::interpreter::Interpreter;
 use super::{Karmada, condition};
+use crate::decision::names::execution_space;
 use crate::playground::json::{self, deleting, items, name, namespace, text};
 use crate::playground::member::Member;
-use crate::playground::names::execution_space;
 use crate::playground::objects::Kind;
 use crate::playground::pass::Pass;
 

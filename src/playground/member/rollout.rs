@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::pods;
+use crate::decision::names::{fnv32, safe_encode};
 use crate::playground::json::{count, deleting, label, name, text};
-use crate::playground::names::{fnv32, safe_encode};
 
 /// What to do about the pods of one workload.
 #[derive(Debug, Default, PartialEq)]

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::rollout::{Step, hash, ordered, ordinal, step, wanted};
 use super::{Member, Seen, pods};
+use crate::decision::names::{fnv32, safe_encode};
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{condition, deleting, int, label, name, text};
-use crate::playground::names::{fnv32, safe_encode};
 use crate::playground::objects::Kind;
 use crate::playground::pass::Pass;
 

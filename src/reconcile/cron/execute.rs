@@ -20,7 +20,7 @@ use crate::runtime::leader::{Leader, LeaseLost};
 /// Writes to targets.
 pub struct Executor {
     /// The targets.
-    pub targets: Targets,
+    pub targets: Arc<Targets>,
     /// The time of day.
     pub clock: WallClock,
 }

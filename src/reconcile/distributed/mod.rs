@@ -1,3 +1,18 @@
-//! FederatedHPA, distributed: each member cluster gets an HPA with its share of the bounds (design: Distributed mode).
+//! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (design: Distributed mode, On the
+//! wire). A turn observes what watches brought, has `decision::plan` decide, writes the status and makes the steps.
 
+pub mod apply;
 pub mod capacity;
+pub mod manifest;
+pub mod names;
+pub mod observe;
+pub mod older;
+pub mod release;
+pub mod report;
+pub mod says;
+pub mod seen;
+pub mod status;
+pub mod takeover;
+pub mod token;
+pub mod turn;
+pub mod writer;

@@ -13,7 +13,7 @@ use kube::Client;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use self::discovery::Discovery;
+use self::discovery::{Discovery, Scalable};
 pub use self::reference::TargetRef;
 use super::failure::{Failure, WriteError, reason};
 use crate::decision::backoff::{self, ErrorClass};
@@ -76,6 +76,30 @@ impl Targets {
             }
         }
     }
+}
+
+impl Targets {
+    /// Where the objects of the target's kind are: their path and their plural.
+    ///
+    /// # Errors
+    /// When the reference is none, or the API server serves no such kind that can be scaled or is not reached.
+    pub async fn place(&self, target: &TargetRef<'_>) -> Result<Place, Failure> {
+        let place = target.place()?;
+        let Scalable { plural, .. } = self.discovery.find(&self.client, target, place).await?;
+        let (path, group) = (reference::path(place, target.namespace, &plural), place.group.to_owned());
+        Ok(Place { path, group, plural })
+    }
+}
+
+/// Where the objects of a kind are.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// `/apis/apps/v1/namespaces/prod/deployments`
+    pub path: String,
+    /// `apps`
+    pub group: String,
+    /// `deployments`
+    pub plural: std::sync::Arc<str>,
 }
 
 /// What of a target's metadata is looked at.

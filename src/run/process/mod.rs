@@ -23,11 +23,11 @@ use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
 use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
-use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
+use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::tls;
-use crate::runtime::watch::{self, Index, Readers};
+use crate::runtime::watch::{Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
 pub use options::{
@@ -54,7 +54,7 @@ impl Handle {
 pub struct Server {
     serving: Option<Serving>,
     acting: Option<Acting>,
-    watches: Option<Watches>,
+    watches: Option<(Client, Watches)>,
     client_keeper: Option<control_plane::Keeper>,
     admin: Option<Listener>,
     admin_local: Option<SocketAddr>,
@@ -63,20 +63,6 @@ pub struct Server {
     metrics: Arc<Metrics>,
     drain: Drain,
     handle: Handle,
-}
-
-/// Watches to be started, who is told, and what is not ready before they have listed.
-struct Watches {
-    client: Client,
-    readers: Readers,
-    listed: [Condition; 2],
-}
-
-impl Watches {
-    fn new(client: Client, readers: Readers, readiness: &Readiness) -> Self {
-        let missing = ["FederatedHPAs are not listed yet", "CronFederatedHPAs are not listed yet"];
-        Self { client, readers, listed: missing.map(|missing| readiness.condition(missing)) }
-    }
 }
 
 impl Server {
@@ -120,7 +106,7 @@ impl Server {
             (Some(options), Some(client)) => Some(Acting::new(options, client, settings, &metrics, &mut readers)),
             (Some(_), None) => return Err(Error::NoControlPlane),
         };
-        let watches = client.map(|client| Watches::new(client, readers, &readiness));
+        let watches = client.map(|client| (client, Watches::new(readers, &readiness)));
         let admin_lifecycle = Arc::new(Lifecycle::default());
         let admin_router = admin::router(Arc::clone(&readiness), Arc::clone(&metrics));
         let admin = bind_admin(admin, admin_router, &admin_lifecycle).await?;
@@ -185,8 +171,8 @@ impl Server {
         if let Some(keeper) = self.client_keeper {
             tasks.spawn("the look at the kubeconfig", keeper.run(control_plane::POLL));
         }
-        if let Some(Watches { client, readers, listed }) = self.watches {
-            tasks.spawn("the watches", watch::run(client, readers, listed, Arc::clone(&self.metrics)));
+        if let Some((client, watches)) = self.watches {
+            tasks.spawn("the watches", watches.run(client, Arc::clone(&self.metrics)));
         }
         if let Some(admin) = self.admin {
             tasks.spawn("the port for probes", admin.run());

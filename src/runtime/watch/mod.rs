@@ -5,4 +5,4 @@ mod index;
 mod source;
 
 pub use index::Index;
-pub use source::{Intake, Intakes, Readers, run};
+pub use source::{Intake, Intakes, MANAGED_BY, OURS, Readers, Watches};

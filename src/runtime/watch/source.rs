@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::{BoxFuture, join_all};
 use futures::{StreamExt as _, pin_mut};
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -11,11 +12,11 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::index::{Index, Key, Known, Shelf};
-use crate::api::{CronFederatedHPA, FederatedHPA};
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
 use crate::decision::excerpt::excerpt;
-use crate::runtime::lifecycle::Condition;
+use crate::runtime::lifecycle::{Condition, Readiness};
 use crate::runtime::metrics::Metrics;
 
 /// Takes in the objects of one kind as a watch brings them. A list replaces everything that was there before.
@@ -42,6 +43,12 @@ pub struct Readers {
     pub federated_hpas: Intakes<FederatedHPA>,
     /// Those who are told of CronFederatedHPAs.
     pub cron_federated_hpas: Intakes<CronFederatedHPA>,
+    /// Those who are told of ResourceBindings.
+    pub resource_bindings: Intakes<ResourceBinding>,
+    /// Those who are told of member clusters.
+    pub clusters: Intakes<Cluster>,
+    /// Those who are told of the Works that this project made.
+    pub works: Intakes<Work>,
 }
 
 impl Readers {
@@ -60,29 +67,79 @@ impl Readers {
     }
 }
 
-/// Tells `readers` of all objects and keeps them told, for ever. Each condition is met when its kind was listed once.
-pub async fn run(client: Client, readers: Readers, listed: [Condition; 2], metrics: Arc<Metrics>) {
-    let [federated, cron] = listed;
-    tokio::join!(
-        watch(&client, readers.federated_hpas, federated, &metrics),
-        watch(&client, readers.cron_federated_hpas, cron, &metrics),
-    );
+/// Label of the Works that are watched; [`OURS`] is its value.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Value of [`MANAGED_BY`].
+pub const OURS: &str = "fhpa";
+
+/// A watch that waits to be run.
+type Pending = Box<dyn FnOnce(Client, Arc<Metrics>) -> BoxFuture<'static, ()> + Send>;
+
+/// Watches on the kinds of which somebody wants to be told.
+pub struct Watches(Vec<Pending>);
+
+impl Watches {
+    /// For `readers`; each kind is a condition of `readiness`, met when it was listed once.
+    #[must_use]
+    pub fn new(readers: Readers, readiness: &Readiness) -> Self {
+        let Readers { federated_hpas, cron_federated_hpas, resource_bindings, clusters, works } = readers;
+        let mut watches = Self(Vec::new());
+        watches.add("FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"), None);
+        watches.add(
+            "CronFederatedHPA",
+            cron_federated_hpas,
+            readiness.condition("CronFederatedHPAs are not listed yet"),
+            None,
+        );
+        if !resource_bindings.is_empty() {
+            let listed = readiness.condition("ResourceBindings are not listed yet");
+            watches.add("ResourceBinding", resource_bindings, listed, None);
+        }
+        if !clusters.is_empty() {
+            watches.add("Cluster", clusters, readiness.condition("Clusters are not listed yet"), None);
+        }
+        if !works.is_empty() {
+            let label = format!("{MANAGED_BY}={OURS}");
+            watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
+        }
+        watches
+    }
+
+    fn add<K>(&mut self, kind: &'static str, intakes: Intakes<K>, listed: Condition, labels: Option<String>)
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
+    {
+        let config = labels.map_or_else(watcher::Config::default, |labels| watcher::Config::default().labels(&labels));
+        self.0.push(Box::new(move |client, metrics| {
+            Box::pin(async move { watch(&client, kind, config, intakes, listed, &metrics).await })
+        }));
+    }
+
+    /// Tells the readers of all objects and keeps them told, for ever.
+    pub async fn run(self, client: Client, metrics: Arc<Metrics>) {
+        join_all(self.0.into_iter().map(|watch| watch(client.clone(), Arc::clone(&metrics)))).await;
+    }
 }
 
 /// Characters of an error that are logged; it may repeat what the API server sent.
 const SHOWN: usize = 300;
 
 /// Watches one kind.
-async fn watch<K>(client: &Client, mut intakes: Intakes<K>, listed: Condition, metrics: &Metrics)
-where
+async fn watch<K>(
+    client: &Client,
+    kind: &'static str,
+    config: watcher::Config,
+    mut intakes: Intakes<K>,
+    listed: Condition,
+    metrics: &Metrics,
+) where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let events = watcher(objects, watcher::Config::default()).default_backoff();
+    let events = watcher(objects, config).default_backoff();
     pin_mut!(events);
-    let kind = kind(&resource);
     let mut known = BTreeSet::new();
     let mut failing = false;
     while let Some(event) = events.next().await {
@@ -182,10 +239,6 @@ where
 
 fn key(metadata: &ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
-}
-
-fn kind(resource: &ApiResource) -> &'static str {
-    if resource.plural == "federatedhpas" { "FederatedHPA" } else { "CronFederatedHPA" }
 }
 
 /// What to do about a failing watch.

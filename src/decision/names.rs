@@ -1,4 +1,4 @@
-//! Names that Kubernetes and Karmada derive from other names. No I/O.
+//! Names that Kubernetes and Karmada derive from other names. Pure.
 
 /// FNV-1a, 32 bits.
 #[must_use]
@@ -27,10 +27,13 @@ pub fn binding(kind: &str, name: &str) -> String {
     format!("{name}-{kind}").to_lowercase().replace(':', ".")
 }
 
+/// What the name of the namespace of a cluster's Works begins with.
+pub const EXECUTION_SPACE: &str = "karmada-es-";
+
 /// Namespace of the Works for a cluster.
 #[must_use]
 pub fn execution_space(cluster: &str) -> String {
-    format!("karmada-es-{cluster}")
+    format!("{EXECUTION_SPACE}{cluster}")
 }
 
 #[cfg(test)]

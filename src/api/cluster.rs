@@ -1,0 +1,96 @@
+//! What is read of Karmada's `Cluster` (`cluster.karmada.io/v1alpha1`). No I/O, no decisions.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::core::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::karmada::karmada_resource;
+use super::lenient::null_as_default;
+
+/// A member cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Cluster {
+    /// Name, labels, deletion.
+    #[serde(deserialize_with = "null_as_default")]
+    pub metadata: ObjectMeta,
+    /// Where it is and what keeps workloads off.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spec: ClusterSpec,
+    /// How it is.
+    #[serde(deserialize_with = "null_as_default")]
+    pub status: ClusterStatus,
+}
+
+karmada_resource!(Cluster, "cluster.karmada.io", "v1alpha1", "Cluster", "clusters", cluster);
+
+/// The part of its spec.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// `Push` or `Pull`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub sync_mode: String,
+    /// Who runs it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub provider: String,
+    /// Its region.
+    #[serde(deserialize_with = "null_as_default")]
+    pub region: String,
+    /// Its zone, where it has one only.
+    #[serde(deserialize_with = "null_as_default")]
+    pub zone: String,
+    /// Its zones.
+    #[serde(deserialize_with = "null_as_default")]
+    pub zones: Vec<String>,
+    /// Its taints.
+    #[serde(deserialize_with = "null_as_default")]
+    pub taints: Vec<Taint>,
+}
+
+/// A taint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Taint {
+    /// Key.
+    #[serde(deserialize_with = "null_as_default")]
+    pub key: String,
+    /// Value.
+    #[serde(deserialize_with = "null_as_default")]
+    pub value: String,
+    /// Effect.
+    #[serde(deserialize_with = "null_as_default")]
+    pub effect: String,
+    /// When it was added.
+    pub time_added: Option<Time>,
+}
+
+/// The part of its status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterStatus {
+    /// For example `v1.31.2`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub kubernetes_version: String,
+    /// Conditions.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Vec<ClusterCondition>,
+    /// What its nodes have, and how much of it is taken.
+    #[serde(deserialize_with = "null_as_default")]
+    pub resource_summary: Value,
+}
+
+/// A condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterCondition {
+    /// `Ready`
+    #[serde(rename = "type", deserialize_with = "null_as_default")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub status: String,
+    /// When that changed.
+    pub last_transition_time: Option<Time>,
+}

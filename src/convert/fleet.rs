@@ -1,0 +1,229 @@
+//! Member clusters, placements and what the user says of them: API objects -> core. No I/O.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+
+use crate::api::cluster::Cluster;
+use crate::api::{federated_hpa as api, resource_binding as binding};
+use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
+use crate::decision::fleet::taint::{Taint, Toleration};
+use crate::decision::fleet::{Member, Readiness};
+use crate::decision::plan::HpaVersion;
+use crate::decision::subject::Text;
+use crate::decision::subject::federated_hpa::{
+    Assignment, ClusterAffinity, ClusterAutoscalingPreference, FieldSelector,
+};
+use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
+
+/// `spec.federatedHPAAssignment`
+#[must_use]
+pub fn assignment(assignment: &api::FederatedHPAAssignment) -> Assignment<'_> {
+    let preferences = assignment.cluster_autoscaling_preference.iter().flatten();
+    Assignment {
+        type_: text(&assignment.federated_hpa_assignment_type),
+        preferences: preferences.map(preference).collect(),
+    }
+}
+
+fn preference(entry: &api::ClusterAutoscalingPreference) -> ClusterAutoscalingPreference<'_> {
+    ClusterAutoscalingPreference {
+        target_cluster: affinity(&entry.target_cluster),
+        static_weight: entry.static_weight,
+        priority: entry.priority,
+        min_threshold: entry.autoscaling_min_threshold,
+        max_threshold: entry.autoscaling_max_threshold,
+    }
+}
+
+/// A ClusterAffinity.
+#[must_use]
+pub fn affinity(affinity: &api::ClusterAffinity) -> ClusterAffinity<'_> {
+    ClusterAffinity {
+        label_selector: affinity.label_selector.as_ref().map(label_selector),
+        field_selector: affinity.field_selector.as_ref().map(|selector| FieldSelector {
+            match_expressions: selector
+                .match_expressions
+                .iter()
+                .flatten()
+                .map(|requirement| SelectorRequirement {
+                    key: text(&requirement.key),
+                    operator: text(&requirement.operator),
+                    values: texts(requirement.values.as_deref()),
+                })
+                .collect(),
+        }),
+        cluster_names: texts(affinity.cluster_names.as_deref()),
+        exclude: texts(affinity.exclude.as_deref()),
+    }
+}
+
+fn label_selector(selector: &meta::LabelSelector) -> LabelSelector<'_> {
+    let labels = selector.match_labels.iter().flatten();
+    LabelSelector {
+        match_labels: labels.map(|(key, value)| (text(key), text(value))).collect(),
+        match_expressions: selector
+            .match_expressions
+            .iter()
+            .flatten()
+            .map(|requirement| SelectorRequirement {
+                key: text(&requirement.key),
+                operator: text(&requirement.operator),
+                values: texts(requirement.values.as_deref()),
+            })
+            .collect(),
+    }
+}
+
+/// The placement of a ResourceBinding.
+#[must_use]
+pub fn placement(placement: &binding::Placement) -> Placement<'_> {
+    Placement {
+        affinity: placement.cluster_affinity.as_ref().map(affinity),
+        groups: placement
+            .cluster_affinities
+            .iter()
+            .map(|term| Group { name: text(&term.affinity_name), affinity: affinity(&term.affinity) })
+            .collect(),
+        tolerations: placement.cluster_tolerations.iter().map(toleration).collect(),
+        scheduling: placement.replica_scheduling.as_ref().map(|scheduling| ReplicaScheduling {
+            type_: text(&scheduling.replica_scheduling_type),
+            preference: text(&scheduling.replica_division_preference),
+            weights: WeightPreference {
+                list: scheduling
+                    .weight_preference
+                    .static_weight_list
+                    .iter()
+                    .map(|entry| StaticWeight { target: affinity(&entry.target_cluster), weight: entry.weight })
+                    .collect(),
+                dynamic: text(&scheduling.weight_preference.dynamic_weight),
+            },
+        }),
+    }
+}
+
+fn toleration(toleration: &binding::Toleration) -> Toleration<'_> {
+    Toleration {
+        key: text(&toleration.key),
+        operator: text(&toleration.operator),
+        value: text(&toleration.value),
+        effect: text(&toleration.effect),
+        seconds: toleration.toleration_seconds,
+    }
+}
+
+/// A member cluster, as far as choosing and judging it goes.
+#[must_use]
+pub fn member(cluster: &Cluster) -> Member<'static> {
+    let own = |text: &str| Cow::Owned::<str>(text.to_owned());
+    let spec = &cluster.spec;
+    let zones = if spec.zones.is_empty() { std::slice::from_ref(&spec.zone) } else { &spec.zones };
+    let labels = cluster.metadata.labels.iter().flatten();
+    Member {
+        name: own(cluster.metadata.name.as_deref().unwrap_or_default()),
+        labels: labels.map(|(key, value)| (own(key), own(value))).collect(),
+        provider: own(&spec.provider),
+        region: own(&spec.region),
+        zones: zones.iter().filter(|zone| !zone.is_empty()).map(|zone| own(zone)).collect(),
+        taints: spec
+            .taints
+            .iter()
+            .map(|taint| Taint {
+                key: own(&taint.key),
+                value: own(&taint.value),
+                effect: own(&taint.effect),
+                added: taint.time_added.as_ref().map(|time| time.0),
+            })
+            .collect(),
+        readiness: readiness(cluster),
+        deleting: cluster.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+fn readiness(cluster: &Cluster) -> Readiness {
+    let Some(ready) = cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready") else {
+        return Readiness::Unsaid;
+    };
+    let since = ready.last_transition_time.as_ref().map(|time| time.0).unwrap_or_default();
+    match &*ready.status {
+        "True" => Readiness::Ready,
+        "False" => Readiness::NotReady(since),
+        _ => Readiness::Unknown(since),
+    }
+}
+
+/// The API of HPAs in a cluster of this version of Kubernetes (design: On the wire): one that says nothing has the newer.
+#[must_use]
+pub fn hpa_version(kubernetes: &str) -> HpaVersion {
+    let mut parts = kubernetes.trim_start_matches('v').split('.');
+    let mut number = || {
+        let part = parts.next()?;
+        part.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    match (number(), number()) {
+        (Some(1), Some(minor)) if minor < 23 => HpaVersion::V1,
+        _ => HpaVersion::V2,
+    }
+}
+
+fn text(text: &str) -> Text<'_> {
+    Cow::Borrowed(text)
+}
+
+fn texts(texts: Option<&[String]>) -> Vec<Text<'_>> {
+    texts.unwrap_or_default().iter().map(|text| Cow::Borrowed(text.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::decision::plan::Policy;
+
+    #[test]
+    fn a_cluster_below_1_23_gets_the_older_hpa() {
+        for (version, expected) in [
+            ("v1.22.17", HpaVersion::V1),
+            ("v1.22.17-eks-1", HpaVersion::V1),
+            ("1.9", HpaVersion::V1),
+            ("v1.22+", HpaVersion::V1),
+            ("v1.23.0", HpaVersion::V2),
+            ("v1.36.2", HpaVersion::V2),
+            ("v2.0.0", HpaVersion::V2),
+            ("", HpaVersion::V2),
+            ("master", HpaVersion::V2),
+        ] {
+            assert_eq!(hpa_version(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_placement_is_read_as_karmada_writes_it() {
+        let wire: binding::Placement = serde_json::from_value(json!({
+            "clusterAffinities": [{"affinityName": "own", "clusterNames": ["a"], "exclude": null}],
+            "clusterTolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 300}],
+            "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+                "weightPreference": {"staticWeightList": [{"targetCluster": {"clusterNames": ["a"]}, "weight": 2}]}},
+        }))
+        .unwrap();
+        let read = placement(&wire);
+        assert_eq!(read.policy(), Policy::StaticWeighted);
+        assert_eq!((&*read.groups[0].name, &*read.groups[0].affinity.cluster_names[0]), ("own", "a"));
+        assert_eq!((read.tolerations[0].seconds, &*read.tolerations[0].operator), (Some(300), "Exists"));
+    }
+
+    #[test]
+    fn a_cluster_is_read_with_its_condition_and_its_taints() {
+        let wire: Cluster = serde_json::from_value(json!({
+            "metadata": {"name": "a", "labels": {"tier": "own"}}, "spec": {"region": "eu", "zone": "eu-1",
+                "taints": [{"key": "k", "effect": "NoExecute", "timeAdded": "1970-01-01T00:00:10Z"}]},
+            "status": {"kubernetesVersion": "v1.22.0", "conditions": [
+                {"type": "Ready", "status": "False", "lastTransitionTime": "1970-01-01T00:00:20Z"}]},
+        }))
+        .unwrap();
+        let read = member(&wire);
+        assert_eq!(read.readiness, Readiness::NotReady("1970-01-01T00:00:20Z".parse().unwrap()));
+        assert_eq!((&*read.zones[0], read.taints[0].added), ("eu-1", "1970-01-01T00:00:10Z".parse().ok()));
+    }
+}

@@ -1,0 +1,123 @@
+//! The HPA of a member cluster and the Work that brings it there (design: On the wire). No I/O.
+
+use serde_json::{Map, Value, json};
+
+use super::names;
+use super::older;
+use crate::api::FederatedHPA;
+use crate::api::GROUP;
+use crate::decision::names::{execution_space, fnv32, work};
+use crate::decision::plan::{Bounds, HpaVersion};
+use crate::decision::split::Replicas;
+use crate::runtime::watch::{MANAGED_BY, OURS};
+
+/// One write of an HPA.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// Name of the cluster.
+    pub cluster: &'a str,
+    /// Bounds.
+    pub bounds: Bounds,
+    /// API.
+    pub version: HpaVersion,
+    /// The greatest maxReplicas that may be in effect until it is confirmed.
+    pub outstanding: Replicas,
+    /// Marks it.
+    pub token: &'a str,
+}
+
+/// Name of the Works of a FederatedHPA.
+#[must_use]
+pub fn work_name(hpa: &FederatedHPA) -> String {
+    let metadata = &hpa.metadata;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    work("HorizontalPodAutoscaler", namespace, metadata.name.as_deref().unwrap_or_default())
+}
+
+/// Digest of everything that an HPA says but its bounds and its mark. While it stays, an HPA is written for its bounds only.
+#[must_use]
+pub fn content(hpa: &FederatedHPA, version: HpaVersion) -> String {
+    let (annotations, spec) = body(hpa, version);
+    let adopts = adopts(hpa);
+    let parts = json!([annotations, spec, adopts, hpa.metadata.uid]);
+    format!("{:08x}", fnv32(&parts.to_string()))
+}
+
+/// The Work.
+#[must_use]
+pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
+    let Write { cluster, bounds, version, outstanding, token } = write;
+    let metadata = &hpa.metadata;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let own = metadata.name.as_deref().unwrap_or_default();
+    let uid = metadata.uid.as_deref().unwrap_or_default();
+    let (name, space) = (work_name(hpa), execution_space(cluster));
+    let resolution = if adopts(hpa) { "overwrite" } else { "abort" };
+    let (mut annotations, mut spec) = body(hpa, version);
+    spec.insert("minReplicas".to_owned(), json!(bounds.min.max(1)));
+    spec.insert("maxReplicas".to_owned(), json!(bounds.max));
+    for (key, value) in [
+        ("work.karmada.io/name", &*name),
+        ("work.karmada.io/namespace", &*space),
+        ("work.karmada.io/conflict-resolution", resolution),
+        ("resourcetemplate.karmada.io/uid", uid),
+        (names::TOKEN, token),
+    ] {
+        annotations.insert(key.to_owned(), json!(value));
+    }
+    let manifest = json!({
+        "apiVersion": if version == HpaVersion::V1 { "autoscaling/v1" } else { "autoscaling/v2" },
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": own, "namespace": namespace, "labels": {"karmada.io/managed": "true", MANAGED_BY: OURS},
+            "annotations": annotations},
+        "spec": spec,
+    });
+    json!({
+        "apiVersion": "work.karmada.io/v1alpha1",
+        "kind": "Work",
+        "metadata": {
+            "name": name,
+            "namespace": space,
+            "finalizers": [names::EXECUTION_FINALIZER],
+            "labels": {MANAGED_BY: OURS, names::OWNER_UID: uid},
+            "annotations": {
+                names::OWNER: format!("{namespace}/{own}"),
+                names::OUTSTANDING: outstanding.to_string(),
+                names::CONTENT: content(hpa, version),
+                "work.karmada.io/conflict-resolution": resolution,
+            },
+        },
+        "spec": {"workload": {"manifests": [manifest]}},
+    })
+}
+
+/// Annotations and spec, without bounds.
+fn body(hpa: &FederatedHPA, version: HpaVersion) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut annotations, mut spec) = (Map::new(), Map::new());
+    spec.insert("scaleTargetRef".to_owned(), json!(hpa.spec.scale_target_ref));
+    let metrics = hpa.spec.metrics.as_deref().unwrap_or_default();
+    match version {
+        HpaVersion::V2 => {
+            // Without metrics the cluster has its own default.
+            if !metrics.is_empty() {
+                spec.insert("metrics".to_owned(), json!(metrics));
+            }
+            if let Some(behavior) = &hpa.spec.behavior {
+                spec.insert("behavior".to_owned(), json!(behavior));
+            }
+        }
+        HpaVersion::V1 => older::express(metrics, hpa.spec.behavior.as_ref(), &mut annotations, &mut spec),
+    }
+    (annotations, spec)
+}
+
+fn adopts(hpa: &FederatedHPA) -> bool {
+    let annotations = hpa.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(names::ADOPT)).is_some_and(|word| word == "true")
+}
+
+/// Group and version of FederatedHPAs, for messages and references.
+#[must_use]
+pub fn api_version() -> String {
+    format!("{GROUP}/{}", crate::api::VERSION)
+}

@@ -1,0 +1,24 @@
+//! Names that objects carry for this controller, and those of Karmada that it writes. No I/O.
+
+/// Finalizer of a FederatedHPA whose workload is taken over.
+pub const FINALIZER: &str = "autoscaling.karmada.io/fhpa";
+/// Annotation of a FederatedHPA: an HPA of that name that is in a cluster already may be taken over.
+pub const ADOPT: &str = "autoscaling.karmada.io/adopt-hpa";
+/// Label of a Work: uid of its FederatedHPA.
+pub const OWNER_UID: &str = "autoscaling.karmada.io/federatedhpa-uid";
+/// Annotation of a Work: namespace and name of its FederatedHPA.
+pub const OWNER: &str = "autoscaling.karmada.io/federatedhpa";
+/// Annotation of a Work: the greatest maxReplicas that may be in effect until its write is confirmed.
+pub const OUTSTANDING: &str = "autoscaling.karmada.io/outstanding";
+/// Annotation of a Work: digest of everything but the bounds.
+pub const CONTENT: &str = "autoscaling.karmada.io/content";
+/// Annotation of a member's HPA: marks the write that made it what it is.
+pub const TOKEN: &str = "autoscaling.karmada.io/write";
+/// Where [`TOKEN`] comes back, in the reflected status.
+pub const REFLECTED_TOKEN: &str = "write";
+/// Label of a workload: member clusters keep their replicas.
+pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
+/// Annotation of a ResourceBinding: the placement that was last scheduled.
+pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// Finalizer of a Work, by which Karmada takes the object out of the cluster.
+pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";

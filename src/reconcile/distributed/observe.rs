@@ -1,0 +1,195 @@
+//! What is seen -> what a plan starts from (observe). No I/O.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::capacity::{Capacity, Room};
+use super::seen::entry::{Binding, Sent};
+use super::seen::{Seen, View};
+use super::token;
+use crate::api::resource_binding::WorkloadStatus;
+use crate::convert;
+use crate::decision::fleet::placement::Placement;
+use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
+use crate::decision::fleet::{Member, Readiness};
+use crate::decision::plan::{Bounds, Cluster, Policy, Request};
+use crate::decision::split::Replicas;
+use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
+
+/// A cluster that has not confirmed a write for so long is waited for no longer.
+pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
+/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same time.
+pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
+
+/// What the user and the placement say, as the rules read it.
+pub struct Words<'a> {
+    assignment: Option<Assignment<'a>>,
+    affinity: Option<ClusterAffinity<'a>>,
+    placement: Placement<'a>,
+    group: &'a str,
+}
+
+impl<'a> Words<'a> {
+    /// Of what is seen.
+    #[must_use]
+    pub fn of(view: &'a View, binding: &'a Binding) -> Self {
+        let spec = &view.order.object.spec;
+        Self {
+            assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
+            affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
+            placement: convert::fleet::placement(&binding.placement),
+            group: &binding.object.status.scheduler_observing_affinity_name,
+        }
+    }
+}
+
+/// What a plan starts from.
+pub struct Observed<'a> {
+    /// For the plan.
+    pub request: Request<'a>,
+    /// Name of the group of the placement in use.
+    pub group: &'a str,
+    /// When to look again, if nothing happens.
+    pub next: Option<Timestamp>,
+    /// Clusters of which nobody said how much room they have, while the policy goes by it.
+    pub unknown_capacity: Vec<&'a str>,
+}
+
+/// Observes at `now`.
+#[must_use]
+pub fn observe<'a>(
+    view: &'a View,
+    binding: &'a Binding,
+    words: &'a Words<'a>,
+    seen: &Seen,
+    capacity: &dyn Capacity,
+    now: Timestamp,
+) -> Observed<'a> {
+    let entries = &binding.object.spec.clusters;
+    let sent = view.sent.iter().map(|sent| &*sent.cluster);
+    let held: BTreeSet<&str> = entries.iter().map(|entry| entry.name.as_str()).chain(sent).collect();
+    let intent = Intent {
+        assignment: words.assignment.as_ref(),
+        affinity: words.affinity.as_ref(),
+        placement: &words.placement,
+        observed_group: words.group,
+    };
+    let Survey { policy, group, clusters, next } = survey(&intent, &view.fleet.members, &held, now);
+    let spec = &view.order.object.spec;
+    let mut observed = Observed { request: Request::default(), group, next, unknown_capacity: Vec::new() };
+    let measured = matches!(policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized);
+    let look = |surveyed: &Surveyed<'a>| {
+        let room = seen
+            .cluster(surveyed.name)
+            .map(|cluster| capacity.room(&cluster, binding.object.spec.replica_requirements.as_ref()));
+        let room = room.unwrap_or_default();
+        if measured && surveyed.chosen && room.available.is_none() {
+            observed.unknown_capacity.push(surveyed.name);
+        }
+        let (cluster, due) = cluster(view, binding, surveyed, room, now);
+        observed.next = [observed.next, due].into_iter().flatten().min();
+        cluster
+    };
+    let clusters = clusters.iter().map(look).collect();
+    let status = view.order.object.status.as_ref();
+    observed.request = Request {
+        total: Bounds {
+            min: replicas(spec.min_replicas.unwrap_or(crate::decision::defaults::MIN_REPLICAS)),
+            max: replicas(spec.max_replicas),
+        },
+        policy,
+        scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
+        scale_assist: spec.scale_assist.unwrap_or(true),
+        basis: status.and_then(|status| status.assignment_basis.as_deref()).and_then(|text| text.parse().ok()),
+        clusters,
+        purge: crate::decision::plan::Purge::default(),
+    };
+    observed
+}
+
+/// One cluster, and when it is to be waited for no longer.
+fn cluster<'a>(
+    view: &View,
+    binding: &Binding,
+    surveyed: &Surveyed<'a>,
+    room: Room,
+    now: Timestamp,
+) -> (Cluster<'a>, Option<Timestamp>) {
+    let Surveyed { name, chosen, standing, settings } = *surveyed;
+    let place = view.fleet.get(name);
+    let spec = &binding.object.spec;
+    let entry = spec.clusters.iter().find(|entry| entry.name == name).map(|entry| replicas(entry.replicas));
+    let leaving = |task: &&serde_json::Value| task.get("fromCluster").and_then(|from| from.as_str()) == Some(name);
+    let reported = reported(binding, name);
+    let answers = place.is_some_and(|(member, _)| answers(member));
+    let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
+    let sent = view.sent(name);
+    let hpa = sent.map(|sent| sent.hpa);
+    let status = view.order.object.status.as_ref();
+    let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
+    let target = desired.filter(|desired| desired.cluster_name == name).map(|desired| Bounds {
+        min: replicas(desired.min_replicas.unwrap_or_default()),
+        max: replicas(desired.max_replicas.unwrap_or_default()),
+    });
+    let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
+    let cluster = Cluster {
+        name,
+        chosen,
+        standing,
+        weight: settings.weight,
+        priority: settings.priority,
+        limits: settings.limits,
+        cap: cap(view, name, room),
+        current: reported.map(|status| replicas(status.replicas)),
+        ready,
+        pending: 0,
+        available: room.available,
+        hpa,
+        version: place.map(|(_, version)| version).unwrap_or_default(),
+        entry,
+        evicting: spec.graceful_eviction_tasks.iter().any(|task| leaving(&task)),
+        overdue,
+        target: target.last(),
+    };
+    (cluster, due)
+}
+
+/// What the cluster said last of the workload; nothing while its controllers have not looked at it.
+pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
+    let all = &binding.object.status.aggregated_status;
+    let status = all.iter().find(|entry| entry.cluster_name == cluster)?.status?;
+    (status.observed_generation > 0 || status.replicas > 0).then_some(status)
+}
+
+/// Whether the cluster is there to say something. What a dead one said last stays, and never counts as ready.
+#[must_use]
+pub fn answers(member: &Member<'_>) -> bool {
+    member.readiness == Readiness::Ready && !member.deleting
+}
+
+fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
+    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    let share =
+        preferences.filter(|preference| preference.cluster_name == name).find_map(|own| own.max_resource_usage)?;
+    Some(Cluster::cap(room.whole?, share))
+}
+
+/// Whether the others wait for the cluster no longer, and else when that will be.
+fn overdue(sent: Option<&Sent>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
+    let Some(sent) = sent else { return (false, None) };
+    let Some(written) = token::time(&sent.token) else { return (false, None) };
+    let patience = if !sent.hpa.confirmed {
+        UNCONFIRMED
+    } else if ready < sent.hpa.written.unwrap_or_default().min {
+        UNREADY
+    } else {
+        return (false, None);
+    };
+    let due = written.checked_add(patience).unwrap_or(Timestamp::MAX);
+    if due <= now { (true, None) } else { (false, Some(due)) }
+}
+
+fn replicas(number: i32) -> Replicas {
+    Replicas::try_from(number).unwrap_or_default()
+}

@@ -1,0 +1,124 @@
+//! Conditions of a FederatedHPA: a reason for machines and a sentence that says what to do. No I/O.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::observe::Observed;
+use super::seen::View;
+use super::status::{Said, is_silent};
+use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
+use crate::reconcile::failure::Failure;
+
+/// Karmada's own controller wrote the status within this time: it runs.
+pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
+
+/// The workload does not exist.
+pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
+/// The workload is not propagated.
+pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
+
+/// Another FederatedHPA scales the workload.
+pub const CONFLICT: &str = "AnotherFederatedHPA";
+
+/// Whether every cluster has the bounds it is to have.
+#[must_use]
+pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
+    for note in &plan.notes {
+        if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
+            return ("False", note.code(), note.to_string());
+        }
+    }
+    if !plan.steps.is_empty() {
+        return ("False", "WaitingForMembers", waiting(plan));
+    }
+    let shares: Vec<String> = plan
+        .shares
+        .iter()
+        .map(|share| {
+            let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
+            format!("{} {}{hold}", share.cluster, share.target)
+        })
+        .collect();
+    let mut message = shares.join(", ");
+    for note in &plan.notes {
+        message = format!("{message}; {note}");
+    }
+    if !observed.unknown_capacity.is_empty() {
+        message = format!(
+            "{message}; nobody said how much room there is in {}, which counts as none: check that these clusters report \
+             status.resourceSummary",
+            observed.unknown_capacity.join(", ")
+        );
+        return ("True", "NoCapacityKnown", message);
+    }
+    let code = plan.notes.first().map_or("Assigned", |note| note.code());
+    ("True", code, message)
+}
+
+/// What is not done yet.
+fn waiting(plan: &Plan<'_>) -> String {
+    let name = |step: &Step<'_>| {
+        let what = match &step.action {
+            Action::Bound { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
+            Action::Bind { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
+            Action::Scale { cluster, replicas } => format!("{cluster} is to run {replicas}"),
+            Action::Unbound { cluster } => format!("{cluster} is to lose its HPA"),
+        };
+        let what_for = match step.wait {
+            Wait::Nothing => "is being written",
+            Wait::Lowered => "waits for lower bounds elsewhere to be confirmed",
+            Wait::Replaced => "waits for the replicas that replace it",
+            Wait::Shrunk => "waits for running replicas to shrink",
+            Wait::Gone => "waits for its old HPA to be gone",
+        };
+        format!("{what} ({}; {what_for})", step.why)
+    };
+    plan.steps.iter().map(name).collect::<Vec<_>>().join("; ")
+}
+
+/// Whether anything stands in the way.
+#[must_use]
+pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>, now: Timestamp) -> Said {
+    if let Some(failure) = failure {
+        return ("False", failure.reason, failure.message.clone());
+    }
+    if let Some(said) = refused(view) {
+        return said;
+    }
+    let runs = |written: &Timestamp| now.duration_since(*written) < UPSTREAM_RUNS;
+    if view.order.upstream.as_ref().is_some_and(runs) {
+        let message = "karmada-controller-manager writes this object too: start it with \
+                       --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
+        return ("False", "UpstreamControllersRunning", message.to_owned());
+    }
+    let takes_part = |name: &str| {
+        let clusters = &observed.request.clusters;
+        clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.standing != Standing::Serving)
+    };
+    let clusters = observed.request.clusters.iter().map(|cluster| cluster.name);
+    let silent: Vec<&str> = clusters.filter(|name| takes_part(name) && is_silent(view, name)).collect();
+    if !silent.is_empty() {
+        let message =
+            format!("{} cannot be reached: bring the cluster back, or take it out of the placement", silent.join(", "));
+        return ("False", "MembersUnreachable", message);
+    }
+    if plan.notes.iter().any(|note| matches!(note, Note::NoCandidates)) {
+        return ("False", "NoCandidates", Note::NoCandidates.to_string());
+    }
+    ("True", "MembersScale", "the HPAs of the member clusters scale the workload".to_owned())
+}
+
+/// What Karmada could not bring to a cluster.
+fn refused(view: &View) -> Option<Said> {
+    let mut refused = view.sent.iter().filter_map(|sent| Some((&sent.cluster, sent.refused.as_ref()?)));
+    let (cluster, why) = refused.next()?;
+    let key = view.order.key();
+    if why.contains("not managed by Karmada") {
+        let message = format!(
+            "{cluster} has an HPA {key} that is not ours: delete it there, or annotate this object with {}: \"true\" to have \
+             it taken over",
+            super::names::ADOPT
+        );
+        return Some(("False", "ForeignHPA", message));
+    }
+    Some(("False", "NotApplied", format!("Karmada could not bring the HPA {key} to {cluster}: {why}")))
+}

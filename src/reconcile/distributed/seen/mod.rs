@@ -1,0 +1,263 @@
+//! FederatedHPAs, ResourceBindings, member clusters and our Works as they were last seen, and which FederatedHPAs a change
+//! is about. No I/O.
+//!
+//! Watches fill it on every replica, leading or not. What this process wrote itself is put in at once and is no news.
+
+pub mod entry;
+mod intake;
+pub mod table;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use self::entry::{Binding, Order, Place, Sent};
+pub use self::intake::Reader;
+use self::table::{Change, Item, Table};
+use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::decision::fleet::Member;
+use crate::decision::plan::HpaVersion;
+use crate::reconcile::key::Key;
+
+/// All that is seen.
+#[derive(Default)]
+pub struct Seen {
+    inner: Mutex<Inner>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    orders: Table<Order>,
+    bindings: Table<Binding>,
+    places: Table<Place>,
+    sent: Table<Sent>,
+    fleet: Option<Arc<Fleet>>,
+    changed: BTreeSet<Key>,
+    complete: bool,
+}
+
+/// The member clusters, by name.
+#[derive(Debug, Default)]
+pub struct Fleet {
+    /// What choosing and judging looks at.
+    pub members: Vec<Member<'static>>,
+    /// The API of their HPAs.
+    versions: Vec<HpaVersion>,
+}
+
+impl Fleet {
+    /// The cluster of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<(&Member<'static>, HpaVersion)> {
+        let at = self.members.binary_search_by(|member| (*member.name).cmp(name)).ok()?;
+        Some((self.members.get(at)?, *self.versions.get(at)?))
+    }
+
+    /// Whether a cluster needs the older API of HPAs.
+    #[must_use]
+    pub fn has_older(&self) -> bool {
+        self.versions.contains(&HpaVersion::V1)
+    }
+}
+
+/// What is seen of one FederatedHPA, all at one moment.
+pub struct View {
+    /// The object.
+    pub order: Arc<Order>,
+    /// Others on the same workload.
+    pub rivals: Vec<Arc<Order>>,
+    /// The binding of its workload.
+    pub binding: Option<Arc<Binding>>,
+    /// Our HPAs, by cluster.
+    pub sent: Vec<Arc<Sent>>,
+    /// The member clusters.
+    pub fleet: Arc<Fleet>,
+}
+
+impl View {
+    /// Our HPA in a cluster.
+    #[must_use]
+    pub fn sent(&self, cluster: &str) -> Option<&Arc<Sent>> {
+        self.sent.iter().find(|sent| *sent.cluster == *cluster)
+    }
+}
+
+/// A kind that is kept.
+trait Kept: Item + Sized {
+    fn table(inner: &mut Inner) -> &mut Table<Self>;
+    /// Notes the FederatedHPAs that the change is about.
+    fn touch(inner: &mut Inner, change: &Change<Self>);
+}
+
+impl Kept for Order {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.orders
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        for order in [&change.before, &change.after].into_iter().flatten() {
+            inner.changed.insert(order.key());
+            // Of several on one workload one acts; another may be that one now.
+            inner.changed.extend(inner.orders.keys_about(&order.target).cloned());
+        }
+    }
+}
+
+impl Kept for Binding {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.bindings
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        let targets = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.about());
+        for target in targets {
+            inner.changed.extend(inner.orders.keys_about(&target).cloned());
+        }
+    }
+}
+
+impl Kept for Sent {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.sent
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        let owners = [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.clone());
+        inner.changed.extend(owners);
+    }
+}
+
+impl Kept for Place {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.places
+    }
+    /// A cluster reports every few seconds; that alone is no news to anybody.
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && before.is_like(after)
+        {
+            return;
+        }
+        inner.fleet = None;
+        inner.changed.extend(inner.orders.all().keys().cloned());
+    }
+}
+
+impl Inner {
+    fn fleet(&mut self) -> Arc<Fleet> {
+        let places = &self.places;
+        let fleet = self.fleet.get_or_insert_with(|| {
+            let (members, versions) = places.all().values().map(|place| (place.member.clone(), place.version)).unzip();
+            Arc::new(Fleet { members, versions })
+        });
+        Arc::clone(fleet)
+    }
+
+    /// Once everything was listed, everybody is looked at: what was decided before knew only a part.
+    fn complete(&mut self) {
+        let listed = self.orders.listed() && self.bindings.listed() && self.places.listed() && self.sent.listed();
+        if listed && !self.complete {
+            self.complete = true;
+            self.changed.extend(self.orders.all().keys().cloned());
+        }
+    }
+}
+
+impl Seen {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is seen of a FederatedHPA; nothing when there is none, or not everything was listed yet.
+    #[must_use]
+    pub fn view(&self, key: &Key) -> Option<View> {
+        let mut inner = self.inner();
+        if !inner.complete {
+            return None;
+        }
+        let order = Arc::clone(inner.orders.get(key)?);
+        let binding = inner.bindings.about(&order.target).next().cloned();
+        let sent = inner.sent.about(key).cloned().collect();
+        let rivals = inner.orders.about(&order.target).filter(|other| !Arc::ptr_eq(other, &order)).cloned().collect();
+        Some(View { order, rivals, binding, sent, fleet: inner.fleet() })
+    }
+
+    /// A cluster as it reported last.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
+        self.inner().places.get(&Key::new("", name)).map(|place| Arc::clone(&place.object))
+    }
+
+    /// All FederatedHPAs.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
+        self.inner().orders.all().keys().cloned().collect()
+    }
+
+    /// Waits until something changed.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// The FederatedHPAs that changes were about since this was last asked.
+    #[must_use]
+    pub fn changed(&self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.inner().changed)
+    }
+
+    /// This process wrote a FederatedHPA.
+    pub fn wrote_order(&self, written: &FederatedHPA) {
+        self.wrote(entry::key(&written.metadata), Order::of(written));
+    }
+
+    /// This process wrote a ResourceBinding.
+    pub fn wrote_binding(&self, written: &ResourceBinding) {
+        self.wrote(entry::key(&written.metadata), Binding::of(written));
+    }
+
+    /// This process changed a Work.
+    pub fn wrote_work(&self, written: &Work) {
+        self.wrote(entry::key(&written.metadata), Sent::of(written));
+    }
+
+    /// This process made a Work.
+    pub fn made_work(&self, made: &Work) {
+        self.inner().sent.put(entry::key(&made.metadata), Sent::of(made));
+    }
+
+    /// An object that is gone meanwhile does not come back by this.
+    fn wrote<I: Kept>(&self, key: Key, item: I) {
+        let mut inner = self.inner();
+        let table = I::table(&mut inner);
+        if table.get(&key).is_some_and(|known| known.uid() == item.uid()) {
+            table.put(key, item);
+        }
+    }
+
+    fn put<I: Kept>(&self, key: Key, item: I) {
+        let mut inner = self.inner();
+        if let Some(change) = I::table(&mut inner).put(key, item) {
+            I::touch(&mut inner, &change);
+            drop(inner);
+            self.news.notify_one();
+        }
+    }
+
+    fn take<I: Kept>(&self, key: &Key) {
+        let mut inner = self.inner();
+        if let Some(before) = I::table(&mut inner).take(key) {
+            I::touch(&mut inner, &Change { before: Some(before), after: None });
+            drop(inner);
+            self.news.notify_one();
+        }
+    }
+
+    fn replace<I: Kept>(&self, all: Vec<(Key, I)>) {
+        let mut inner = self.inner();
+        for change in I::table(&mut inner).replace(all) {
+            I::touch(&mut inner, &change);
+        }
+        inner.complete();
+        drop(inner);
+        self.news.notify_one();
+    }
+}

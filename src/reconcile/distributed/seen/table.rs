@@ -1,0 +1,181 @@
+//! The objects of one kind as they were last seen, found by name and by what they are about. No I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::reconcile::key::Key;
+
+/// What is kept of an object.
+pub trait Item {
+    /// What it is about.
+    type About: Ord + Clone;
+    /// `metadata.uid`
+    fn uid(&self) -> &str;
+    /// `metadata.resourceVersion`
+    fn version(&self) -> &str;
+    /// What it is about, if anything.
+    fn about(&self) -> Option<Self::About>;
+}
+
+/// Whether `new` is not older than `known`, nor the same. Versions are numbers that grow; where they are not, whatever
+/// differs is news.
+fn is_news<I: Item>(new: &I, known: &I) -> bool {
+    if new.uid() != known.uid() {
+        return true;
+    }
+    match (new.version().parse::<u64>(), known.version().parse::<u64>()) {
+        (Ok(new), Ok(known)) => new > known,
+        _ => new.version() != known.version(),
+    }
+}
+
+/// An object before and after a change.
+pub struct Change<I> {
+    /// Nothing: it was not known.
+    pub before: Option<Arc<I>>,
+    /// Nothing: it is gone.
+    pub after: Option<Arc<I>>,
+}
+
+/// The objects of one kind.
+pub struct Table<I: Item> {
+    entries: BTreeMap<Key, Arc<I>>,
+    by_subject: BTreeMap<I::About, BTreeSet<Key>>,
+    listed: bool,
+}
+
+impl<I: Item> Default for Table<I> {
+    fn default() -> Self {
+        Self { entries: BTreeMap::new(), by_subject: BTreeMap::new(), listed: false }
+    }
+}
+
+impl<I: Item> Table<I> {
+    /// Whether all objects were listed once.
+    pub const fn listed(&self) -> bool {
+        self.listed
+    }
+
+    /// The object of that name.
+    pub fn get(&self, key: &Key) -> Option<&Arc<I>> {
+        self.entries.get(key)
+    }
+
+    /// All of them.
+    pub const fn all(&self) -> &BTreeMap<Key, Arc<I>> {
+        &self.entries
+    }
+
+    /// Keys of the objects about `subject`, in their order.
+    pub fn keys_about<'a>(&'a self, subject: &I::About) -> impl Iterator<Item = &'a Key> + use<'a, I> {
+        self.by_subject.get(subject).into_iter().flatten()
+    }
+
+    /// The objects about `subject`, by key.
+    pub fn about<'a>(&'a self, subject: &I::About) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
+        self.keys_about(subject).filter_map(|key| self.entries.get(key))
+    }
+
+    /// Takes in an object, unless what is known is as new.
+    pub fn put(&mut self, key: Key, item: I) -> Option<Change<I>> {
+        if self.entries.get(&key).is_some_and(|known| !is_news(&item, known)) {
+            return None;
+        }
+        let after = Arc::new(item);
+        let before = self.insert(key, Arc::clone(&after));
+        Some(Change { before, after: Some(after) })
+    }
+
+    fn insert(&mut self, key: Key, item: Arc<I>) -> Option<Arc<I>> {
+        let before = self.take(&key);
+        if let Some(subject) = item.about() {
+            self.by_subject.entry(subject).or_default().insert(key.clone());
+        }
+        self.entries.insert(key, item);
+        before
+    }
+
+    /// The object is gone.
+    pub fn take(&mut self, key: &Key) -> Option<Arc<I>> {
+        let before = self.entries.remove(key)?;
+        if let Some(subject) = before.about()
+            && let Some(keys) = self.by_subject.get_mut(&subject)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_subject.remove(&subject);
+            }
+        }
+        Some(before)
+    }
+
+    /// Takes in a list of all objects.
+    pub fn replace(&mut self, all: Vec<(Key, I)>) -> Vec<Change<I>> {
+        let mut gone: BTreeSet<Key> = self.entries.keys().cloned().collect();
+        let mut changes = Vec::new();
+        for (key, item) in all {
+            gone.remove(&key);
+            changes.extend(self.put(key, item));
+        }
+        changes.extend(gone.iter().map(|key| Change { before: self.take(key), after: None }));
+        self.listed = true;
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(&'static str, &'static str, Option<&'static str>);
+
+    impl Item for Thing {
+        type About = &'static str;
+        fn uid(&self) -> &str {
+            self.0
+        }
+        fn version(&self) -> &str {
+            self.1
+        }
+        fn about(&self) -> Option<&'static str> {
+            self.2
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key::new("prod", name)
+    }
+
+    #[test]
+    fn only_what_is_newer_or_another_object_is_news() {
+        let mut table = Table::default();
+        assert!(table.put(key("a"), Thing("u", "9", None)).is_some());
+        assert!(table.put(key("a"), Thing("u", "9", None)).is_none());
+        assert!(table.put(key("a"), Thing("u", "8", None)).is_none());
+        assert!(table.put(key("a"), Thing("u", "10", None)).is_some());
+        assert!(table.put(key("a"), Thing("v", "3", None)).is_some());
+    }
+
+    #[test]
+    fn an_object_is_found_by_what_it_is_about_now() {
+        let mut table = Table::default();
+        table.put(key("a"), Thing("u", "1", Some("x")));
+        table.put(key("b"), Thing("v", "2", Some("x")));
+        table.put(key("a"), Thing("u", "3", Some("y")));
+        let names = |table: &Table<Thing>, about| table.about(&about).map(|thing| thing.0).collect::<Vec<_>>();
+        assert_eq!((names(&table, "x"), names(&table, "y")), (vec!["v"], vec!["u"]));
+        table.take(&key("a"));
+        assert_eq!(names(&table, "y"), [""; 0]);
+    }
+
+    #[test]
+    fn a_list_says_what_is_new_and_what_is_gone() {
+        let mut table = Table::default();
+        table.put(key("gone"), Thing("g", "1", None));
+        table.put(key("same"), Thing("s", "2", None));
+        assert!(!table.listed());
+        let changes = table.replace(vec![(key("same"), Thing("s", "2", None)), (key("new"), Thing("n", "3", None))]);
+        let told: Vec<_> = changes.iter().map(|change| (change.before.is_some(), change.after.is_some())).collect();
+        assert_eq!((told, table.listed()), (vec![(false, true), (true, false)], true));
+    }
+}

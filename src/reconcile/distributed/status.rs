@@ -1,0 +1,180 @@
+//! What a FederatedHPA's status says in Distributed mode: made here, compared with what stands, and written only when it
+//! differs (status). Talks to the API server.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use serde_json::json;
+
+use super::observe::{Observed, answers, reported};
+use super::seen::View;
+use super::seen::entry::{Binding, Order, Sent};
+use super::writer::Writer;
+use super::{manifest, says};
+use crate::api::FederatedHPA;
+use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::decision::excerpt::excerpt;
+use crate::decision::plan::Plan;
+use crate::decision::split::Replicas;
+use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::managers;
+use crate::runtime::leader::Leader;
+
+/// Type of the condition that says whether every cluster has the bounds it is to have.
+pub const ASSIGNED: &str = "Assigned";
+/// Type of the condition that says whether anything stands in the way.
+pub const READY: &str = "Ready";
+
+/// Characters of a condition's message.
+const LONGEST: usize = 2048;
+
+/// Status, reason and message of a condition.
+pub type Said = (&'static str, &'static str, String);
+
+/// The status after a plan.
+#[must_use]
+pub fn planned(
+    view: &View,
+    binding: &Binding,
+    observed: &Observed<'_>,
+    plan: &Plan<'_>,
+    failure: Option<&Failure>,
+    now: Timestamp,
+) -> FederatedHPAStatus {
+    let desired = plan.shares.iter().map(|share| ClusterHPADesired {
+        cluster_name: share.cluster.to_owned(),
+        min_replicas: Some(number(share.target.min)),
+        max_replicas: Some(number(share.target.max)),
+    });
+    let current: i32 = binding
+        .object
+        .spec
+        .clusters
+        .iter()
+        .filter_map(|entry| reported(binding, &entry.name))
+        .fold(0, |sum, status| sum.saturating_add(status.replicas));
+    let parts: Vec<ClusterHPAStatus> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| part(sent)).collect();
+    let wanted: i32 = binding
+        .object
+        .spec
+        .clusters
+        .iter()
+        .map(|entry| {
+            let own = parts.iter().find(|part| part.cluster_name == entry.name);
+            let wanted = own.and_then(|part| part.status.desired_replicas).filter(|wanted| *wanted > 0);
+            wanted.unwrap_or_else(|| reported(binding, &entry.name).map_or(0, |status| status.replicas))
+        })
+        .fold(0, i32::saturating_add);
+    let scaled = parts.iter().filter_map(|part| part.status.last_scale_time.as_ref()).map(|time| time.0).max();
+    let conditions =
+        [(ASSIGNED, says::assigned(observed, plan)), (READY, says::ready(view, observed, plan, failure, now))];
+    FederatedHPAStatus {
+        observed_generation: view.order.object.metadata.generation,
+        last_scale_time: scaled.map(Time),
+        current_replicas: Some(current),
+        desired_replicas: wanted,
+        current_metrics: None,
+        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).to_vec()),
+        cluster_hpa_desired: Some(desired.collect()),
+        assignment_basis: Some(plan.basis.to_string()),
+        aggregated_status: Some(parts),
+    }
+}
+
+/// The status while nothing can be planned: what was assigned stays.
+#[must_use]
+pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> FederatedHPAStatus {
+    let before = order.object.status.clone().unwrap_or_default();
+    let conditions = [(ASSIGNED, assigned), (READY, ready)];
+    FederatedHPAStatus {
+        observed_generation: order.object.metadata.generation,
+        conditions: Some(conditions.map(|(type_, said)| condition(order, type_, said, now)).to_vec()),
+        ..before
+    }
+}
+
+/// What one cluster reports. What a dead one said last is shown; nothing is decided by it.
+fn part(sent: &Sent) -> ClusterHPAStatus {
+    let status: HorizontalPodAutoscalerStatus = serde_json::from_value(sent.status.clone()).unwrap_or_default();
+    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status }
+}
+
+fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
+    let (status, reason, message) = said;
+    let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let known = conditions.into_iter().flatten().find(|condition| condition.type_ == type_);
+    let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        // Whole seconds, as they are stored.
+        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
+        reason: Some(reason.to_owned()),
+        message: Some(excerpt(&message, LONGEST).to_owned()),
+        observed_generation: order.object.metadata.generation,
+    }
+}
+
+/// Whether the status of `order` says this already. Conditions of others are theirs.
+#[must_use]
+pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
+    let Some(known) = &order.object.status else { return false };
+    let ours = |condition: &&Condition| matches!(&*condition.type_, ASSIGNED | READY);
+    let known_conditions = known.conditions.iter().flatten().filter(ours);
+    let same = known_conditions.eq(status.conditions.iter().flatten());
+    same && FederatedHPAStatus { conditions: None, ..known.clone() }
+        == FederatedHPAStatus { conditions: None, ..status.clone() }
+}
+
+/// Whether the assignment of `order` is another one than that of `status`.
+#[must_use]
+pub fn reassigns(order: &Order, status: &FederatedHPAStatus) -> bool {
+    let known = order.object.status.as_ref().and_then(|known| known.cluster_hpa_desired.as_deref());
+    known.unwrap_or_default() != status.cluster_hpa_desired.as_deref().unwrap_or_default()
+}
+
+/// Writes the status, provided that the object is as it was seen.
+///
+/// # Errors
+/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+pub async fn write(
+    writer: &Writer,
+    leader: &Leader,
+    order: &Order,
+    status: &FederatedHPAStatus,
+) -> Result<(), WriteError> {
+    let key = order.key();
+    let metadata = &order.object.metadata;
+    let body = json!({
+        "apiVersion": manifest::api_version(),
+        "kind": "FederatedHPA",
+        "metadata": {
+            "name": &*key.name,
+            "namespace": &*key.namespace,
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+        },
+        "status": status,
+    });
+    let path = format!("/apis/{}/namespaces/{}/federatedhpas", manifest::api_version(), key.namespace);
+    let parameters = PatchParams::apply(managers::STATUS).force();
+    let request = Request::new(path).patch_subresource("status", &key.name, &parameters, &Patch::Apply(&body));
+    let object = format!("FederatedHPA {key}");
+    let asked =
+        Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "federatedhpas/status", object: &object };
+    let written: FederatedHPA = writer.send(leader, request, asked).await?;
+    writer.seen.wrote_order(&written);
+    Ok(())
+}
+
+/// Whether a cluster that takes part does not answer.
+#[must_use]
+pub fn is_silent(view: &View, cluster: &str) -> bool {
+    !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
+}
+
+fn number(replicas: Replicas) -> i32 {
+    i32::try_from(replicas).unwrap_or(i32::MAX)
+}

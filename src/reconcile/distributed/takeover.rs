@@ -1,0 +1,209 @@
+//! Takes a workload over: Karmada's scheduler is kept off, members keep their replicas, and Karmada's interpreter is told
+//! what to bring back (design: On the wire). Talks to the API server.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::api::{GetParams, Patch, PatchParams};
+use kube::core::Request;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use super::names;
+use super::seen::View;
+use super::seen::entry::{Binding, Order};
+use super::writer::{Meta, Writer};
+use crate::decision::plan::HpaVersion;
+use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::key::Key;
+use crate::reconcile::managers;
+use crate::reconcile::request::send;
+use crate::reconcile::target::{Place, TargetRef, Targets};
+use crate::runtime::leader::Leader;
+
+/// What comes back of a member's HPA.
+const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
+/// What a member keeps of a workload that carries the label.
+const RETENTION: &str = include_str!("lua/retain-replicas.lua");
+
+/// Versions of a template at which its label was seen to be right: what was read, and what the binding said then.
+type Checked = (String, String);
+
+/// Takes workloads over.
+pub struct Takeover {
+    /// Writes.
+    pub writer: Arc<Writer>,
+    /// Knows where kinds are.
+    pub targets: Arc<Targets>,
+    /// Templates that were looked at; lost with the process.
+    checked: Mutex<HashMap<Key, Checked>>,
+    /// Customizations that were made; lost with the process.
+    made: Mutex<BTreeSet<String>>,
+}
+
+/// The workload of a FederatedHPA.
+#[must_use]
+pub fn target<'a>(order: &'a Order, namespace: &'a str) -> TargetRef<'a> {
+    let reference = &order.object.spec.scale_target_ref;
+    TargetRef { namespace, api_version: &reference.api_version, kind: &reference.kind, name: &reference.name }
+}
+
+impl Takeover {
+    /// Takes over by `writer`.
+    #[must_use]
+    pub fn new(writer: Arc<Writer>, targets: Arc<Targets>) -> Self {
+        Self { writer, targets, checked: Mutex::default(), made: Mutex::default() }
+    }
+
+    /// Puts our finalizer on a FederatedHPA.
+    ///
+    /// # Errors
+    /// When this process leads no more, or the API server refuses or is not reached.
+    pub async fn hold(&self, leader: &Leader, order: &Order) -> Result<(), WriteError> {
+        let mut finalizers = order.object.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(names::FINALIZER.to_owned());
+        self.writer.order(leader, order, json!({"metadata": {"finalizers": finalizers}})).await
+    }
+
+    /// Takes the workload over, as far as that is not done. Returns whether the binding was written.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub async fn take_over(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<bool, WriteError> {
+        self.customize(leader, view).await?;
+        let suspended = binding.suspended();
+        if !suspended {
+            let patch = json!({"spec": {"suspension": {"scheduling": true}}});
+            self.writer.binding(leader, &binding.object, patch, false).await?;
+        }
+        self.label(leader, view, binding).await?;
+        Ok(!suspended)
+    }
+
+    /// Reads name, version and labels of the template.
+    ///
+    /// # Errors
+    /// When it does not exist, or the API server does not answer.
+    pub async fn template(&self, order: &Order) -> Result<(Place, Meta), Failure> {
+        let key = order.key();
+        let target = target(order, &key.namespace);
+        let place = self.targets.place(&target).await?;
+        let request = Request::new(&place.path).get_metadata(target.name, &GetParams::default());
+        let asked = Asked { verb: "get", group: &place.group, resource: &place.plural, object: &target };
+        let read = send::<Meta>(&self.writer.client, request, asked).await?;
+        Ok((place, read))
+    }
+
+    /// Puts the label on the template that lets members keep their replicas. The template is read only when the binding
+    /// tells of another version of it.
+    async fn label(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<(), WriteError> {
+        let key = view.order.key();
+        let told = &binding.object.spec.resource.resource_version;
+        let known = |checked: &Checked| !told.is_empty() && (checked.0 == *told || checked.1 == *told);
+        if self.checked().get(&key).is_some_and(known) {
+            return Ok(());
+        }
+        let (place, read) = self.template(&view.order).await?;
+        let version = if labelled(&read) {
+            read.metadata.resource_version
+        } else {
+            let labels = json!({names::RETAIN_REPLICAS: "true"});
+            self.apply_labels(leader, &view.order, &place, &read, labels).await?.metadata.resource_version
+        };
+        self.checked().insert(key, (version.unwrap_or_default(), told.clone()));
+        Ok(())
+    }
+
+    /// Applies just these labels to the template, in our name.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub async fn apply_labels(
+        &self,
+        leader: &Leader,
+        order: &Order,
+        place: &Place,
+        read: &Meta,
+        labels: Value,
+    ) -> Result<Meta, WriteError> {
+        let key = order.key();
+        let target = target(order, &key.namespace);
+        let body = json!({
+            "apiVersion": target.api_version, "kind": target.kind,
+            // With its uid nothing is made anew that was deleted.
+            "metadata": {"name": target.name, "namespace": target.namespace, "uid": read.metadata.uid, "labels": labels},
+        });
+        let parameters = PatchParams::apply(managers::RETENTION).force();
+        let request = Request::new(&place.path).patch(target.name, &parameters, &Patch::Apply(&body));
+        let asked = Asked { verb: "patch", group: &place.group, resource: &place.plural, object: &target };
+        self.writer.send(leader, request, asked).await
+    }
+
+    /// Forgets what was seen of a template.
+    pub fn forget(&self, key: &Key) {
+        self.checked().remove(key);
+    }
+
+    fn checked(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Checked>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells Karmada's interpreter of the kinds in use, once per process.
+    async fn customize(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
+        let older = view.fleet.has_older();
+        let mut wanted = vec![reflection(HpaVersion::V2)];
+        if older {
+            wanted.push(reflection(HpaVersion::V1));
+        }
+        let reference = &view.order.object.spec.scale_target_ref;
+        if (&*reference.api_version, &*reference.kind) != ("apps/v1", "Deployment") {
+            wanted.push(retention(&reference.api_version, &reference.kind));
+        }
+        for customization in wanted {
+            let name = customization.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if self.made.lock().unwrap_or_else(PoisonError::into_inner).contains(&name) {
+                continue;
+            }
+            let requests = Request::new("/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations");
+            let parameters = PatchParams::apply(managers::INTERPRETER).force();
+            let request = requests.patch(&name, &parameters, &Patch::Apply(&customization));
+            let object = format!("ResourceInterpreterCustomization {name}");
+            let asked = Asked {
+                verb: "patch",
+                group: "config.karmada.io",
+                resource: "resourceinterpretercustomizations",
+                object: &object,
+            };
+            self.writer.send::<IgnoredAny>(leader, request, asked).await?;
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        }
+        Ok(())
+    }
+}
+
+/// Whether members keep their replicas.
+#[must_use]
+pub fn labelled(template: &Meta) -> bool {
+    let labels = template.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
+}
+
+fn customization(name: &str, api_version: &str, kind: &str, customizations: Value) -> Value {
+    json!({
+        "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+        "metadata": {"name": name},
+        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": customizations},
+    })
+}
+
+fn reflection(version: HpaVersion) -> Value {
+    let version = if version == HpaVersion::V1 { "v1" } else { "v2" };
+    let name = format!("fhpa-horizontalpodautoscaler-{version}");
+    let script = json!({"statusReflection": {"luaScript": REFLECTION}});
+    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", script)
+}
+
+fn retention(api_version: &str, kind: &str) -> Value {
+    let name = format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"));
+    customization(&name, api_version, kind, json!({"retention": {"luaScript": RETENTION}}))
+}

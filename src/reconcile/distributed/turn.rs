@@ -1,0 +1,318 @@
+//! One turn of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
+//! the API server.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tracing::error;
+
+use super::apply::{About, Applier};
+use super::capacity::Capacity;
+use super::observe::{Words, observe};
+use super::release::{Released, release};
+use super::report::Reporter;
+use super::seen::entry::{Binding, Order};
+use super::seen::{Seen, View};
+use super::takeover::Takeover;
+use super::writer::Writer;
+use super::{manifest, says, status};
+use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::defaults::Mode;
+use crate::decision::plan::{Action, HpaVersion, plan};
+use crate::reconcile::WallClock;
+use crate::reconcile::engine::{Ended, Standing, Worker};
+use crate::reconcile::failure::{Failure, WriteError, reason};
+use crate::reconcile::key::Key;
+use crate::runtime::leader::{Leader, LeaseLost};
+
+/// Rounds of one turn; each but the last wrote something.
+const ROUNDS: usize = 8;
+/// What is missing is looked for again after this time, if nothing tells of it.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
+
+/// What is known of an object that is not worked off yet.
+#[derive(Debug, Default)]
+pub struct Trouble {
+    failures: u32,
+    failure: Option<Failure>,
+}
+
+/// What turns work with.
+pub struct DistributedWorker {
+    /// The objects.
+    pub seen: Arc<Seen>,
+    /// Writes.
+    pub writer: Arc<Writer>,
+    /// Takes workloads over.
+    pub takeover: Takeover,
+    /// Makes the steps of plans.
+    pub applier: Applier,
+    /// Knows how much room clusters have.
+    pub capacity: Arc<dyn Capacity>,
+    /// Mode of a FederatedHPA that names none.
+    pub default_mode: Mode,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Tells people.
+    pub reporter: Reporter,
+}
+
+impl Worker for DistributedWorker {
+    type Trouble = Trouble;
+
+    async fn news(&self) {
+        self.seen.news().await;
+    }
+
+    fn changed(&self) -> BTreeSet<Key> {
+        self.seen.changed()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.seen.keys()
+    }
+
+    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+        self.work_off(leader, key, trouble).await
+    }
+
+    fn standing(&self, _: Standing<'_>) {}
+
+    fn dequeued(&self, waited: Duration) {
+        self.reporter.metrics.dequeued(waited);
+    }
+
+    fn panicked(&self) {
+        error!("a turn of a FederatedHPA panicked");
+        self.reporter.metrics.panics.inc();
+    }
+}
+
+/// How a round ended.
+enum Round {
+    /// It wrote: look again at once.
+    Wrote,
+    /// Nothing is left to do now; look again then, if nothing happens.
+    Settled(Option<Timestamp>),
+}
+
+impl DistributedWorker {
+    async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+        for _ in 0..ROUNDS {
+            let Some(view) = self.seen.view(key) else { return Ok(Ended { trouble: None, wake: None, retry: None }) };
+            match self.round(leader, &view, &trouble).await {
+                Ok(Round::Wrote) => {}
+                Ok(Round::Settled(_)) if trouble.failure.take().is_some() => trouble.failures = 0,
+                Ok(Round::Settled(wake)) => return Ok(Ended { trouble: None, wake, retry: None }),
+                Err(WriteError::LeaseLost(lost)) => return Err(lost),
+                Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, trouble).await,
+            }
+        }
+        Ok(Ended { trouble: Some(trouble), wake: None, retry: Some(Duration::from_secs(1)) })
+    }
+
+    /// Says what failed, once, and when to try again.
+    async fn failed(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        failure: Failure,
+        mut trouble: Trouble,
+    ) -> Result<Ended<Trouble>, LeaseLost> {
+        trouble.failures = trouble.failures.saturating_add(1);
+        self.reporter.retried(failure.class);
+        let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
+        // Somebody else wrote first: that is no trouble yet.
+        if failure.class == ErrorClass::Conflict && trouble.failures < 5 {
+            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+        }
+        let new = trouble.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
+        trouble.failure = Some(failure);
+        if let Some(view) = self.seen.view(key) {
+            if let Some(failure) = trouble.failure.as_ref().filter(|_| new) {
+                self.reporter.failed(leader, &view.order, failure);
+            }
+            if let Err(WriteError::LeaseLost(lost)) = self.tell(leader, &view, &trouble).await {
+                return Err(lost);
+            }
+        }
+        Ok(Ended { trouble: Some(trouble), wake: None, retry })
+    }
+
+    fn is_distributed(&self, order: &Order) -> bool {
+        let mode = order.object.spec.mode.as_deref().and_then(Mode::parse);
+        mode.unwrap_or(self.default_mode) == Mode::Distributed
+    }
+
+    async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
+        let order = &view.order;
+        if order.deleting() || !self.is_distributed(order) {
+            if !order.held() {
+                return Ok(Round::Settled(None));
+            }
+            return match release(&self.takeover, &self.applier, leader, view).await? {
+                Released::Partly => Ok(Round::Wrote),
+                Released::Waits => Ok(Round::Settled(self.later())),
+                Released::Wholly => {
+                    self.reporter.released(leader, order);
+                    Ok(Round::Settled(None))
+                }
+            };
+        }
+        // One that hands the workload back does so first.
+        let acts = |rival: &Order| self.is_distributed(rival) && !rival.deleting() || rival.held();
+        if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
+            return self.stand_back(leader, view, rival).await;
+        }
+        if !order.held() {
+            self.takeover.hold(leader, order).await?;
+            return Ok(Round::Wrote);
+        }
+        match bound(view) {
+            Some(binding) => self.plan(leader, view, binding, trouble).await,
+            None => self.unbound(leader, view).await,
+        }
+    }
+
+    fn later(&self) -> Option<Timestamp> {
+        (self.clock)().checked_add(LOOK_AGAIN).ok()
+    }
+
+    /// The status is written before anything that follows from it, so that whoever comes after a crash knows of it.
+    async fn plan(
+        &self,
+        leader: &Leader,
+        view: &View,
+        binding: &Binding,
+        trouble: &Trouble,
+    ) -> Result<Round, WriteError> {
+        let now = (self.clock)();
+        let words = Words::of(view, binding);
+        let observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+        let plan = plan(&observed.request);
+        let status = status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now);
+        if !status::stands(&view.order, &status) {
+            status::write(&self.writer, leader, &view.order, &status).await?;
+            if status::reassigns(&view.order, &status) {
+                self.reporter.assigned(leader, &view.order, &plan);
+            }
+        }
+        if self.takeover.take_over(leader, view, binding).await? {
+            return Ok(Round::Wrote);
+        }
+        let about = About { leader, view, binding, group: observed.group };
+        let mut wrote = false;
+        let mut bound = BTreeSet::new();
+        let mut entries = false;
+        for step in plan.now() {
+            match &step.action {
+                Action::Bound { cluster, .. } | Action::Unbound { cluster } => {
+                    bound.insert(*cluster);
+                }
+                Action::Bind { .. } => entries = true,
+                Action::Scale { .. } => {}
+            }
+            self.applier.apply(about, &step.action).await?;
+            // A member's replicas come back by the watch.
+            wrote |= !matches!(step.action, Action::Scale { .. });
+        }
+        wrote |= self.refresh(about, &bound).await?;
+        if !entries {
+            wrote |= self.applier.follow(about).await?;
+        }
+        Ok(if wrote { Round::Wrote } else { Round::Settled(observed.next) })
+    }
+
+    /// Writes the HPAs that say something else than the user does now, with the bounds they have.
+    async fn refresh(&self, about: About<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
+        let view = about.view;
+        let contents = [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.order.object, version));
+        let [older, newer] = &contents;
+        let mut wrote = false;
+        for sent in view.sent.iter().filter(|sent| !bound.contains(&*sent.cluster)) {
+            let Some(bounds) = sent.hpa.written else { continue };
+            let version = sent.hpa.version;
+            let content = if version == HpaVersion::V1 { older } else { newer };
+            if *sent.content == **content {
+                continue;
+            }
+            let outstanding = sent.hpa.ceiling();
+            let action = Action::Bound { cluster: &sent.cluster, bounds, version, outstanding };
+            self.applier.apply(about, &action).await?;
+            wrote = true;
+        }
+        Ok(wrote)
+    }
+
+    /// Another FederatedHPA scales the workload: two would fight.
+    async fn stand_back(&self, leader: &Leader, view: &View, rival: &Order) -> Result<Round, WriteError> {
+        let message = format!(
+            "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
+            rival.key()
+        );
+        let said = ("False", says::CONFLICT, message);
+        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
+        if !status::stands(&view.order, &status) {
+            status::write(&self.writer, leader, &view.order, &status).await?;
+        }
+        Ok(Round::Settled(None))
+    }
+
+    /// There is no binding: says whether the workload is missing or not propagated.
+    async fn unbound(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+        let key = view.order.key();
+        let target = super::takeover::target(&view.order, &key.namespace);
+        let (reason, message) = match self.takeover.template(&view.order).await {
+            Ok(_) => {
+                let message = format!(
+                    "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \
+                     selects it"
+                );
+                (says::BINDING_NOT_FOUND, message)
+            }
+            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => {
+                (says::WORKLOAD_NOT_FOUND, format!("{target} does not exist; create it or correct spec.scaleTargetRef"))
+            }
+            Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
+            Err(failure) => (failure.reason, failure.message),
+        };
+        let now = (self.clock)();
+        let ready = ("False", reason, message.clone());
+        let status = status::unplanned(&view.order, ("False", reason, message), ready, now);
+        if !status::stands(&view.order, &status) {
+            status::write(&self.writer, leader, &view.order, &status).await?;
+        }
+        Ok(Round::Settled(self.later()))
+    }
+
+    /// Writes only the status.
+    async fn tell(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<(), WriteError> {
+        let now = (self.clock)();
+        let order = &view.order;
+        let status = match bound(view) {
+            _ if order.deleting() || !self.is_distributed(order) => return Ok(()),
+            Some(binding) => {
+                let words = Words::of(view, binding);
+                let observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+                let plan = plan(&observed.request);
+                status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now)
+            }
+            None => {
+                let Some(failure) = &trouble.failure else { return Ok(()) };
+                let said = ("False", failure.reason, failure.message.clone());
+                status::unplanned(order, said.clone(), said, now)
+            }
+        };
+        if status::stands(order, &status) {
+            return Ok(());
+        }
+        status::write(&self.writer, leader, order, &status).await
+    }
+}
+
+/// The binding, when it is there to stay.
+fn bound(view: &View) -> Option<&Binding> {
+    view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
+}

@@ -1,0 +1,278 @@
+//! Stories of a FederatedHPA in Distributed mode on the embedded Karmada with its members, in virtual time.
+
+mod conditions;
+mod edits;
+mod examples;
+mod failures;
+mod quiet;
+mod release;
+mod straight;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fhpa::api;
+use fhpa::playground::clock::Clock;
+use fhpa::playground::fleet::{Fleet, Plan};
+use fhpa::playground::json::{int, items, text};
+use fhpa::playground::objects::{Kind, Objects, Written};
+use futures::StreamExt as _;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kube::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{Process, Wall};
+
+pub const START: &str = "2026-11-20T08:00:00Z";
+
+/// A control plane with members, all running.
+pub struct Stage {
+    pub fleet: Arc<Fleet>,
+    pub control: Objects,
+    pub wall: Wall,
+    pub budget: Budget,
+    _runs: JoinSet<()>,
+}
+
+/// What the HPAs of the members allow together; watched at every event.
+#[derive(Clone, Default)]
+pub struct Budget(Arc<Mutex<Allowed>>);
+
+#[derive(Default)]
+struct Allowed {
+    max: BTreeMap<String, i32>,
+    /// Members that are given up: their share belongs to others.
+    away: Vec<String>,
+    most: i32,
+    history: Vec<String>,
+}
+
+impl Budget {
+    fn saw(&self, cluster: &str, max: i32) {
+        let mut allowed = self.0.lock().unwrap();
+        allowed.max.insert(cluster.to_owned(), max);
+        let sum = allowed.max.iter().filter(|(name, _)| !allowed.away.contains(name)).map(|(_, max)| max).sum();
+        allowed.most = allowed.most.max(sum);
+        let line = format!("{:?} = {sum}", allowed.max);
+        allowed.history.push(line);
+    }
+
+    /// The greatest sum since this was last asked.
+    pub fn most(&self) -> i32 {
+        let mut allowed = self.0.lock().unwrap();
+        let now = allowed.max.iter().filter(|(name, _)| !allowed.away.contains(name)).map(|(_, max)| max).sum();
+        std::mem::replace(&mut allowed.most, now)
+    }
+
+    pub fn history(&self) -> String {
+        self.0.lock().unwrap().history.join("\n")
+    }
+
+    /// A member is given up, or counts again.
+    pub fn give_up(&self, cluster: &str, away: bool) {
+        let mut allowed = self.0.lock().unwrap();
+        allowed.away.retain(|name| name != cluster);
+        if away {
+            allowed.away.push(cluster.to_owned());
+        }
+    }
+}
+
+pub fn plan(clusters: u32) -> Plan {
+    Plan { clusters, seed: Some(7), ..Plan::new() }
+}
+
+impl Stage {
+    pub async fn new(clusters: u32) -> Self {
+        Self::with(plan(clusters)).await
+    }
+
+    pub async fn with(plan: Plan) -> Self {
+        let wall = Wall::new(START);
+        let fleet = Arc::new(Fleet::build(Plan { clock: Clock::told(wall.clock()), ..plan }).await.unwrap());
+        for (_, definition) in api::crd::files().unwrap() {
+            fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
+        }
+        for name in ["prod"] {
+            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            fleet.control().create(&space).await.unwrap();
+        }
+        let budget = Budget::default();
+        let mut runs = JoinSet::new();
+        let running = Arc::clone(&fleet);
+        runs.spawn(async move { running.run().await });
+        for cluster in fleet.names() {
+            let hpas: Api<HorizontalPodAutoscaler> = Api::all(fleet.member(cluster).unwrap().client());
+            runs.spawn(audit(hpas, cluster.to_owned(), budget.clone()));
+        }
+        let control = Objects::new(fleet.control().client());
+        Self { fleet, control, wall, budget, _runs: runs }
+    }
+
+    pub fn controller(&self, name: &str) -> Process {
+        Process::start(self.fleet.control(), name, &self.wall)
+    }
+
+    pub async fn pass(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    pub async fn create(&self, object: Value) {
+        self.fleet.control().create(&object).await.unwrap();
+    }
+
+    pub async fn patch(&self, kind: &str, name: &str, patch: Value) {
+        let about = json!({"metadata": {"name": name, "namespace": "prod"}});
+        let written = self.control.merge(&self::kind(kind), &about, "", &patch).await.unwrap();
+        assert!(matches!(written, Written::Done(_)), "{written:?}");
+    }
+
+    pub async fn delete(&self, kind: &str, name: &str) {
+        let found = self.get(kind, name).await;
+        let written = self.control.delete(&self::kind(kind), &found).await.unwrap();
+        assert!(matches!(written, Written::Done(_)), "{written:?}");
+    }
+
+    pub async fn get(&self, kind: &str, name: &str) -> Value {
+        self.find(kind, name).await.unwrap_or_else(|| panic!("no {kind} {name}"))
+    }
+
+    pub async fn find(&self, kind: &str, name: &str) -> Option<Value> {
+        self.control.get(&self::kind(kind), "prod", name).await.unwrap()
+    }
+
+    pub async fn member(&self, cluster: &str, kind: &str, name: &str) -> Option<Value> {
+        let objects = Objects::new(self.fleet.member(cluster).unwrap().client());
+        objects.get(&self::kind(kind), "prod", name).await.unwrap()
+    }
+
+    /// Bounds of the members' HPAs: `1..4 2..6 -`.
+    pub async fn bounds(&self) -> String {
+        let mut all = Vec::new();
+        for cluster in self.fleet.names() {
+            let hpa = self.member(cluster, "HorizontalPodAutoscaler", "web").await;
+            let bound = |hpa: &Value, field: &str| int(hpa, &format!("/spec/{field}")).unwrap_or_default();
+            all.push(hpa.map_or("-".to_owned(), |hpa| {
+                format!("{}..{}", bound(&hpa, "minReplicas"), bound(&hpa, "maxReplicas"))
+            }));
+        }
+        all.join(" ")
+    }
+
+    /// Replicas that the members' deployments ask for: `1 4 -`.
+    pub async fn replicas(&self) -> String {
+        let mut all = Vec::new();
+        for cluster in self.fleet.names() {
+            let deployment = self.member(cluster, "Deployment", "web").await;
+            let replicas = deployment.and_then(|deployment| int(&deployment, "/spec/replicas"));
+            all.push(replicas.map_or("-".to_owned(), |replicas| replicas.to_string()));
+        }
+        all.join(" ")
+    }
+
+    /// The entries of the binding: `member1=1 member2=4`.
+    pub async fn entries(&self) -> String {
+        let binding = self.get("ResourceBinding", "web-deployment").await;
+        let entries = items(&binding, "/spec/clusters").iter();
+        let entries =
+            entries.map(|entry| format!("{}={}", text(entry, "/name"), int(entry, "/replicas").unwrap_or_default()));
+        entries.collect::<Vec<_>>().join(" ")
+    }
+
+    /// `Assigned=True Assigned`, one for each condition of the FederatedHPA.
+    pub async fn conditions(&self) -> Vec<String> {
+        let hpa = self.get("FederatedHPA", "web").await;
+        let conditions = items(&hpa, "/status/conditions").iter();
+        let line = |one: &Value| format!("{}={} {}", text(one, "/type"), text(one, "/status"), text(one, "/reason"));
+        conditions.map(line).collect()
+    }
+
+    /// Messages of the conditions.
+    pub async fn messages(&self) -> Vec<String> {
+        let hpa = self.get("FederatedHPA", "web").await;
+        items(&hpa, "/status/conditions").iter().map(|one| text(one, "/message").to_owned()).collect()
+    }
+
+    /// Creates the Deployment `web`, its policy with weights, and waits until it runs.
+    pub async fn web(&self, replicas: i32, placement: Value) {
+        self.create(policy(placement)).await;
+        self.create(deployment("web", replicas)).await;
+        self.pass(20).await;
+    }
+
+    /// Creates the FederatedHPA `web`.
+    pub async fn hpa(&self, min: i32, max: i32, more: Value) {
+        self.create(hpa(min, max, more)).await;
+    }
+}
+
+async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budget) {
+    let events = watcher(hpas, watcher::Config::default()).default_backoff();
+    futures::pin_mut!(events);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Apply(hpa) | watcher::Event::InitApply(hpa)) => {
+                budget.saw(&cluster, hpa.spec.map_or(0, |spec| spec.max_replicas));
+            }
+            Ok(watcher::Event::Delete(_)) => budget.saw(&cluster, 0),
+            _ => {}
+        }
+    }
+}
+
+pub fn kind(kind: &str) -> Kind {
+    match kind {
+        "Pod" => Kind::regular("v1", kind, true),
+        "Cluster" => Kind::regular("cluster.karmada.io/v1alpha1", kind, false),
+        "ResourceBinding" => Kind::regular("work.karmada.io/v1alpha2", kind, true),
+        "Work" => Kind::regular("work.karmada.io/v1alpha1", kind, true),
+        "HorizontalPodAutoscaler" => Kind::regular("autoscaling/v2", kind, true),
+        "FederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", kind, true),
+        "PropagationPolicy" => {
+            Kind { plural: "propagationpolicies".into(), ..Kind::regular("policy.karmada.io/v1alpha1", kind, true) }
+        }
+        _ => Kind::regular("apps/v1", kind, true),
+    }
+}
+
+pub fn deployment(name: &str, replicas: i32) -> Value {
+    let container =
+        json!({"name": "app", "image": "web:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "prod", "labels": {"app": name}},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}},
+    })
+}
+
+/// Divides by weight over members 1, 2, ...
+pub fn weights(weights: &[i64]) -> Value {
+    let list: Vec<Value> = weights
+        .iter()
+        .enumerate()
+        .map(|(at, weight)| json!({"targetCluster": {"clusterNames": [format!("member{}", at + 1)]}, "weight": weight}))
+        .collect();
+    json!({"replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+        "weightPreference": {"staticWeightList": list}}})
+}
+
+pub fn policy(placement: Value) -> Value {
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"placement": placement, "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]},
+    })
+}
+
+pub fn hpa(min: i32, max: i32, more: Value) -> Value {
+    let mut spec = json!({"minReplicas": min, "maxReplicas": max, "mode": "Distributed",
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]});
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"}, "spec": spec})
+}

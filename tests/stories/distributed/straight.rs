@@ -1,0 +1,27 @@
+//! The straight way: from one object to member HPAs that scale.
+
+use fhpa::playground::json::{label, text};
+use serde_json::json;
+
+use super::{Stage, weights};
+
+#[tokio::test(start_paused = true)]
+async fn one_object_becomes_an_hpa_in_every_member() {
+    let stage = Stage::new(3).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?} {:?}", stage.conditions().await, stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], json!(true));
+    assert_eq!(binding["status"]["schedulerObservedGeneration"], binding["metadata"]["generation"]);
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!(label(&web, "resourcetemplate.karmada.io/retain-replicas"), "true");
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(text(&hpa, "/metadata/finalizers/0"), "autoscaling.karmada.io/fhpa");
+    assert_eq!(stage.budget.most(), 10, "{}", stage.budget.history());
+    one.stop().await;
+}
