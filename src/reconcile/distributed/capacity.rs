@@ -6,11 +6,14 @@ pub mod grpc;
 pub mod messages;
 pub mod question;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use self::estimators::Estimators;
 use self::question::Question;
+use crate::api::Cluster;
 use crate::api::replica_requirements::ReplicaRequirements;
 use crate::convert;
 use crate::decision::capacity::{Answer, Demand, smallest};
@@ -23,6 +26,16 @@ pub struct Room {
     pub available: Option<Replicas>,
     /// Replicas that would fit if the cluster were empty; nothing while nobody said.
     pub whole: Option<Replicas>,
+}
+
+/// Knows how much room clusters have.
+pub trait Capacity: Send + Sync + 'static {
+    /// Asks about these clusters as far as that is not known, and waits a moment for all of them.
+    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
+
+    /// The room in `cluster`, at once, from what was heard so far. Where the only answer is that nothing limits the replicas,
+    /// `most` fit.
+    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room;
 }
 
 /// What each replica of a workload asks for, as it can be compared with what clusters have.
@@ -81,6 +94,31 @@ impl Rooms {
             _ => Answer::Unknown,
         };
         Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
+    }
+}
+
+impl Capacity for Rooms {
+    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()> {
+        Self::hear(self, clusters, requirements).map(|_| ()).boxed()
+    }
+
+    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room {
+        let name = cluster.metadata.name.as_deref().unwrap_or_default();
+        Self::room(self, name, &cluster.status.resource_summary, requirements, most)
+    }
+}
+
+/// Knows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown;
+
+impl Capacity for Unknown {
+    fn hear<'a>(&'a self, _: &'a [&'a str], _: &'a Requirements) -> BoxFuture<'a, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn room(&self, _: &Cluster, _: &Requirements, _: Replicas) -> Room {
+        Room::default()
     }
 }
 
