@@ -12,6 +12,7 @@
 mod assignment;
 #[cfg(feature = "playground")]
 mod bed;
+mod capacity;
 mod cli;
 mod cluster;
 #[cfg(feature = "playground")]

@@ -10,6 +10,7 @@ pub mod hpa_status;
 mod karmada;
 pub mod lenient;
 pub mod quantity;
+pub mod replica_requirements;
 pub mod resource_binding;
 pub mod structural;
 pub mod work;

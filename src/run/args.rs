@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
+use super::estimators::EstimatorArgs;
 use super::process::{
     AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Handle, Options, Server, WebhookOptions,
 };
@@ -135,6 +136,8 @@ pub(super) struct ControllerArgs {
     /// Objects that are worked on at a time.
     #[arg(long, default_value_t = 64, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
 }
 
 /// Seconds, with fractions, up to an hour.
@@ -315,6 +318,7 @@ impl ControllerArgs {
             retry_period: retry,
             identity,
             concurrency,
+            estimators,
         } = self;
         let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
             let [lease, renew_deadline, retry] = [lease, renew_deadline, retry].map(|time| time.as_secs_f64());
@@ -326,6 +330,7 @@ impl ControllerArgs {
             identity: identity.unwrap_or_else(identity::unique),
             timings,
             concurrency: usize::from(concurrency),
+            estimators: estimators.settings(),
         })
     }
 }

@@ -3,5 +3,6 @@
 mod args;
 pub mod both;
 pub mod controller;
+mod estimators;
 pub mod process;
 pub mod webhook;

@@ -20,6 +20,7 @@ use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
+use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
@@ -266,10 +267,14 @@ pub struct Process {
 
 impl Process {
     pub fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
+        Self::start_with(server, name, wall, Arc::new(Unknown))
+    }
+
+    pub fn start_with(server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let client = bounded(server.client(), Bounds::default(), metrics.requests());
-        let controller = Controller::new(Options {
+        let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
             settings: Settings::default(),
@@ -277,7 +282,8 @@ impl Process {
             metrics: counted,
             identity: name.to_owned(),
             concurrency: 64,
-        });
+        };
+        let controller = Controller::with_capacity(options, capacity);
         let mut readers = Readers::default();
         let idle = controller.read_by(&mut readers);
         let (stop, stopped) = watch::channel(false);

@@ -8,5 +8,5 @@ mod process;
 mod reload;
 mod router;
 mod smoke;
-mod tls;
+pub mod tls;
 mod watch;

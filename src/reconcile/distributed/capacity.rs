@@ -1,8 +1,22 @@
-//! How many replicas a cluster has room for: the interface that a plan asks. No I/O.
+//! How many replicas a cluster has room for: what it says of itself, and what karmada-scheduler-estimator says of it. The
+//! smaller of both counts.
 
+pub mod estimators;
+pub mod grpc;
+pub mod messages;
+pub mod question;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize as _;
 use serde_json::Value;
 
+use self::estimators::Estimators;
+use self::question::Question;
 use crate::api::Cluster;
+use crate::api::replica_requirements::ReplicaRequirements;
+use crate::convert;
+use crate::decision::capacity::{Answer, Demand, smallest};
 use crate::decision::split::Replicas;
 
 /// What is known of the room for a workload in a cluster.
@@ -14,10 +28,84 @@ pub struct Room {
     pub whole: Option<Replicas>,
 }
 
-/// Knows how much room clusters have. Answers at once, from what it has heard so far.
+/// Knows how much room clusters have.
 pub trait Capacity: Send + Sync + 'static {
-    /// The room in `cluster` for replicas that ask for `requirements` (`spec.replicaRequirements` of the ResourceBinding).
-    fn room(&self, cluster: &Cluster, requirements: Option<&Value>) -> Room;
+    /// Asks about these clusters as far as that is not known, and waits a moment for all of them.
+    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
+
+    /// The room in `cluster`, at once, from what was heard so far. Where the only answer is that nothing limits the replicas,
+    /// `most` fit.
+    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room;
+}
+
+/// What each replica of a workload asks for, as it can be compared with what clusters have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirements {
+    /// Nothing when it cannot be read.
+    demand: Option<Demand>,
+    /// Nothing when it cannot be read.
+    question: Option<Question>,
+}
+
+impl Requirements {
+    /// Of `spec.replicaRequirements` of a ResourceBinding; absent: a pod, and nothing else.
+    #[must_use]
+    pub fn read(requirements: Option<&Value>) -> Self {
+        let read = requirements.map_or_else(|| Ok(ReplicaRequirements::default()), ReplicaRequirements::deserialize);
+        let Ok(read) = read else { return Self { demand: None, question: None } };
+        let demand = convert::capacity::demand(&read);
+        let question = demand.is_some().then(|| Question::available(&read));
+        Self { demand, question }
+    }
+}
+
+/// Knows how much room clusters have.
+#[derive(Clone, Default)]
+pub struct Rooms {
+    /// None: what a Cluster says of itself is all there is.
+    estimators: Option<Estimators>,
+}
+
+impl Rooms {
+    /// With estimators, or without.
+    #[must_use]
+    pub const fn new(estimators: Option<Estimators>) -> Self {
+        Self { estimators }
+    }
+
+    /// Asks the estimators of these clusters as far as that is not known, and waits a moment for all of them. Returns whether
+    /// all has been heard that will be heard; else it is worth another plan soon.
+    pub async fn hear(&self, clusters: &[&str], requirements: &Requirements) -> bool {
+        match (&self.estimators, &requirements.question) {
+            (Some(estimators), Some(question)) => estimators.hear(clusters, question).await,
+            _ => true,
+        }
+    }
+
+    /// The room in the cluster of this `name` and `status.resourceSummary`, from what was heard so far. Where the only answer
+    /// is that nothing limits the replicas, `most` fit.
+    #[must_use]
+    pub fn room(&self, name: &str, summary: &Value, requirements: &Requirements, most: Replicas) -> Room {
+        let Some(demand) = &requirements.demand else { return Room::default() };
+        let summary = convert::capacity::summary(summary);
+        let general = summary.as_ref().map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
+        let accurate = match (&self.estimators, &requirements.question) {
+            (Some(estimators), Some(question)) => estimators.heard(name, question),
+            _ => Answer::Unknown,
+        };
+        Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
+    }
+}
+
+impl Capacity for Rooms {
+    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()> {
+        Self::hear(self, clusters, requirements).map(|_| ()).boxed()
+    }
+
+    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room {
+        let name = cluster.metadata.name.as_deref().unwrap_or_default();
+        Self::room(self, name, &cluster.status.resource_summary, requirements, most)
+    }
 }
 
 /// Knows nothing.
@@ -25,7 +113,33 @@ pub trait Capacity: Send + Sync + 'static {
 pub struct Unknown;
 
 impl Capacity for Unknown {
-    fn room(&self, _: &Cluster, _: Option<&Value>) -> Room {
+    fn hear<'a>(&'a self, _: &'a [&'a str], _: &'a Requirements) -> BoxFuture<'a, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn room(&self, _: &Cluster, _: &Requirements, _: Replicas) -> Room {
         Room::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_believed_when_there_are_no_estimators() {
+        let rooms = Rooms::default();
+        let summary = json!({"allocatable": {"cpu": "8", "pods": "10"}, "allocated": {"cpu": "6", "pods": "1"}});
+        let asks = |wire: Value| Requirements::read(Some(&wire));
+        let room = |requirements: &Requirements| rooms.room("a", &summary, requirements, 100);
+        let half = asks(json!({"resourceRequest": {"cpu": "500m"}}));
+        assert_eq!(room(&half), Room { available: Some(4), whole: Some(10) });
+        assert_eq!(room(&Requirements::read(None)), Room { available: Some(9), whole: Some(10) });
+        assert_eq!(rooms.room("a", &Value::Null, &half, 100), Room::default());
+        for odd in [json!("much"), json!({"resourceRequest": {"cpu": "much"}})] {
+            assert_eq!(room(&asks(odd)), Room::default());
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::capacity::{Capacity, Room};
+use super::capacity::{Capacity, Requirements, Room};
 use super::seen::entry::{Binding, Sent};
 use super::seen::{Seen, View};
 use super::token;
@@ -13,7 +13,7 @@ use crate::convert;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{Bounds, Cluster, Policy, Request};
+use crate::decision::plan::{Bounds, Cluster, Plan, Policy, Request, Standing};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -54,6 +54,29 @@ pub struct Observed<'a> {
     pub next: Option<Timestamp>,
     /// Clusters of which nobody said how much room they have, while the policy goes by it.
     pub unknown_capacity: Vec<&'a str>,
+    /// What each replica asks for.
+    pub requirements: Requirements,
+}
+
+impl<'a> Observed<'a> {
+    /// Clusters whose room decides what the plan assigns; none where what is assigned stays, or goes by something else.
+    #[must_use]
+    pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
+        let request = &self.request;
+        let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
+        let stays = request.basis == Some(plan.basis)
+            && plan.shares.iter().all(|share| target(share.cluster) == Some(share.target));
+        if stays || !measured(request.policy) {
+            return Vec::new();
+        }
+        let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.standing == Standing::Serving;
+        request.clusters.iter().filter(serving).map(|cluster| cluster.name).collect()
+    }
+}
+
+/// Whether the policy goes by the room in clusters.
+const fn measured(policy: Policy) -> bool {
+    matches!(policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized)
 }
 
 /// Observes at `now`.
@@ -77,14 +100,14 @@ pub fn observe<'a>(
     };
     let Survey { policy, group, clusters, next } = survey(&intent, &view.fleet.members, &held, now);
     let spec = &view.order.object.spec;
-    let mut observed = Observed { request: Request::default(), group, next, unknown_capacity: Vec::new() };
-    let measured = matches!(policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized);
+    let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
+    let most = replicas(spec.max_replicas);
+    let mut observed =
+        Observed { request: Request::default(), group, next, unknown_capacity: Vec::new(), requirements };
     let look = |surveyed: &Surveyed<'a>| {
-        let room = seen
-            .cluster(surveyed.name)
-            .map(|cluster| capacity.room(&cluster, binding.object.spec.replica_requirements.as_ref()));
+        let room = seen.cluster(surveyed.name).map(|cluster| capacity.room(&cluster, &observed.requirements, most));
         let room = room.unwrap_or_default();
-        if measured && surveyed.chosen && room.available.is_none() {
+        if measured(policy) && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }
         let (cluster, due) = cluster(view, binding, surveyed, room, now);

@@ -190,7 +190,12 @@ impl DistributedWorker {
     ) -> Result<Round, WriteError> {
         let now = (self.clock)();
         let words = Words::of(view, binding);
-        let observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+        let mut observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+        let asks = observed.asks(&plan(&observed.request));
+        if !asks.is_empty() {
+            self.capacity.hear(&asks, &observed.requirements).await;
+            observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+        }
         let plan = plan(&observed.request);
         let status = status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now);
         if !status::stands(&view.order, &status) {

@@ -12,6 +12,9 @@ use tracing::warn;
 use super::options::ControllerOptions;
 use super::tasks::{Done, Tasks};
 use crate::decision::validation::Settings;
+use crate::reconcile::distributed::capacity::Rooms;
+use crate::reconcile::distributed::capacity::estimators::{Estimators, Times};
+use crate::reconcile::distributed::capacity::grpc::Grpc;
 use crate::reconcile::{self, Controller, Idle};
 use crate::runtime::clock;
 use crate::runtime::leader::{Candidate, Leader, compete};
@@ -36,8 +39,8 @@ impl Acting {
         metrics: &Metrics,
         readers: &mut Readers,
     ) -> Self {
-        let ControllerOptions { namespace, lease, identity, timings, concurrency } = options;
-        let controller = Controller::new(reconcile::Options {
+        let ControllerOptions { namespace, lease, identity, timings, concurrency, estimators } = options;
+        let options = reconcile::Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::open()),
             settings,
@@ -45,7 +48,9 @@ impl Acting {
             metrics: metrics.controller(),
             identity: identity.clone(),
             concurrency,
-        });
+        };
+        let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
+        let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
         Self {
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },

@@ -10,6 +10,7 @@ use kube::Client;
 use crate::admission::body;
 use crate::decision::lease::Timings;
 use crate::decision::validation::Settings;
+use crate::reconcile::distributed::capacity::grpc;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::server;
 use crate::runtime::tls::{self, ClientAuth, MinVersion, Source};
@@ -97,6 +98,8 @@ pub struct ControllerOptions {
     pub timings: Timings,
     /// Turns under way at a time.
     pub concurrency: usize,
+    /// How karmada-scheduler-estimators are asked; none: they are not.
+    pub estimators: Option<grpc::Settings>,
 }
 
 /// The end of the process.

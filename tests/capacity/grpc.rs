@@ -1,0 +1,285 @@
+//! Talking to estimators, old and new, good and bad.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fhpa::reconcile::distributed::capacity::estimators::{Estimator as _, Estimators, Failure, Times};
+use fhpa::reconcile::distributed::capacity::grpc::{Grpc, Settings, TlsFiles};
+use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
+use fhpa::reconcile::distributed::capacity::question::Question;
+use fhpa::reconcile::distributed::capacity::{Requirements, Room, Rooms};
+use prost::Message as _;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use serde_json::{Value, json};
+use tokio_rustls::TlsAcceptor;
+
+use super::server::{self, Affinity, Answer, Newer, Older, Server, Toleration, Unschedulable, serve};
+use crate::webhook::tls::Ca;
+
+fn settings() -> Settings {
+    Settings { address: "127.0.0.1:{cluster}".parse().unwrap(), ..Settings::default() }
+}
+
+fn requirements() -> Value {
+    json!({
+        "nodeClaim": {
+            "nodeSelector": {"disk": "ssd"},
+            "hardNodeAffinity": {"nodeSelectorTerms": [{
+                "matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}],
+                "matchFields": [{"key": "metadata.name", "operator": "Exists"}]}]},
+            "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, {}],
+        },
+        "resourceRequest": {"cpu": "250m", "memory": "64Mi"}, "namespace": "shop", "priorityClassName": "high",
+    })
+}
+
+fn question() -> Question {
+    Question::available(&serde_json::from_value(requirements()).unwrap())
+}
+
+fn affinity() -> Affinity {
+    let rule = |key: &str, operator: &str, values: &[&str]| server::Rule {
+        key: Some(key.to_owned()),
+        operator: Some(operator.to_owned()),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let labels = vec![rule("zone", "In", &["a", "b"])];
+    Affinity { terms: vec![server::Term { labels, fields: vec![rule("metadata.name", "Exists", &[])] }] }
+}
+
+fn tolerations() -> Vec<Toleration> {
+    let text = |text: &str| Some(text.to_owned());
+    let gpu = Toleration {
+        key: text("gpu"),
+        operator: text("Exists"),
+        value: None,
+        effect: text("NoExecute"),
+        seconds: Some(300),
+    };
+    vec![gpu, Toleration::default()]
+}
+
+async fn ask(server: &Server, question: &Question) -> Result<i32, Failure> {
+    Grpc::new(settings()).ask(&server.port(), question).await
+}
+
+#[tokio::test]
+async fn an_older_server_reads_the_typed_fields() {
+    let server = serve(None, |method, body| {
+        assert_eq!(method, "MaxAvailableReplicas");
+        let asked = Older::decode(body).unwrap();
+        assert!(asked.cluster.is_some_and(|cluster| cluster.parse::<u16>().is_ok()));
+        let asked = asked.requirements.unwrap();
+        assert_eq!(asked.request["cpu"].text.as_deref(), Some("250m"));
+        assert_eq!(asked.request["memory"].text.as_deref(), Some("64Mi"));
+        assert_eq!((asked.namespace.as_deref(), asked.priority_class.as_deref()), (Some("shop"), Some("high")));
+        let claim = asked.node_claim.unwrap();
+        assert_eq!((claim.affinity, claim.tolerations), (Some(affinity()), tolerations()));
+        assert_eq!(claim.selector["disk"], "ssd");
+        Answer::Number(16)
+    })
+    .await;
+    assert_eq!(ask(&server, &question()).await, Ok(16));
+}
+
+#[tokio::test]
+async fn a_newer_server_reads_the_fields_of_bytes() {
+    let server = serve(None, |_, body| {
+        let asked = Newer::decode(body).unwrap().requirements.unwrap();
+        let quantity = |name: &str| server::Quantity::decode(&*asked.request[name]).unwrap().text;
+        assert_eq!((quantity("cpu").as_deref(), quantity("memory").as_deref()), (Some("250m"), Some("64Mi")));
+        assert_eq!((&*asked.namespace, &*asked.priority_class), ("shop", "high"));
+        let claim = asked.node_claim.unwrap();
+        assert_eq!(Affinity::decode(&*claim.affinity).unwrap(), affinity());
+        let read = claim.tolerations.iter().map(|one| Toleration::decode(&**one).unwrap());
+        assert_eq!(read.collect::<Vec<_>>(), tolerations());
+        assert_eq!(claim.selector["disk"], "ssd");
+        Answer::Number(-1)
+    })
+    .await;
+    assert_eq!(ask(&server, &question()).await, Ok(-1));
+}
+
+#[tokio::test]
+async fn the_question_goes_over_the_wire_as_karmada_encodes_it() {
+    let seen: Arc<Mutex<Bytes>> = Arc::default();
+    let keep = Arc::clone(&seen);
+    let server = serve(None, move |_, body| {
+        *keep.lock().unwrap() = body;
+        Answer::Number(1)
+    })
+    .await;
+    let half = serde_json::from_value(json!({"resourceRequest": {"cpu": "500m"}})).unwrap();
+    ask(&server, &Question::available(&half)).await.unwrap();
+    // Cluster, then the requirements: the map of quantities as messages, the map of quantities as bytes.
+    let entry = b"\x0a\x03cpu\x12\x06\x0a\x04500m";
+    let requirements = [b"\x12\x0d", &entry[..], b"\x2a\x0d", &entry[..]].concat();
+    let port = server.port();
+    let expected = [&[0x0a, u8::try_from(port.len()).unwrap()], port.as_bytes(), &[0x12, 30], &requirements].concat();
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn unschedulable_replicas_are_asked_for_by_workload_and_nanoseconds() {
+    let server = serve(None, |method, body| {
+        assert_eq!(method, "GetUnschedulableReplicas");
+        let asked = Unschedulable::decode(body).unwrap();
+        let resource = asked.resource.unwrap();
+        assert_eq!((&*resource.api_version, &*resource.kind), ("apps/v1", "Deployment"));
+        assert_eq!((&*resource.namespace, &*resource.name), ("shop", "web"));
+        assert_eq!(asked.threshold, 1_500_000_000);
+        Answer::Number(4)
+    })
+    .await;
+    let [api_version, kind, namespace, name] = ["apps/v1", "Deployment", "shop", "web"].map(str::to_owned);
+    let web = ObjectReference { api_version, kind, namespace, name };
+    assert_eq!(ask(&server, &Question::unschedulable(web, Duration::from_millis(1_500))).await, Ok(4));
+}
+
+#[tokio::test]
+async fn an_error_of_the_estimator_is_its_own() {
+    let server = serve(None, |_, _| Answer::Error(2, "cluster name mismatch")).await;
+    let Err(Failure::Refused(text)) = ask(&server, &question()).await else { panic!("it was not refused") };
+    assert!(text.contains("cluster name mismatch"), "{text}");
+}
+
+#[tokio::test]
+async fn where_nobody_listens_there_is_no_estimator() {
+    let port = serve(None, |_, _| Answer::Never).await.port();
+    let absent = Grpc::new(settings()).ask(&port, &question()).await;
+    assert!(matches!(absent, Err(Failure::Absent(_))), "{absent:?}");
+    let unnamed = Settings { address: "{cluster}.invalid:1".parse().unwrap(), ..settings() };
+    let absent = Grpc::new(unnamed).ask("a", &question()).await;
+    assert!(matches!(absent, Err(Failure::Absent(_))), "{absent:?}");
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_and_made_again_when_it_broke() {
+    let server = serve(None, |_, _| Answer::Number(1)).await;
+    let grpc = Grpc::new(settings());
+    for _ in 0..3 {
+        assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(1));
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+    server.cut();
+    // The end of the connection may be seen by the next question only.
+    let first = grpc.ask(&server.port(), &question()).await;
+    assert!(first.is_ok() || grpc.ask(&server.port(), &question()).await.is_ok());
+    assert_eq!(server.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_slow_estimator_does_not_hold_up_the_others() {
+    let (slow, quick) = (serve(None, |_, _| Answer::Never).await, serve(None, |_, _| Answer::Number(2)).await);
+    let patience = Duration::from_millis(200);
+    let times = Times { patience, ..Times::default() };
+    let rooms = Rooms::new(Some(Estimators::new(Box::new(Grpc::new(settings())), times)));
+    let requirements = Requirements::read(Some(&requirements()));
+    let (slow, quick) = (slow.port(), quick.port());
+    let both = [&*slow, &*quick];
+    let heard = tokio::time::timeout(Duration::from_secs(2), rooms.hear(&both, &requirements)).await;
+    assert_eq!(heard, Ok(false));
+    let summary = json!({"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "5"}});
+    let room = |cluster: &str| rooms.room(cluster, &summary, &requirements, 10);
+    assert_eq!(room(&quick), Room { available: Some(2), whole: Some(5) });
+    assert_eq!(room(&slow), Room { available: Some(5), whole: Some(5) });
+}
+
+/// A server that wants a certificate of the client signed by `ca`, or none.
+fn acceptor(ca: &Ca, clients: Option<&Ca>) -> TlsAcceptor {
+    let (certificate, key) = ca.server(|_| {});
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        rustls::ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let builder = match clients {
+        Some(clients) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(CertificateDer::from_pem_slice(clients.pem().as_bytes()).unwrap()).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+            builder.unwrap().with_client_cert_verifier(verifier)
+        }
+        None => builder.unwrap().with_no_client_auth(),
+    };
+    let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+    let mut config = builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Files for TLS in `directory`.
+fn files(directory: &Path, ca: &Ca, identity: Option<(String, String)>) -> TlsFiles {
+    let write = |name: &str, text: String| {
+        let path = directory.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let identity = identity.map(|(certificate, key)| (write("tls.crt", certificate), write("tls.key", key)));
+    TlsFiles { ca: write("ca.crt", ca.pem()), identity }
+}
+
+fn over_tls(tls: TlsFiles) -> Grpc {
+    Grpc::new(Settings { address: "localhost:{cluster}".parse().unwrap(), tls: Some(tls), ..Settings::default() })
+}
+
+#[tokio::test]
+async fn an_estimator_is_talked_to_over_tls() {
+    let (ca, directory) = (Ca::new(), tempfile::tempdir().unwrap());
+    let server = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
+    assert_eq!(over_tls(files(directory.path(), &ca, None)).ask(&server.port(), &question()).await, Ok(3));
+    let stranger = over_tls(files(directory.path(), &Ca::new(), None)).ask(&server.port(), &question()).await;
+    let Err(Failure::Unusable(text)) = stranger else { panic!("{stranger:?}") };
+    assert!(text.contains("certificate"), "{text}");
+}
+
+#[tokio::test]
+async fn an_estimator_may_ask_for_a_certificate() {
+    let (ca, clients, directory) = (Ca::new(), Ca::new(), tempfile::tempdir().unwrap());
+    let server = serve(Some(acceptor(&ca, Some(&clients))), |_, _| Answer::Number(3)).await;
+    let asked =
+        async |identity| over_tls(files(directory.path(), &ca, identity)).ask(&server.port(), &question()).await;
+    assert_eq!(asked(Some(clients.client("fhpa"))).await, Ok(3));
+    for identity in [None, Some(Ca::new().client("fhpa"))] {
+        let refused = asked(identity).await;
+        assert!(matches!(refused, Err(Failure::Unusable(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn tls_on_one_side_only_is_no_way_to_talk() {
+    let (ca, directory) = (Ca::new(), tempfile::tempdir().unwrap());
+    let secret = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
+    let open = serve(None, |_, _| Answer::Number(3)).await;
+    let asked = ask(&secret, &question()).await;
+    assert!(matches!(asked, Err(Failure::Unusable(_))), "{asked:?}");
+    let asked = over_tls(files(directory.path(), &ca, None)).ask(&open.port(), &question()).await;
+    assert!(matches!(asked, Err(Failure::Unusable(_))), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_used_without_a_restart() {
+    let (ca, old, new, directory) = (Ca::new(), Ca::new(), Ca::new(), tempfile::tempdir().unwrap());
+    let server = serve(Some(acceptor(&ca, Some(&new))), |_, _| Answer::Number(3)).await;
+    let tls = Some(files(directory.path(), &ca, Some(old.client("fhpa"))));
+    let address = "localhost:{cluster}".parse().unwrap();
+    let grpc = Grpc::new(Settings { address, tls, poll: Duration::ZERO, ..Settings::default() });
+    assert!(grpc.ask(&server.port(), &question()).await.is_err());
+    files(directory.path(), &ca, Some(new.client("fhpa")));
+    assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(3));
+    // While the files are gone, what was read before is good.
+    std::fs::remove_file(directory.path().join("tls.key")).unwrap();
+    assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(3));
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_read_are_named() {
+    let ca = "/nowhere/ca.crt".into();
+    let failed = over_tls(TlsFiles { ca, identity: None }).ask("1", &question()).await;
+    let Err(Failure::Unusable(text)) = failed else { panic!("{failed:?}") };
+    assert!(text.contains("/nowhere/ca.crt"), "{text}");
+}

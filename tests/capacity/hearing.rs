@@ -1,0 +1,269 @@
+//! What is heard from estimators, in virtual time: how long it is good, and how long it is waited for.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fhpa::decision::capacity::Answer::{self, Fits, Unknown};
+use fhpa::reconcile::distributed::capacity::estimators::{Estimator, Estimators, Failure, Times};
+use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
+use fhpa::reconcile::distributed::capacity::question::Question;
+use fhpa::reconcile::distributed::capacity::{Requirements, Rooms};
+use fhpa::runtime::clock::steady;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
+use serde_json::json;
+use tokio::time::{advance, sleep};
+
+const TIMES: Times = Times {
+    fresh: Duration::from_secs(30),
+    kept: Duration::from_secs(300),
+    patience: Duration::from_secs(1),
+    answer: Duration::from_secs(3),
+    rest: Duration::from_secs(10),
+    absence: Duration::from_secs(60),
+};
+
+/// After how long, and what.
+type Says = (Duration, Result<i32, Failure>);
+
+/// Estimators by cluster: how long each takes, and what it says.
+#[derive(Clone, Default)]
+struct Scripted(Arc<Script>);
+
+#[derive(Default)]
+struct Script {
+    says: Mutex<HashMap<String, Says>>,
+    asked: Mutex<Vec<String>>,
+    forgotten: Mutex<Vec<String>>,
+    now: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Scripted {
+    fn says(&self, cluster: &str, after: Duration, what: Result<i32, Failure>) {
+        self.0.says.lock().unwrap().insert(cluster.to_owned(), (after, what));
+    }
+
+    fn asked(&self) -> usize {
+        self.0.asked.lock().unwrap().len()
+    }
+
+    fn estimators(&self) -> Estimators {
+        Estimators::new(Box::new(self.clone()), TIMES)
+    }
+}
+
+impl Estimator for Scripted {
+    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
+        self.0.asked.lock().unwrap().push(cluster.to_owned());
+        let (after, what) = self.0.says.lock().unwrap()[cluster].clone();
+        let script = Arc::clone(&self.0);
+        async move {
+            let guard = UnderWay::begin(&script);
+            sleep(after).await;
+            drop(guard);
+            what
+        }
+        .boxed()
+    }
+
+    fn forget(&self, cluster: &str) {
+        self.0.forgotten.lock().unwrap().push(cluster.to_owned());
+    }
+}
+
+/// Counts what is under way, also when it is given up.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    fn begin(script: &Script) -> Self {
+        let now = script.now.fetch_add(1, Ordering::SeqCst) + 1;
+        script.most.fetch_max(now, Ordering::SeqCst);
+        Self(Arc::clone(&script.now))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+const AT_ONCE: Duration = Duration::ZERO;
+
+fn question(name: &str) -> Question {
+    Question::unschedulable(ObjectReference { name: name.to_owned(), ..Default::default() }, Duration::ZERO)
+}
+
+async fn seconds(seconds: u64) {
+    advance(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_asked_for_again_when_it_is_no_longer_fresh() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    script.says("a", AT_ONCE, Ok(5));
+    assert_eq!(estimators.heard("a", &web), Unknown);
+    assert!(estimators.hear(&["a"], &web).await);
+    assert_eq!(estimators.heard("a", &web), Fits(5));
+    script.says("a", AT_ONCE, Ok(6));
+    seconds(29).await;
+    assert!(estimators.hear(&["a"], &web).await);
+    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(5), 1));
+    seconds(1).await;
+    assert!(estimators.hear(&["a"], &web).await);
+    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(6), 2));
+    assert_eq!(estimators.heard("a", &question("other")), Unknown);
+    assert_eq!(estimators.heard("b", &web), Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_estimator_is_waited_for_a_moment_and_its_answer_is_there_later() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    script.says("quick", Duration::from_millis(20), Ok(3));
+    script.says("slow", Duration::from_millis(2_500), Ok(7));
+    let start = steady();
+    assert!(!estimators.hear(&["quick", "slow"], &web).await);
+    assert_eq!(start.elapsed(), TIMES.patience);
+    assert_eq!((estimators.heard("quick", &web), estimators.heard("slow", &web)), (Fits(3), Unknown));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(estimators.heard("slow", &web), Fits(7));
+    let start = steady();
+    assert!(estimators.hear(&["quick", "slow"], &web).await);
+    assert_eq!((start.elapsed(), script.asked()), (Duration::ZERO, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_under_way_once_however_many_ask_it() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    script.says("a", Duration::from_millis(300), Ok(1));
+    let many = join_all((0..100).map(|_| estimators.hear(&["a"], &web))).await;
+    assert!(many.into_iter().all(|heard| heard));
+    assert_eq!(script.asked(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_estimator_gets_few_questions_at_a_time() {
+    let script = Scripted::default();
+    let estimators = script.estimators();
+    script.says("a", Duration::from_millis(10), Ok(1));
+    let questions: Vec<Question> = (0..40).map(|at| question(&format!("web-{at}"))).collect();
+    assert!(join_all(questions.iter().map(|one| estimators.hear(&["a"], one))).await.into_iter().all(|heard| heard));
+    assert_eq!((script.asked(), script.0.most.load(Ordering::SeqCst)), (40, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_answer_is_left_in_peace_and_its_last_answer_used_for_a_while() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    script.says("a", AT_ONCE, Ok(5));
+    assert!(estimators.hear(&["a"], &web).await);
+    script.says("a", Duration::from_secs(3_600), Ok(9));
+    seconds(30).await;
+    assert!(!estimators.hear(&["a"], &web).await);
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(5), 2));
+    assert_eq!(*script.0.forgotten.lock().unwrap(), ["a"], "its connection is not to be trusted");
+    // At rest: nobody is asked, and nobody waits.
+    let start = steady();
+    assert!(estimators.hear(&["a"], &web).await && estimators.hear(&["a"], &question("other")).await);
+    assert_eq!((start.elapsed(), script.asked()), (Duration::ZERO, 2));
+    sleep(Duration::from_secs(10)).await;
+    assert!(!estimators.hear(&["a"], &web).await);
+    assert_eq!(script.asked(), 3);
+    seconds(300).await;
+    assert_eq!(estimators.heard("a", &web), Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_questions_to_a_dead_estimator_cost_one_wait() {
+    let script = Scripted::default();
+    let estimators = script.estimators();
+    script.says("dead", Duration::from_secs(3_600), Ok(9));
+    let questions: Vec<Question> = (0..200).map(|at| question(&format!("web-{at}"))).collect();
+    join_all(questions.iter().map(|one| estimators.hear(&["dead"], one))).await;
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!((script.asked(), script.0.now.load(Ordering::SeqCst)), (4, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_without_an_estimator_is_asked_again_after_a_minute() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    script.says("a", AT_ONCE, Err(Failure::Absent("no such host".to_owned())));
+    for (after, asked) in [(0, 1), (59, 1), (1, 2)] {
+        seconds(after).await;
+        assert!(estimators.hear(&["a"], &web).await);
+        assert_eq!((estimators.heard("a", &web), script.asked()), (Unknown, asked));
+    }
+    script.says("a", AT_ONCE, Ok(2));
+    seconds(60).await;
+    assert!(estimators.hear(&["a"], &web).await);
+    assert_eq!(estimators.heard("a", &web), Fits(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_estimator_that_starts_anew_is_asked_again_soon() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    let gone = || Err(Failure::Absent("refused".to_owned()));
+    for (after, says, asked) in [(0, Ok(1), 1), (30, gone(), 2), (10, gone(), 3), (59, Ok(3), 3), (1, Ok(3), 4)] {
+        script.says("a", AT_ONCE, says);
+        seconds(after).await;
+        assert!(estimators.hear(&["a"], &web).await);
+        assert_eq!(script.asked(), asked);
+    }
+    assert_eq!(estimators.heard("a", &web), Fits(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_question_does_not_stop_the_others() {
+    let script = Scripted::default();
+    let (estimators, web, batch) = (script.estimators(), question("web"), question("batch"));
+    script.says("a", AT_ONCE, Err(Failure::Refused("not supported".to_owned())));
+    assert!(estimators.hear(&["a"], &batch).await && estimators.hear(&["a"], &batch).await);
+    assert_eq!(script.asked(), 1);
+    script.says("a", AT_ONCE, Ok(4));
+    assert!(estimators.hear(&["a"], &web).await);
+    assert_eq!((estimators.heard("a", &web), estimators.heard("a", &batch)), (Fits(4), Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_nobody_asks_about_is_forgotten() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    for cluster in ["a", "b"] {
+        script.says(cluster, AT_ONCE, Ok(1));
+        assert!(estimators.hear(&[cluster], &web).await);
+    }
+    for _ in 0..11 {
+        seconds(60).await;
+        assert!(estimators.hear(&["a"], &web).await);
+    }
+    assert_eq!(*script.0.forgotten.lock().unwrap(), ["b"]);
+    assert_eq!((estimators.heard("a", &web), estimators.heard("b", &web)), (Fits(1), Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_smaller_of_both_answers_counts_and_minus_one_is_none() {
+    let script = Scripted::default();
+    let rooms = Rooms::new(Some(script.estimators()));
+    let requirements = Requirements::read(Some(&json!({"resourceRequest": {"cpu": "1"}})));
+    let summary = json!({"allocatable": {"cpu": "8", "pods": "110"}});
+    let says = [("fewer", 3), ("more", 30), ("unsure", -1), ("none", 0), ("unlimited", i32::MAX)];
+    for (cluster, answer) in says {
+        script.says(cluster, AT_ONCE, Ok(answer));
+    }
+    assert!(rooms.hear(&says.map(|(cluster, _)| cluster), &requirements).await);
+    let available = |summary: &serde_json::Value| {
+        says.map(|(cluster, _)| rooms.room(cluster, summary, &requirements, 20).available)
+    };
+    assert_eq!(available(&summary), [Some(3), Some(8), Some(8), Some(0), Some(8)]);
+    assert_eq!(available(&json!(null)), [Some(3), Some(30), None, Some(0), Some(20)]);
+    assert_eq!(Answer::of(-1), Unknown);
+}
