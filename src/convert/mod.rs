@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod reader;
+pub mod capacity;
 mod cron_federated_hpa;
 pub mod cron_status;
 pub mod decode;

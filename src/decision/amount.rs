@@ -3,6 +3,12 @@
 /// `text` in thousandths, rounded up as Kubernetes rounds; `None` when it is no quantity or does not fit.
 #[must_use]
 pub fn milli(text: &str) -> Option<i64> {
+    i64::try_from(thousandths(text)?).ok()
+}
+
+/// [`milli`] for what may be beyond its range, such as all the bytes of a cluster.
+#[must_use]
+pub fn thousandths(text: &str) -> Option<i128> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -20,7 +26,7 @@ pub fn milli(text: &str) -> Option<i64> {
     let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(over)?;
     let product = number.checked_mul(times)?.checked_mul(1000)?;
     let up = product.checked_add(parts.checked_sub(1)?)?.checked_div(parts)?;
-    i64::try_from(if negative { -product.checked_div(parts)? } else { up }).ok()
+    Some(if negative { -product.checked_div(parts)? } else { up })
 }
 
 /// `text` as a whole number, rounded up.

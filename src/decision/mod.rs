@@ -3,6 +3,7 @@
 pub mod amount;
 pub mod api_version;
 pub mod backoff;
+pub mod capacity;
 pub mod cron;
 pub mod defaults;
 pub mod excerpt;

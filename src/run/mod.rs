@@ -3,5 +3,6 @@
 mod args;
 pub mod both;
 pub mod controller;
+pub mod forecast;
 pub mod process;
 pub mod webhook;

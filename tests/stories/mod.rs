@@ -22,6 +22,7 @@ use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::clock;
+use fhpa::runtime::control_plane::{Bounds, bounded};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
@@ -267,8 +268,9 @@ impl Process {
     pub fn start(server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
+        let client = bounded(server.client(), Bounds::default(), metrics.requests());
         let controller = Controller::new(Options {
-            client: server.client(),
+            client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
             settings: Settings::default(),
             clock: wall.clock(),
@@ -282,7 +284,7 @@ impl Process {
         let (told, leadership) = watch::channel(None);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn(Watches::new(readers, &readiness).run(server.client(), Arc::clone(&metrics)));
+        tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
         let leases = Api::namespaced(server.client(), "karmada-system");
         let (end, ended) = watch::channel(false);

@@ -16,6 +16,9 @@ pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
 /// The workload is not propagated.
 pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 
+/// Another FederatedHPA scales the workload.
+pub const CONFLICT: &str = "AnotherFederatedHPA";
+
 /// Whether every cluster has the bounds it is to have.
 #[must_use]
 pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {

@@ -161,6 +161,11 @@ impl DistributedWorker {
                 }
             };
         }
+        // One that hands the workload back does so first.
+        let acts = |rival: &Order| self.is_distributed(rival) && !rival.deleting() || rival.held();
+        if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
+            return self.stand_back(leader, view, rival).await;
+        }
         if !order.held() {
             self.takeover.hold(leader, order).await?;
             return Ok(Round::Wrote);
@@ -239,6 +244,20 @@ impl DistributedWorker {
             wrote = true;
         }
         Ok(wrote)
+    }
+
+    /// Another FederatedHPA scales the workload: two would fight.
+    async fn stand_back(&self, leader: &Leader, view: &View, rival: &Order) -> Result<Round, WriteError> {
+        let message = format!(
+            "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
+            rival.key()
+        );
+        let said = ("False", says::CONFLICT, message);
+        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
+        if !status::stands(&view.order, &status) {
+            status::write(&self.writer, leader, &view.order, &status).await?;
+        }
+        Ok(Round::Settled(None))
     }
 
     /// There is no binding: says whether the workload is missing or not propagated.

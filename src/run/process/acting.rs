@@ -11,8 +11,10 @@ use tracing::warn;
 
 use super::options::ControllerOptions;
 use super::tasks::{Done, Tasks};
+use crate::admission::review::Preview;
 use crate::decision::validation::Settings;
 use crate::reconcile::{self, Controller, Idle};
+use crate::run::forecast::Forecaster;
 use crate::runtime::clock;
 use crate::runtime::leader::{Candidate, Leader, compete};
 use crate::runtime::metrics::{ControllerMetrics, Metrics};
@@ -25,6 +27,7 @@ pub(super) struct Acting {
     candidate: Candidate,
     controller: Idle,
     metrics: Arc<ControllerMetrics>,
+    preview: Arc<Forecaster>,
 }
 
 impl Acting {
@@ -37,6 +40,7 @@ impl Acting {
         readers: &mut Readers,
     ) -> Self {
         let ControllerOptions { namespace, lease, identity, timings, concurrency } = options;
+        let default_mode = settings.default_mode;
         let controller = Controller::new(reconcile::Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::open()),
@@ -46,12 +50,19 @@ impl Acting {
             identity: identity.clone(),
             concurrency,
         });
+        let (seen, capacity) = controller.sight();
         Self {
+            preview: Arc::new(Forecaster { seen, capacity, default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),
             metrics: metrics.controller(),
         }
+    }
+
+    /// Tells dry runs what it would do.
+    pub(super) fn preview(&self) -> Arc<dyn Preview> {
+        Arc::clone(&self.preview) as Arc<dyn Preview>
     }
 
     /// Competes from now on, and acts while it leads.

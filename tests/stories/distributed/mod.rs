@@ -1,7 +1,10 @@
 //! Stories of a FederatedHPA in Distributed mode on the embedded Karmada with its members, in virtual time.
 
+mod conditions;
 mod edits;
 mod examples;
+mod failures;
+mod quiet;
 mod release;
 mod straight;
 

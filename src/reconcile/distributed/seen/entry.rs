@@ -57,6 +57,16 @@ impl Order {
         key(&self.object.metadata)
     }
 
+    /// Of several on one workload the one that has taken it over acts, else the oldest.
+    #[must_use]
+    pub fn goes_before(&self, other: &Self) -> bool {
+        let rank = |order: &Self| {
+            let made = order.object.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            (!order.held(), made, order.key())
+        };
+        rank(self) < rank(other)
+    }
+
     /// Whether it is being deleted.
     #[must_use]
     pub const fn deleting(&self) -> bool {

@@ -66,6 +66,8 @@ impl Fleet {
 pub struct View {
     /// The object.
     pub order: Arc<Order>,
+    /// Others on the same workload.
+    pub rivals: Vec<Arc<Order>>,
     /// The binding of its workload.
     pub binding: Option<Arc<Binding>>,
     /// Our HPAs, by cluster.
@@ -94,7 +96,11 @@ impl Kept for Order {
         &mut inner.orders
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
-        inner.changed.extend([&change.before, &change.after].into_iter().flatten().map(|order| order.key()));
+        for order in [&change.before, &change.after].into_iter().flatten() {
+            inner.changed.insert(order.key());
+            // Of several on one workload one acts; another may be that one now.
+            inner.changed.extend(inner.orders.keys_about(&order.target).cloned());
+        }
     }
 }
 
@@ -171,7 +177,20 @@ impl Seen {
         let order = Arc::clone(inner.orders.get(key)?);
         let binding = inner.bindings.about(&order.target).next().cloned();
         let sent = inner.sent.about(key).cloned().collect();
-        Some(View { order, binding, sent, fleet: inner.fleet() })
+        let rivals = inner.orders.about(&order.target).filter(|other| !Arc::ptr_eq(other, &order)).cloned().collect();
+        Some(View { order, rivals, binding, sent, fleet: inner.fleet() })
+    }
+
+    /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
+    #[must_use]
+    pub fn as_if(&self, order: Order) -> Option<View> {
+        let mut inner = self.inner();
+        if !inner.complete {
+            return None;
+        }
+        let binding = inner.bindings.about(&order.target).next().cloned();
+        let sent = inner.sent.about(&order.key()).cloned().collect();
+        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, sent, fleet: inner.fleet() })
     }
 
     /// A cluster as it reported last.

@@ -1,0 +1,232 @@
+//! How many replicas a cluster has room for, from what it says of its resources and from what others say of it (design: On
+//! the wire; Karmada's general estimator). Pure.
+//!
+//! The sums over all nodes are what counts. Karmada's `resourceModels` (nodes by grade) are not looked at: they know a node
+//! only by the lower edge of its grade, and karmada-scheduler-estimator says better what fits where.
+
+use std::collections::BTreeMap;
+
+use super::amount;
+use super::split::Replicas;
+
+/// A resource, in thousandths of its unit.
+pub type Thousandths = i128;
+
+/// Every replica is a pod, and nodes take a limited number of them.
+pub const PODS: &str = "pods";
+
+/// The most replicas that Karmada's API can say; as an answer it means that nothing limits them.
+const UNLIMITED: i32 = i32::MAX;
+
+/// What each replica asks for, by resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand(BTreeMap<String, Thousandths>);
+
+impl Demand {
+    /// Of `replicaRequirements.resourceRequest`; nothing when a quantity cannot be read. What is asked for to no amount
+    /// is not asked for, and one pod always is.
+    pub fn read<'a>(request: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let read = |(name, quantity): (&str, &str)| Some((name.to_owned(), amount::thousandths(quantity)?));
+        request.into_iter().map(read).collect()
+    }
+}
+
+impl FromIterator<(String, Thousandths)> for Demand {
+    fn from_iter<I: IntoIterator<Item = (String, Thousandths)>>(asked: I) -> Self {
+        let mut asked: BTreeMap<_, _> = asked.into_iter().filter(|(_, amount)| *amount > 0).collect();
+        let pods = asked.entry(PODS.to_owned()).or_default();
+        *pods = 1000.max(*pods);
+        Self(asked)
+    }
+}
+
+/// What a cluster has of a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stock {
+    /// What its nodes have for pods.
+    pub allocatable: Thousandths,
+    /// What pods on nodes have asked for, and what pods that wait for a node ask for.
+    pub taken: Thousandths,
+}
+
+/// What a cluster has, by resource (`status.resourceSummary`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary(BTreeMap<String, Stock>);
+
+impl Summary {
+    /// Of the three lists of `status.resourceSummary`. A resource of which something cannot be read is not there.
+    pub fn read<'a, Q: AsRef<str>, I: IntoIterator<Item = (&'a str, Q)>>(
+        allocatable: I,
+        allocated: I,
+        allocating: I,
+    ) -> Self {
+        let mut stocks: BTreeMap<String, Stock> = BTreeMap::new();
+        for (name, quantity) in allocatable {
+            if let Some(allocatable) = amount::thousandths(quantity.as_ref()) {
+                stocks.insert(name.to_owned(), Stock { allocatable, taken: 0 });
+            }
+        }
+        for (name, quantity) in allocated.into_iter().chain(allocating) {
+            match amount::thousandths(quantity.as_ref()) {
+                Some(taken) => {
+                    if let Some(stock) = stocks.get_mut(name) {
+                        stock.taken = stock.taken.saturating_add(taken);
+                    }
+                }
+                None => {
+                    stocks.remove(name);
+                }
+            }
+        }
+        Self(stocks)
+    }
+
+    /// Further replicas that fit beside all that is there.
+    #[must_use]
+    pub fn available(&self, demand: &Demand) -> Replicas {
+        self.least(demand, |stock| stock.allocatable.saturating_sub(stock.taken.max(0)))
+    }
+
+    /// Replicas that would fit if nothing else were there.
+    #[must_use]
+    pub fn whole(&self, demand: &Demand) -> Replicas {
+        self.least(demand, |stock| stock.allocatable)
+    }
+
+    /// The smallest number over the resources that are asked for; one that the cluster does not have allows none.
+    fn least(&self, Demand(asked): &Demand, free: impl Fn(&Stock) -> Thousandths) -> Replicas {
+        let fits = |(name, each): (&String, &Thousandths)| {
+            let fits = free(self.0.get(name)?).max(0).checked_div(*each)?;
+            Some(Replicas::try_from(fits).unwrap_or(Replicas::MAX))
+        };
+        let least = asked.iter().map(|one| fits(one).unwrap_or_default()).min().unwrap_or_default();
+        least.min(UNLIMITED.unsigned_abs())
+    }
+}
+
+impl FromIterator<(String, Stock)> for Summary {
+    fn from_iter<I: IntoIterator<Item = (String, Stock)>>(stocks: I) -> Self {
+        Self(stocks.into_iter().collect())
+    }
+}
+
+/// What somebody says of the room in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing that could be believed.
+    Unknown,
+    /// So many replicas fit.
+    Fits(Replicas),
+    /// Nothing limits them.
+    Unlimited,
+}
+
+impl Answer {
+    /// Of the number on the wire: below 0 (Karmada: `UnauthenticReplica`, -1) the one who answers does not know.
+    #[must_use]
+    pub fn of(replicas: i32) -> Self {
+        match replicas {
+            UNLIMITED => Self::Unlimited,
+            replicas => Replicas::try_from(replicas).map_or(Self::Unknown, Self::Fits),
+        }
+    }
+}
+
+/// The smallest of the answers; nothing when nobody knows. When all that is known is that nothing limits the replicas,
+/// `most` fit: the most that could be wanted.
+#[must_use]
+pub fn smallest(answers: impl IntoIterator<Item = Answer>, most: Replicas) -> Option<Replicas> {
+    let mut unlimited = None;
+    let fits = |answer| match answer {
+        Answer::Unknown => None,
+        Answer::Fits(replicas) => Some(replicas),
+        Answer::Unlimited => {
+            unlimited = Some(most);
+            None
+        }
+    };
+    answers.into_iter().filter_map(fits).min().or(unlimited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(allocatable: &[(&str, &str)], allocated: &[(&str, &str)], allocating: &[(&str, &str)]) -> Summary {
+        Summary::read(allocatable.to_vec(), allocated.to_vec(), allocating.to_vec())
+    }
+
+    fn demand(asked: &[(&str, &str)]) -> Demand {
+        Demand::read(asked.to_vec()).unwrap()
+    }
+
+    /// The cluster of which Karmada's status was written down: 8 CPU, all taken, and four more pods that wait.
+    fn full() -> Summary {
+        summary(
+            &[("cpu", "8"), ("ephemeral-storage", "200Gi"), ("memory", "32Gi"), ("pods", "220")],
+            &[("cpu", "8"), ("memory", "512Mi"), ("pods", "8")],
+            &[("cpu", "4"), ("memory", "256Mi"), ("pods", "4")],
+        )
+    }
+
+    #[test]
+    fn the_scarcest_resource_decides() {
+        let half = summary(&[("cpu", "8"), ("memory", "16Gi"), ("pods", "110")], &[("cpu", "1")], &[("cpu", "500m")]);
+        for (asked, expected) in [
+            (vec![("cpu", "500m"), ("memory", "1Gi")], 13),
+            (vec![("cpu", "500m"), ("memory", "4Gi")], 4),
+            (vec![("cpu", "1m"), ("memory", "1")], 110),
+            (vec![("cpu", "100")], 0),
+        ] {
+            assert_eq!(half.available(&demand(&asked)), expected, "{asked:?}");
+        }
+        assert_eq!(half.whole(&demand(&[("cpu", "500m")])), 16);
+    }
+
+    #[test]
+    fn pods_that_wait_for_a_node_are_subtracted_and_nothing_is_less_than_none() {
+        assert_eq!(full().available(&demand(&[("cpu", "250m")])), 0);
+        assert_eq!(full().available(&demand(&[("memory", "1Gi")])), 31);
+        assert_eq!(full().available(&demand(&[])), 208);
+        assert_eq!(full().whole(&demand(&[("cpu", "250m")])), 32);
+    }
+
+    #[test]
+    fn a_resource_that_a_cluster_lacks_matters_when_it_is_asked_for() {
+        assert_eq!(full().available(&demand(&[("nvidia.com/gpu", "1")])), 0);
+        assert_eq!(full().available(&demand(&[("nvidia.com/gpu", "0")])), 208);
+        assert_eq!(summary(&[("cpu", "8")], &[], &[]).available(&demand(&[("cpu", "1")])), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_there() {
+        let odd = |taken| summary(&[("cpu", "8"), ("pods", "10")], &[("cpu", taken)], &[]);
+        assert_eq!(odd("1").available(&demand(&[("cpu", "1")])), 7);
+        assert_eq!(odd("one").available(&demand(&[("cpu", "1")])), 0);
+        assert_eq!(odd("one").available(&demand(&[])), 10);
+        assert_eq!(Demand::read([("cpu", "much")]), None);
+    }
+
+    #[test]
+    fn a_cluster_with_more_bytes_than_64_bits_of_thousandths_has_room() {
+        let huge = summary(&[("memory", "64Pi"), ("pods", "1M")], &[("memory", "63Pi")], &[]);
+        assert_eq!(huge.available(&demand(&[("memory", "1Ti")])), 1024);
+    }
+
+    #[test]
+    fn the_smallest_answer_counts() {
+        use Answer::{Fits, Unknown, Unlimited};
+        let cases: &[(&[Answer], Option<Replicas>)] = &[
+            (&[], None),
+            (&[Unknown, Unknown], None),
+            (&[Fits(3), Unknown], Some(3)),
+            (&[Fits(3), Fits(0)], Some(0)),
+            (&[Unlimited, Fits(3)], Some(3)),
+            (&[Unlimited, Unknown], Some(20)),
+        ];
+        for (answers, expected) in cases {
+            assert_eq!(smallest(answers.iter().copied(), 20), *expected, "{answers:?}");
+        }
+        assert_eq!([-1, -7, 0, 5, i32::MAX].map(Answer::of), [Unknown, Unknown, Fits(0), Fits(5), Unlimited]);
+    }
+}

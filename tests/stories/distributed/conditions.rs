@@ -1,0 +1,138 @@
+//! What a FederatedHPA says when something stands in the way, and what it does then.
+
+use fhpa::playground::objects::Objects;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{Stage, deployment, kind, policy, weights};
+use crate::stories::Process;
+
+async fn begun(clusters: u32) -> (Stage, Process) {
+    let stage = Stage::new(clusters).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_workload_and_one_that_is_not_propagated_are_told_apart() {
+    let (stage, one) = begun(2).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(5).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False WorkloadNotFound", "Ready=False WorkloadNotFound"]);
+    stage.create(deployment("web", 3)).await;
+    stage.pass(61).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False BindingNotFound", "Ready=False BindingNotFound"]);
+    stage.create(policy(weights(&[1, 1]))).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert!(stage.budget.most() <= 10);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_candidate_is_told_and_takes_nothing_away() {
+    let (stage, one) = begun(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({"clusterAffinity": {"clusterNames": ["nowhere"]}})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False NoCandidates", "Ready=False NoCandidates"]);
+    assert_eq!((stage.replicas().await, stage.bounds().await), ("2 2".into(), "- -".into()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    let foreign = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    stage.fleet.member("member2").unwrap().create(&foreign).await.unwrap();
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..3", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
+    stage
+        .patch(
+            "FederatedHPA",
+            "web",
+            json!({"metadata": {"annotations": {"autoscaling.karmada.io/adopt-hpa": "true"}}}),
+        )
+        .await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5");
+    assert_eq!(stage.conditions().await, ["Assigned=True NoCapacityKnown", "Ready=True MembersScale"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_objects_on_one_workload_do_not_fight() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    let mut other = super::hpa(2, 30, json!({}));
+    other["metadata"]["name"] = json!("also");
+    stage.create(other).await;
+    stage.pass(20).await;
+    let also = stage.get("FederatedHPA", "also").await;
+    assert_eq!(also["status"]["conditions"][0]["reason"], "AnotherFederatedHPA");
+    assert_eq!((stage.bounds().await, stage.budget.most()), ("1..5 1..5".into(), 10));
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    let also = stage.get("FederatedHPA", "also").await;
+    assert_eq!(also["status"]["conditions"][0]["reason"], "Assigned");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn karmadas_own_controller_is_noticed() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    let hpas: kube::Api<fhpa::api::FederatedHPA> = kube::Api::namespaced(stage.fleet.control().client(), "prod");
+    let theirs = PatchParams { field_manager: Some("karmada-controller-manager".into()), ..PatchParams::default() };
+    hpas.patch_status("web", &theirs, &Patch::Merge(json!({"status": {"currentReplicas": 77}}))).await.unwrap();
+    stage.pass(5).await;
+    assert_eq!(stage.conditions().await[1], "Ready=False UpstreamControllersRunning");
+    assert_eq!(stage.get("FederatedHPA", "web").await["status"]["currentReplicas"], 2);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_of_the_same_name_elsewhere_is_not_meant() {
+    let (stage, one) = begun(2).await;
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    stage.create(space).await;
+    let cluster_policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy", "metadata": {"name": "all"},
+        "spec": {"placement": weights(&[1, 1]), "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}});
+    stage.create(cluster_policy).await;
+    for namespace in ["other", "prod"] {
+        let mut web = deployment("web", 4);
+        web["metadata"]["namespace"] = json!(namespace);
+        stage.create(web).await;
+    }
+    stage.pass(20).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    let other = stage.control.get(&kind("ResourceBinding"), "other", "web-deployment").await.unwrap().unwrap();
+    assert_eq!(other["spec"]["suspension"], Value::Null);
+    assert_eq!(stage.get("ResourceBinding", "web-deployment").await["spec"]["suspension"]["scheduling"], true);
+    let member = Objects::new(stage.fleet.member("member1").unwrap().client());
+    assert!(member.get(&kind("HorizontalPodAutoscaler"), "other", "web").await.unwrap().is_none());
+    assert_eq!(stage.bounds().await, "1..5 1..5");
+    one.stop().await;
+}

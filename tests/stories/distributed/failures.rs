@@ -1,0 +1,267 @@
+//! Clusters that fail, return and go; a controller that is killed between any two writes; the scheduler's last word.
+
+use fhpa::playground::apiserver::faults::{Hold, Moment, Which};
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{items, name};
+use fhpa::playground::karmada;
+use serde_json::{Value, json};
+
+use super::edits::running;
+use super::{Stage, plan, weights};
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
+    let (stage, one) = running().await;
+    stage.budget.most();
+    stage.budget.give_up("member3", true);
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(90).await;
+    assert_eq!(stage.bounds().await, "1..3 2..7 1..5", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=1 member2=2");
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=False MembersUnreachable"]);
+    stage.fleet.fail("member3", false).unwrap();
+    stage.pass(240).await;
+    stage.budget.give_up("member3", false);
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=1 member2=2 member3=1");
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn karmadas_own_failover_beside_ours_ends_the_same_way() {
+    let karmada = karmada::Timing { failover: true, ..karmada::Timing::default() };
+    let stage = Stage::with(Plan { karmada, ..plan(3) }).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    stage.budget.give_up("member3", true);
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(90).await;
+    assert_eq!(stage.bounds().await, "1..3 2..7 1..5", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=1 member2=2");
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert!(items(&binding, "/spec/gracefulEvictionTasks").is_empty(), "the eviction ended: {binding}");
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_tolerated_keeps_its_bounds_while_it_is_silent() {
+    let stage = Stage::new(2).await;
+    let mut placement = weights(&[1, 1]);
+    placement["clusterTolerations"] = json!([{"key": "cluster.karmada.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]);
+    stage.web(2, placement).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    stage.fleet.fail("member2", true).unwrap();
+    stage.pass(120).await;
+    assert_eq!(stage.entries().await, "member1=1 member2=1");
+    assert_eq!(stage.bounds().await, "1..5 1..5");
+    assert_eq!(stage.conditions().await[1], "Ready=False MembersUnreachable");
+    stage.budget.give_up("member2", true);
+    stage.pass(300).await;
+    assert_eq!(stage.bounds().await, "2..10 1..5", "the toleration ended: {:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=2");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_deleted_gives_its_share_to_the_others() {
+    let (stage, one) = running().await;
+    stage.budget.most();
+    stage.budget.give_up("member3", true);
+    stage.delete("Cluster", "member3").await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..3 2..7 -", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=1 member2=2");
+    assert!(stage.find("Cluster", "member3").await.is_none());
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_all_clusters_are_lost_the_last_bounds_stay() {
+    let (stage, one) = running().await;
+    for cluster in ["member1", "member2", "member3"] {
+        stage.fleet.fail(cluster, true).unwrap();
+    }
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
+    // They are not noticed in the same moment; the last keeps what it had then.
+    assert!(stage.entries().await.contains("member"));
+    assert_eq!(stage.conditions().await, ["Assigned=False AllClustersFailed", "Ready=False MembersUnreachable"]);
+    for cluster in ["member1", "member2", "member3"] {
+        stage.fleet.fail(cluster, false).unwrap();
+    }
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_late_word_of_the_scheduler_is_repaired() {
+    let (stage, one) = running().await;
+    let clusters = json!([{"name": "member1", "replicas": 9}, {"name": "member3", "replicas": 1}]);
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"clusters": clusters}})).await;
+    stage.pass(5).await;
+    assert_eq!(stage.entries().await, "member1=1 member2=1 member3=1", "{:?}", stage.messages().await);
+    stage.pass(30).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..1 1..4 1..5".into(), "1 1 1".into()));
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_of_the_template_is_answered_like_the_scheduler_does() {
+    let (stage, one) = running().await;
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 30}, "metadata": {"annotations": {"a": "b"}}})).await;
+    stage.pass(10).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["status"]["schedulerObservedGeneration"], binding["metadata"]["generation"]);
+    assert_eq!(
+        (stage.entries().await, stage.replicas().await),
+        ("member1=1 member2=1 member3=1".into(), "1 1 1".into())
+    );
+    one.stop().await;
+}
+
+fn which(verb: &str, resource: &str) -> Which {
+    Which { verb: verb.into(), resource: resource.into(), name: String::new() }
+}
+
+/// Holds the `nth` request of a kind; those before it go through.
+async fn nth(stage: &Stage, which: Which, moment: Moment, nth: usize) -> Hold {
+    let faults = stage.fleet.control().faults();
+    let mut held = faults.hold(which.clone(), moment);
+    held.reached().await;
+    for _ in 1..nth {
+        let next = faults.hold(which.clone(), moment);
+        drop(std::mem::replace(&mut held, next));
+        held.reached().await;
+    }
+    held
+}
+
+/// The leader is killed at one of its requests after `act`; another one ends what was begun.
+async fn killed(which: Which, moment: Moment, count: usize, act: Act) -> Stage {
+    let stage = Stage::new(3).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    if act != Act::Create {
+        stage.hpa(2, 10, json!({})).await;
+        stage.pass(10).await;
+    }
+    let mut two = stage.controller("two");
+    stage.pass(1).await;
+    let kill = async {
+        let held = nth(&stage, which.clone(), moment, count).await;
+        one.kill().await;
+        drop(held);
+    };
+    let begin = async {
+        match act {
+            Act::Create => stage.hpa(2, 10, json!({})).await,
+            Act::Lower => stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 6}})).await,
+            Act::Turn => {
+                let policy = json!({"federatedHPAAssignmentType": "StaticWeighted"});
+                stage.patch("FederatedHPA", "web", json!({"spec": {"federatedHPAAssignment": policy}})).await;
+            }
+            Act::Delete => stage.delete("FederatedHPA", "web").await,
+        }
+    };
+    let (reached, ()) = tokio::join!(tokio::time::timeout(std::time::Duration::from_secs(60), kill), begin);
+    assert!(reached.is_ok(), "{which:?} was never asked {count} times");
+    two.leads().await;
+    stage.pass(100).await;
+    let what = format!("{which:?} {moment:?} {count} {act:?}");
+    if act == Act::Delete {
+        assert!(stage.find("FederatedHPA", "web").await.is_none(), "{what}");
+        let binding = stage.get("ResourceBinding", "web-deployment").await;
+        assert_eq!(
+            (&binding["spec"]["suspension"]["scheduling"], &*stage.bounds().await),
+            (&Value::Null, "- - -"),
+            "{what}"
+        );
+        assert_eq!(stage.replicas().await, "1 1 1", "{what}");
+    } else {
+        let bounds = match act {
+            Act::Create => "1..1 1..4 1..5",
+            Act::Lower => "1..1 1..2 1..3",
+            _ => "1..4 1..3 1..3",
+        };
+        assert_eq!(stage.bounds().await, bounds, "{what}: {:?}", stage.messages().await);
+        assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"], "{what}");
+    }
+    assert!(stage.budget.most() <= 10, "{what}: {}", stage.budget.history());
+    two.stop().await;
+    stage
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Create,
+    Lower,
+    Turn,
+    Delete,
+}
+
+const MOMENTS: [Moment; 2] = [Moment::Arriving, Moment::Answered];
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_killed_at_any_write_of_a_new_object_is_followed() {
+    for (verb, resource, count) in [
+        ("patch", "federatedhpas", 1),
+        ("patch", "federatedhpas/status", 1),
+        ("patch", "resourceinterpretercustomizations", 1),
+        ("patch", "resourcebindings", 1),
+        ("patch", "deployments", 1),
+        ("create", "works", 1),
+        ("create", "works", 3),
+        ("patch", "resourcebindings/status", 1),
+    ] {
+        for moment in MOMENTS {
+            killed(which(verb, resource), moment, count, Act::Create).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_killed_at_any_write_of_a_change_is_followed() {
+    for (resource, count, act) in [
+        ("federatedhpas/status", 1, Act::Lower),
+        ("works", 1, Act::Lower),
+        ("works", 2, Act::Lower),
+        ("federatedhpas/status", 1, Act::Turn),
+        ("works", 1, Act::Turn),
+        ("works", 2, Act::Turn),
+        ("works", 3, Act::Turn),
+    ] {
+        for moment in MOMENTS {
+            killed(which("patch", resource), moment, count, act).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_killed_at_any_write_of_a_release_is_followed() {
+    for (verb, resource, count) in [
+        ("delete", "works", 1),
+        ("delete", "works", 3),
+        ("patch", "deployments", 1),
+        ("patch", "resourcebindings", 1),
+        ("patch", "federatedhpas", 1),
+    ] {
+        for moment in MOMENTS {
+            let stage = killed(which(verb, resource), moment, count, Act::Delete).await;
+            assert_eq!(name(&stage.get("Deployment", "web").await), "web");
+        }
+    }
+}
