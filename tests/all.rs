@@ -18,6 +18,8 @@ mod cluster;
 mod controller;
 mod crds;
 mod cron;
+#[cfg(feature = "playground")]
+mod forecast;
 mod hpa;
 #[cfg(feature = "playground")]
 mod leader;

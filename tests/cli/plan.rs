@@ -145,7 +145,7 @@ fn nothing_is_assigned_in_centralized_mode() {
 const SCENARIO: &str = "kind: PlanScenario\nplacement: {}\n";
 
 #[test]
-fn a_binding_with_works_is_planned_from_where_it_stands() {
+fn a_binding_is_planned_from_where_it_stands() {
     let binding = r#"{"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": "shop-deployment", "namespace": "shop",
             "annotations": {"clusterpropagationpolicy.karmada.io/name": "everything"}},

@@ -57,9 +57,10 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-The controller's own decision, made here: from a FederatedHPA, the PropagationPolicy or ResourceBinding
-of its workload, and the member clusters. The workload itself says what a replica asks for, Works say
-which HPAs are there; both may be left out. What the webhook fills in is filled in first.
+The controller's own decision, made here: from a FederatedHPA, the PropagationPolicy or
+ResourceBinding of its workload, and the member clusters. The workload itself says what a replica
+asks for, Works say which HPAs are there; both may be left out. What the webhook fills in is filled
+in first.
 
 Instead of clusters and placement a file may hold a scenario; all members are optional:
     kind: PlanScenario
@@ -67,16 +68,16 @@ Instead of clusters and placement a file may hold a scenario; all members are op
     clusters:
       member1: {available: 5, current: 2, labels: {site: own}, hpa: {min: 1, max: 4}}
       member2: {available: 9, state: NotReady}
-A cluster has: available (replicas that would still fit), total (that would fit were it empty), current,
-ready (of these), hpa (bounds it has now), labels, provider, region, zone, kubernetesVersion, taints,
-state (Ready, NotReady, Unknown).
+A cluster has: available (replicas that would still fit), total (that would fit were it empty),
+current (that run), ready (of these), hpa (its bounds now), labels, provider, region, zone,
+kubernetesVersion, taints, state (Ready, NotReady, Unknown).
 
 Examples:
   From manifests, and clusters as kubectl prints them:
     kubectl get clusters -o yaml > clusters.yaml
     fhpa plan shop.yaml policy.yaml clusters.yaml
   From a scenario:
-    fhpa plan examples/plan/weighted.yaml
+    fhpa plan examples/plan/g3-weights.yaml
   A stored object, or an edited file, on the clusters as they are:
     fhpa plan --kubeconfig karmada.config shop/web
     fhpa plan --kubeconfig karmada.config shop.yaml

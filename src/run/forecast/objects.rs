@@ -58,7 +58,9 @@ impl Objects {
 fn bring<K>(intakes: &mut Intakes<K>, objects: &[K]) {
     for intake in intakes {
         intake.begin();
-        objects.iter().for_each(|object| intake.listed(object));
+        for object in objects {
+            intake.listed(object);
+        }
         intake.end();
     }
 }
