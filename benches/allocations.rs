@@ -16,11 +16,11 @@ use std::sync::Arc;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::judge;
+use fhpa::run::process::{Surroundings, judge};
 use fhpa::runtime::clock;
 
 fn main() {
-    let judge = judge(Settings::default())(Arc::new(NoNeighbours));
+    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), preview: None });
     let now = clock::wall();
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "body", "envelope", "", "whole", "");
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "bytes", "allocs", "bytes", "allocs", "bytes");

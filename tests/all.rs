@@ -19,6 +19,8 @@ mod cluster;
 mod controller;
 mod crds;
 mod cron;
+#[cfg(feature = "playground")]
+mod forecast;
 mod hpa;
 #[cfg(feature = "playground")]
 mod leader;

@@ -2,8 +2,8 @@
 
 use fhpa::api;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::karmada;
 use fhpa::playground::apiserver::store::{Expected, Key};
+use fhpa::playground::karmada;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 

@@ -10,10 +10,11 @@ use fhpa::admission::router::Judge;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::judge;
+use fhpa::run::process::{Surroundings, judge};
 use jiff::Timestamp;
 
-static JUDGE: LazyLock<Judge> = LazyLock::new(|| judge(Settings::default())(Arc::new(NoNeighbours)));
+static JUDGE: LazyLock<Judge> =
+    LazyLock::new(|| judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), preview: None }));
 
 /// Bytes that an answer may have, whatever was asked: 256 violations and warnings of bounded length, told twice.
 const MAX_ANSWER: usize = 1 << 20;

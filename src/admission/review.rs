@@ -13,15 +13,14 @@ use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition};
 use crate::decision::finding::{Findings, Warning};
 use crate::decision::neighbours::Neighbours;
-use crate::decision::subject::FederatedHPA;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, Surroundings};
 
 /// Tells, on a dry run, which bounds the clusters would get.
 pub trait Preview: Send + Sync {
-    /// The assignment, as warnings.
-    fn preview(&self, hpa: &FederatedHPA<'_>) -> Vec<Warning>;
+    /// The assignment of a valid FederatedHPA, given as JSON, as of `now`, as warnings.
+    fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning>;
 }
 
 /// Answers reviews.
@@ -74,9 +73,9 @@ impl Reviewer {
 
     fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         let kind = Endpoint::ValidateFederatedHPA.kind();
-        validate(kind, request, &self.surroundings(now), convert::federated_hpa, |hpa, findings| {
+        validate(kind, request, &self.surroundings(now), convert::federated_hpa, |_, findings| {
             if let Some(preview) = self.preview.as_ref().filter(|_| request.dry_run && findings.violations.is_empty()) {
-                findings.warnings.extend(preview.preview(hpa));
+                findings.warnings.extend(preview.preview(text(request.object), now));
             }
         })
     }

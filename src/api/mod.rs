@@ -9,6 +9,7 @@ pub mod hpa;
 pub mod hpa_status;
 mod karmada;
 pub mod lenient;
+pub mod propagation_policy;
 pub mod quantity;
 pub mod replica_requirements;
 pub mod resource_binding;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::color::Color;
-use super::{completions, crds, cron, trial, validate};
+use super::{completions, crds, cron, plan, trial, validate};
 use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
@@ -29,6 +29,8 @@ Examples:
     fhpa try
   Would the webhook accept this file, and if not, why?
     fhpa validate shop.yaml
+  Which bounds would each cluster get?
+    fhpa plan shop.yaml policy.yaml clusters.yaml
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
   Install both kinds:
@@ -53,6 +55,8 @@ pub enum Command {
     Run(Box<both::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
     Validate(validate::Args),
+    /// Show which bounds each member cluster would get, and why.
+    Plan(Box<plan::Args>),
     /// Show when a schedule runs next.
     Cron(cron::Args),
     /// Print the CustomResourceDefinitions of both kinds.
@@ -73,6 +77,7 @@ impl Cli {
             Command::Controller(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Validate(args) => args.run(self.color),
+            Command::Plan(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]

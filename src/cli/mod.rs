@@ -6,6 +6,7 @@ mod completions;
 mod crds;
 mod cron;
 mod manifest;
+mod plan;
 mod trial;
 mod validate;
 

@@ -58,7 +58,9 @@ pub fn affinity(affinity: &api::ClusterAffinity) -> ClusterAffinity<'_> {
     }
 }
 
-fn label_selector(selector: &meta::LabelSelector) -> LabelSelector<'_> {
+/// A label selector.
+#[must_use]
+pub fn label_selector(selector: &meta::LabelSelector) -> LabelSelector<'_> {
     let labels = selector.match_labels.iter().flatten();
     LabelSelector {
         match_labels: labels.map(|(key, value)| (text(key), text(value))).collect(),

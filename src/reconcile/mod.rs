@@ -65,6 +65,7 @@ pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
     seen: Arc<Seen>,
+    capacity: Arc<dyn Capacity>,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
 }
@@ -93,7 +94,7 @@ impl Controller {
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
             applier: Applier { writer: Arc::clone(&writer), targets: Arc::clone(&targets), clock: Arc::clone(&clock) },
             writer,
-            capacity,
+            capacity: Arc::clone(&capacity),
             default_mode,
             clock: Arc::clone(&clock),
             reporter: distributed::report::Reporter {
@@ -107,7 +108,14 @@ impl Controller {
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
-        Self { reader, engine: Engine::new(Arc::new(worker), clock, concurrency), seen, distributed, poster }
+        let engine = Engine::new(Arc::new(worker), clock, concurrency);
+        Self { reader, engine, seen, capacity, distributed, poster }
+    }
+
+    /// What it sees, and what it knows of the room in clusters: enough to look ahead.
+    #[must_use]
+    pub fn sight(&self) -> (Arc<Seen>, Arc<dyn Capacity>) {
+        (Arc::clone(&self.seen), Arc::clone(&self.capacity))
     }
 
     /// What is left to start once `readers` tell the controller of its objects.

@@ -4,5 +4,6 @@ mod args;
 pub mod both;
 pub mod controller;
 mod estimators;
+pub mod forecast;
 pub mod process;
 pub mod webhook;

@@ -7,7 +7,7 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let outcome = fhpa(&["completions", shell]);
         assert_eq!(outcome.code, 0, "{shell}");
-        for word in ["validate", "webhook", "controller", "lease-namespace", "max-findings"] {
+        for word in ["validate", "webhook", "controller", "lease-namespace", "max-findings", "plan"] {
             assert!(outcome.stdout.contains(word), "{shell} does not know {word}");
         }
     }

@@ -19,6 +19,11 @@ fn validate_explains_itself() {
 }
 
 #[test]
+fn plan_explains_itself() {
+    insta::assert_snapshot!("fhpa_plan", help(&["plan"]));
+}
+
+#[test]
 fn try_explains_itself() {
     insta::assert_snapshot!("fhpa_try", help(&["try"]));
 }

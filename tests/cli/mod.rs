@@ -6,5 +6,6 @@ mod examples;
 mod files;
 mod findings;
 mod help;
+mod plan;
 mod readme;
 mod trial;

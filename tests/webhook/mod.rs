@@ -6,7 +6,7 @@ mod envelope;
 mod limits;
 mod process;
 mod reload;
-mod router;
+pub mod router;
 mod smoke;
 pub mod tls;
 mod watch;

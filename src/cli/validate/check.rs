@@ -40,6 +40,11 @@ pub(crate) struct Given {
 /// Checks all objects of all sources, each beside the others.
 pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
     let files: Vec<File> = sources.into_iter().map(|source| file(source, around.namespace)).collect();
+    judge(&files, around)
+}
+
+/// As [`check`], of files that were read.
+pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
     let known = neighbours(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();
@@ -49,7 +54,7 @@ pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundi
             Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &around.schemas, &mut firsts)),
             Err(finding) => {
                 report.unreadable += 1;
-                report.findings.push(*finding);
+                report.findings.push((**finding).clone());
             }
         }
     }

@@ -10,8 +10,9 @@ mod subject;
 pub(super) mod text;
 mod unknown;
 
-pub(super) use check::{Given, file, neighbours};
+pub(super) use check::{File, Given, file, neighbours};
 pub(super) use report::{Finding, ObjectName, Report};
+pub(super) use rules::completed;
 pub(super) use subject::{Class, Kind};
 
 use std::io::Write;
@@ -20,8 +21,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use jiff::Timestamp;
 
 use super::color::Color;
+use crate::api::crd::CrdError;
+use crate::decision::validation::Settings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
@@ -84,6 +88,12 @@ Exit codes:
   0  nothing wrong; there may be warnings
   1  an object would be refused
   2  a file could not be read: it is missing, not UTF-8, or has a syntax error";
+
+/// The findings in files that were read.
+pub(super) fn report(files: &[File], namespace: &str, settings: &Settings, now: Timestamp) -> Result<Report, CrdError> {
+    let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
+    Ok(check::judge(files, &check::Surroundings { namespace, zones, now, schemas, settings: settings.clone() }))
+}
 
 impl Args {
     /// Runs the command.

@@ -15,7 +15,7 @@ use crate::admission::verdict::{Denial, PatchOperation, Verdict};
 use crate::api;
 use crate::convert;
 use crate::decision::cron::zones::Zones;
-use crate::decision::defaults::Mode;
+use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::Findings;
 use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours};
 use crate::decision::validation::Settings;
@@ -105,6 +105,14 @@ fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Un
     let patch = patch.map_err(|error| undecodable(&error))?;
     json_patch::patch(&mut object, &patch).map_err(|error| undecodable(&error))?;
     Ok(object)
+}
+
+/// A FederatedHPA with the defaults of the webhook, as it would be stored; nothing when it cannot be read.
+pub(crate) fn completed(object: Value, default_mode: Mode) -> Option<Value> {
+    let text = object.to_string();
+    let additions = defaults::federated_hpa(&convert::federated_hpa(&text).ok()?, default_mode);
+    let add = |addition: Addition| PatchOperation::Add { path: addition.pointer, value: addition.value };
+    patched(object, &additions.into_iter().map(add).collect::<Vec<_>>()).ok()
 }
 
 fn undecodable(error: &dyn std::fmt::Display) -> Undecodable {

@@ -106,6 +106,7 @@ fn options(fleet: &Fleet) -> Options {
         identity: "playground".to_owned(),
         timings: Timings::default(),
         concurrency: 16,
+        estimators: None,
     };
     Options {
         controller: Some(controller),

@@ -11,11 +11,13 @@ use tracing::warn;
 
 use super::options::ControllerOptions;
 use super::tasks::{Done, Tasks};
+use crate::admission::review::Preview;
 use crate::decision::validation::Settings;
 use crate::reconcile::distributed::capacity::Rooms;
 use crate::reconcile::distributed::capacity::estimators::{Estimators, Times};
 use crate::reconcile::distributed::capacity::grpc::Grpc;
 use crate::reconcile::{self, Controller, Idle};
+use crate::run::forecast::Forecaster;
 use crate::runtime::clock;
 use crate::runtime::leader::{Candidate, Leader, compete};
 use crate::runtime::metrics::{ControllerMetrics, Metrics};
@@ -28,6 +30,7 @@ pub(super) struct Acting {
     candidate: Candidate,
     controller: Idle,
     metrics: Arc<ControllerMetrics>,
+    preview: Arc<Forecaster>,
 }
 
 impl Acting {
@@ -40,6 +43,7 @@ impl Acting {
         readers: &mut Readers,
     ) -> Self {
         let ControllerOptions { namespace, lease, identity, timings, concurrency, estimators } = options;
+        let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::open()),
@@ -51,12 +55,19 @@ impl Acting {
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
+        let (seen, capacity) = controller.sight();
         Self {
+            preview: Arc::new(Forecaster { seen, capacity, default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),
             metrics: metrics.controller(),
         }
+    }
+
+    /// Tells dry runs what it would do.
+    pub(super) fn preview(&self) -> Arc<dyn Preview> {
+        Arc::clone(&self.preview) as Arc<dyn Preview>
     }
 
     /// Competes from now on, and acts while it leads.

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use self::acting::Acting;
 use self::serving::Serving;
 use self::tasks::Tasks;
-use crate::admission::review::Reviewer;
+use crate::admission::review::{Preview, Reviewer};
 use crate::admission::router::Judge;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
@@ -79,15 +79,19 @@ impl Server {
     ///
     /// # Errors
     /// As [`Self::bind`].
-    pub async fn bind_with(
-        options: Options,
-        judge: impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge,
-    ) -> Result<Self, Error> {
+    pub async fn bind_with(options: Options, judge: impl FnOnce(Surroundings) -> Judge) -> Result<Self, Error> {
         let Options { webhook, controller, admin, control_plane, settings, drain } = options;
         let metrics = Arc::new(Metrics::new());
         let readiness = Arc::new(Readiness::default());
         let (client, client_keeper) = client_of(control_plane, &metrics).await?;
         let mut readers = Readers::default();
+        let acting = match (controller, &client) {
+            (None, _) => None,
+            (Some(options), Some(client)) => {
+                Some(Acting::new(options, client, settings.clone(), &metrics, &mut readers))
+            }
+            (Some(_), None) => return Err(Error::NoControlPlane),
+        };
         let serving = match webhook {
             None => None,
             Some(options) => {
@@ -98,13 +102,10 @@ impl Server {
                 } else {
                     Arc::new(NoNeighbours)
                 };
-                Some(Serving::bind(options, judge(neighbours), &metrics, &readiness).await?)
+                let preview = acting.as_ref().map(Acting::preview);
+                let judge = judge(Surroundings { neighbours, preview });
+                Some(Serving::bind(options, judge, &metrics, &readiness).await?)
             }
-        };
-        let acting = match (controller, &client) {
-            (None, _) => None,
-            (Some(options), Some(client)) => Some(Acting::new(options, client, settings, &metrics, &mut readers)),
-            (Some(_), None) => return Err(Error::NoControlPlane),
         };
         let watches = client.map(|client| (client, Watches::new(readers, &readiness)));
         let admin_lifecycle = Arc::new(Lifecycle::default());
@@ -258,10 +259,19 @@ async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>)
     }
 }
 
+/// What a judge knows of the control plane.
+pub struct Surroundings {
+    /// The other objects.
+    pub neighbours: Arc<dyn Neighbours + Send + Sync>,
+    /// What the controller of this process would do. A webhook without one gives no preview: to watch all ResourceBindings and
+    /// Works for it alone costs more than dry runs are worth.
+    pub preview: Option<Arc<dyn Preview>>,
+}
+
 /// Judges by the rules, as an operator chose them.
-pub fn judge(settings: Settings) -> impl FnOnce(Arc<dyn Neighbours + Send + Sync>) -> Judge {
-    |neighbours| {
-        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview: None };
+pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
+    |Surroundings { neighbours, preview }| {
+        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

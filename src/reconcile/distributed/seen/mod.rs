@@ -181,6 +181,18 @@ impl Seen {
         Some(View { order, rivals, binding, sent, fleet: inner.fleet() })
     }
 
+    /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
+    #[must_use]
+    pub fn as_if(&self, order: Order) -> Option<View> {
+        let mut inner = self.inner();
+        if !inner.complete {
+            return None;
+        }
+        let binding = inner.bindings.about(&order.target).next().cloned();
+        let sent = inner.sent.about(&order.key()).cloned().collect();
+        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, sent, fleet: inner.fleet() })
+    }
+
     /// A cluster as it reported last.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {

@@ -1,0 +1,56 @@
+//! What is read of Karmada's `PropagationPolicy` and `ClusterPropagationPolicy` (`policy.karmada.io/v1alpha1`). No I/O, no
+//! decisions.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lenient::null_as_default;
+
+/// Where workloads go; without a namespace a `ClusterPropagationPolicy`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PropagationPolicy {
+    /// Name and namespace.
+    #[serde(deserialize_with = "null_as_default")]
+    pub metadata: ObjectMeta,
+    /// What it says.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spec: PropagationSpec,
+}
+
+/// `spec`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PropagationSpec {
+    /// Which workloads.
+    #[serde(deserialize_with = "null_as_default")]
+    pub resource_selectors: Vec<ResourceSelector>,
+    /// Where they go, as it is copied to bindings.
+    #[serde(deserialize_with = "null_as_default")]
+    pub placement: Value,
+    /// Of several policies of one scope the greatest counts.
+    #[serde(deserialize_with = "null_as_default")]
+    pub priority: i32,
+}
+
+/// One of `resourceSelectors`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceSelector {
+    /// `apiVersion`
+    #[serde(deserialize_with = "null_as_default")]
+    pub api_version: String,
+    /// `kind`
+    #[serde(deserialize_with = "null_as_default")]
+    pub kind: String,
+    /// Namespace; empty: each.
+    #[serde(deserialize_with = "null_as_default")]
+    pub namespace: String,
+    /// Name; empty: by label, or all.
+    #[serde(deserialize_with = "null_as_default")]
+    pub name: String,
+    /// By label.
+    pub label_selector: Option<LabelSelector>,
+}

@@ -1,0 +1,204 @@
+//! Manifests -> each FederatedHPA with the objects that belong to it. No I/O.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::super::validate::{Class, Given, Kind, completed};
+use super::outline::Outline;
+use super::scenario::Scenario;
+use super::{Failure, is_distributed, policy};
+use crate::api::propagation_policy::PropagationPolicy;
+use crate::api::resource_binding::ObjectReference;
+use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::convert;
+use crate::decision::api_version::ApiVersion;
+use crate::decision::defaults::Mode;
+use crate::decision::{amount, names};
+use crate::run::forecast::Objects;
+
+/// What the files hold.
+#[derive(Debug, Default)]
+pub(super) struct Manifests {
+    pub(super) hpas: Vec<FederatedHPA>,
+    policies: Vec<PropagationPolicy>,
+    bindings: Vec<ResourceBinding>,
+    clusters: Vec<Cluster>,
+    works: Vec<Work>,
+    scenarios: Vec<Scenario>,
+    /// Workloads, perhaps.
+    others: Vec<Value>,
+}
+
+/// A FederatedHPA and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) hpa: FederatedHPA,
+    pub(super) objects: Objects,
+}
+
+impl Manifests {
+    /// Sorts the objects by kind.
+    pub(super) fn of<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> Result<Self, Failure> {
+        let mut manifests = Self::default();
+        for object in given {
+            manifests.add(object, default_mode)?;
+        }
+        Ok(manifests)
+    }
+
+    fn add(&mut self, given: &Given, default_mode: Mode) -> Result<(), Failure> {
+        let node = &given.subject.node;
+        let group = node.text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+        match (group, given.name.kind.as_str(), &given.subject.class) {
+            (_, _, Class::Known(Kind::FederatedHPA)) => {
+                let object = completed(given.object(), default_mode).unwrap_or_else(|| given.object());
+                self.hpas.push(read(given, object)?);
+            }
+            ("policy.karmada.io", "PropagationPolicy", _) => self.policies.push(read(given, given.object())?),
+            ("policy.karmada.io", "ClusterPropagationPolicy", _) => self.policies.push(read(given, node.to_value())?),
+            ("work.karmada.io", "ResourceBinding", _) => self.bindings.push(read(given, given.object())?),
+            ("work.karmada.io", "Work", _) => self.works.push(read(given, given.object())?),
+            ("cluster.karmada.io", "Cluster", _) => self.clusters.push(read(given, node.to_value())?),
+            ("", "PlanScenario", _) => self.scenarios.push(read(given, node.to_value())?),
+            _ => self.others.push(given.object()),
+        }
+        Ok(())
+    }
+
+    /// Each FederatedHPA with what belongs to it.
+    pub(super) fn subjects(&self) -> Result<Vec<Subject>, Failure> {
+        if self.hpas.is_empty() {
+            return Err(Failure::wrong("no FederatedHPA: give one"));
+        }
+        self.hpas.iter().map(|hpa| self.subject(hpa)).collect()
+    }
+
+    fn subject(&self, hpa: &FederatedHPA) -> Result<Subject, Failure> {
+        let mut binding = self.binding(hpa)?;
+        let mut objects = Objects { clusters: self.clusters.clone(), works: self.works.clone(), ..Objects::default() };
+        for scenario in &self.scenarios {
+            scenario.enter(hpa, &mut binding, &mut objects);
+        }
+        if objects.clusters.is_empty() {
+            let message =
+                "no member clusters: give them as `kubectl get clusters -o yaml` prints them, or in a PlanScenario";
+            return Err(Failure::wrong(message));
+        }
+        objects.bindings.push(binding);
+        Ok(Subject { hpa: hpa.clone(), objects })
+    }
+
+    /// The binding of the workload: the given one, else the one that the given policy would make.
+    fn binding(&self, hpa: &FederatedHPA) -> Result<ResourceBinding, Failure> {
+        let target = convert::known_federated_hpa(hpa, Mode::default()).target;
+        let workload = self.others.iter().find(|object| is(object, &target));
+        let bound = |binding: &&ResourceBinding| {
+            let resource = &binding.spec.resource;
+            let same = resource.kind == target.kind && resource.name == target.name;
+            same && resource.namespace == target.namespace && group(&resource.api_version) == target.group
+        };
+        let mut binding = match self.bindings.iter().find(bound) {
+            Some(binding) => binding.clone(),
+            None => self.made(hpa, workload)?,
+        };
+        let spec = &mut binding.spec;
+        spec.replica_requirements = spec.replica_requirements.take().or_else(|| workload.and_then(requirements));
+        Ok(binding)
+    }
+
+    fn made(&self, hpa: &FederatedHPA, workload: Option<&Value>) -> Result<ResourceBinding, Failure> {
+        let reference = &hpa.spec.scale_target_ref;
+        let namespace = hpa.metadata.namespace.clone().unwrap_or_default();
+        let target = format!("{} {namespace}/{}", reference.kind, reference.name);
+        let mut binding = ResourceBinding::default();
+        binding.metadata.namespace = Some(namespace.clone());
+        binding.spec.resource = ObjectReference {
+            api_version: reference.api_version.clone(),
+            kind: reference.kind.clone(),
+            namespace,
+            name: reference.name.clone(),
+            resource_version: String::new(),
+        };
+        let chosen = policy::choose(&self.policies, &binding.spec.resource, workload);
+        if let Some(policy) = chosen.map_err(|message| Failure::wrong(format!("no placement: {message}")))? {
+            binding.metadata.name = Some(names::binding(&reference.kind, &reference.name));
+            binding.metadata.annotations = Some(policy::marks(policy));
+            binding.spec.placement = policy::placement(policy);
+            return Ok(binding);
+        }
+        // Without a placement every cluster of a scenario is a candidate, if the object says how to divide.
+        let own = hpa.spec.federated_hpa_assignment.is_some() && !self.scenarios.is_empty();
+        if own || self.scenarios.iter().any(|scenario| scenario.placement.is_some()) {
+            return Ok(binding);
+        }
+        let none = match self.policies.len() {
+            0 => String::new(),
+            1 => " (the given policy does not select it)".to_owned(),
+            several => format!(" (none of the {several} given policies selects it)"),
+        };
+        let message = format!("no placement: give the PropagationPolicy or the ResourceBinding of {target}{none}");
+        Err(Failure::wrong(message))
+    }
+}
+
+impl Subject {
+    /// What the controller would do.
+    pub(super) fn outline(&self, default_mode: Mode, now: Timestamp) -> Result<Outline, Failure> {
+        let hpa = &self.hpa;
+        let metadata = &hpa.metadata;
+        let name = || format!("{}/{}", text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
+        if !is_distributed(hpa.spec.mode.as_deref(), default_mode) {
+            let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
+            return Err(Failure::wrong(format!("FederatedHPA {}: {message}", name())));
+        }
+        let outline = self.objects.forecast(hpa, now, |forecast| Outline::of(hpa, &self.objects, forecast));
+        outline.ok_or_else(|| {
+            let target = &hpa.spec.scale_target_ref;
+            let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);
+            Failure::wrong(format!("FederatedHPA {}: {message}", name()))
+        })
+    }
+}
+
+fn text(text: Option<&String>) -> &str {
+    text.map_or("", String::as_str)
+}
+
+/// The object, or where and why it cannot be read.
+fn read<T: DeserializeOwned>(given: &Given, object: Value) -> Result<T, Failure> {
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let line = given.source.position(given.subject.node.span.start).line;
+        let name = &given.name;
+        let place = format!("{}:{line}: {} {}", given.source.name, name.kind, name.name);
+        Failure::unreadable(format!("{}: {}: {}", place.trim_end(), error.path(), error.inner()))
+    })
+}
+
+fn is(object: &Value, target: &crate::decision::neighbours::Target) -> bool {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    group(text("/apiVersion")) == target.group
+        && text("/kind") == target.kind
+        && text("/metadata/namespace") == target.namespace
+        && text("/metadata/name") == target.name
+}
+
+fn group(api_version: &str) -> &str {
+    ApiVersion::parse(api_version).map_or("", |version| version.group)
+}
+
+/// What each replica asks for, as Karmada reads it from a pod template: the sum over the containers.
+fn requirements(workload: &Value) -> Option<Value> {
+    let containers = workload.pointer("/spec/template/spec/containers")?.as_array()?;
+    let mut sums = std::collections::BTreeMap::<&str, i128>::new();
+    for (resource, quantity) in
+        containers.iter().filter_map(|container| container.pointer("/resources/requests")?.as_object()).flatten()
+    {
+        let quantity = quantity.as_str().map_or_else(|| quantity.to_string(), str::to_owned);
+        let sum = sums.entry(resource).or_default();
+        *sum = sum.saturating_add(amount::thousandths(&quantity)?);
+    }
+    let request: serde_json::Map<_, _> =
+        sums.into_iter().map(|(resource, sum)| (resource.to_owned(), format!("{sum}m").into())).collect();
+    (!request.is_empty()).then(|| serde_json::json!({"resourceRequest": request}))
+}

@@ -1,0 +1,77 @@
+//! FederatedHPAs on the clusters of a control plane. Reads from the API server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kube::Client;
+
+use super::Failure;
+use super::given::{Manifests, Subject};
+use crate::run::forecast::live;
+use crate::runtime::control_plane::{self, Bounds, Origin};
+use crate::runtime::metrics::Metrics;
+
+/// Whether it names an object, not a file.
+pub(super) fn is_name(input: &Path) -> bool {
+    parts(input).is_some() && !input.exists()
+}
+
+fn parts(input: &Path) -> Option<(&str, &str)> {
+    let (namespace, name) = input.to_str()?.split_once('/')?;
+    let manifest = ["yaml", "yml", "json"].iter().any(|known| name.ends_with(&format!(".{known}")));
+    let plain = !namespace.is_empty() && !name.is_empty() && !name.contains('/') && !namespace.starts_with('.');
+    (plain && !manifest).then_some((namespace, name))
+}
+
+/// The stored objects of these names and the given ones, each with what the control plane holds for it.
+pub(super) fn subjects(
+    given: &Manifests,
+    names: &[PathBuf],
+    kubeconfig: PathBuf,
+    context: Option<String>,
+) -> Result<Vec<Subject>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::unreadable(format!("no threads: {error}")))?;
+    runtime.block_on(read(given, names, kubeconfig, context))
+}
+
+async fn read(
+    given: &Manifests,
+    names: &[PathBuf],
+    kubeconfig: PathBuf,
+    context: Option<String>,
+) -> Result<Vec<Subject>, Failure> {
+    let origin = Origin::find(Some(kubeconfig), None, context)
+        .ok_or_else(|| Failure::unreadable("the kubeconfig has no name"))?;
+    let counted = Arc::new(Metrics::new()).requests();
+    let connected = control_plane::connect(origin, Bounds::default(), counted).await;
+    let (client, _) = connected.map_err(|error| Failure::unreadable(error.to_string()))?;
+    let mut hpas = given.hpas.clone();
+    for (namespace, name) in names.iter().filter_map(|name| parts(name)) {
+        let stored = live::federated_hpa(&client, namespace, name).await.map_err(|error| unasked(&error))?;
+        hpas.push(stored.ok_or_else(|| Failure::wrong(format!("there is no FederatedHPA {namespace}/{name}")))?);
+    }
+    if hpas.is_empty() {
+        return Err(Failure::wrong("no FederatedHPA: give a file with one, or NAMESPACE/NAME of a stored one"));
+    }
+    let mut subjects = Vec::new();
+    for hpa in hpas {
+        subjects.push(subject(&client, hpa).await?);
+    }
+    Ok(subjects)
+}
+
+/// What is given goes by the status of the stored object of that name.
+async fn subject(client: &Client, mut hpa: crate::api::FederatedHPA) -> Result<Subject, Failure> {
+    let metadata = &hpa.metadata;
+    if let (Some(namespace), Some(name), None) = (&metadata.namespace, &metadata.name, &metadata.uid) {
+        let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
+        hpa.status = stored.and_then(|stored| stored.status);
+    }
+    let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
+    Ok(Subject { hpa, objects })
+}
+
+fn unasked(error: &kube::Error) -> Failure {
+    Failure::unreadable(format!("the control plane cannot be read: {error}"))
+}

@@ -1,0 +1,166 @@
+//! A FederatedHPA and what surrounds it -> the bounds that each member cluster would get, and why.
+
+mod given;
+mod live;
+mod outline;
+mod policy;
+mod scenario;
+mod text;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use super::color::Color;
+use super::validate::{File, file, inputs, report, text as findings};
+use crate::decision::defaults::Mode;
+use crate::runtime::clock;
+use crate::runtime::settings::RuleArgs;
+use given::Manifests;
+use outline::Outline;
+
+/// Arguments of `fhpa plan`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Manifests: YAML or JSON files, directories, `-` for standard input; with --kubeconfig also NAMESPACE/NAME of a stored
+    /// FederatedHPA.
+    #[arg(value_name = "FILE|DIR|-", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Namespace of objects that name none.
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// How to print plans.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Kubeconfig of karmada-apiserver: bindings, clusters and HPAs are read there. Nothing is written.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig. Default: its current one.
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    context: Option<String>,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// How plans are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: a table, the steps, remarks.
+    Text,
+    /// For programs: one array.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+const EXAMPLES: &str = "\
+The controller's own decision, made here: from a FederatedHPA, the PropagationPolicy or
+ResourceBinding of its workload, and the member clusters. The workload itself says what a replica
+asks for, Works say which HPAs are there; both may be left out. What the webhook fills in is filled
+in first.
+
+Instead of clusters and placement a file may hold a scenario; all members are optional:
+    kind: PlanScenario
+    placement: {replicaScheduling: {replicaSchedulingType: Divided}}
+    clusters:
+      member1: {available: 5, current: 2, labels: {site: own}, hpa: {min: 1, max: 4}}
+      member2: {available: 9, state: NotReady}
+A cluster has: available (replicas that would still fit), total (that would fit were it empty),
+current (that run), ready (of these), hpa (its bounds now), labels, provider, region, zone,
+kubernetesVersion, taints, state (Ready, NotReady, Unknown).
+
+Examples:
+  From manifests, and clusters as kubectl prints them:
+    kubectl get clusters -o yaml > clusters.yaml
+    fhpa plan shop.yaml policy.yaml clusters.yaml
+  From a scenario:
+    fhpa plan examples/plan/g3-weights.yaml
+  A stored object, or an edited file, on the clusters as they are:
+    fhpa plan --kubeconfig karmada.config shop/web
+    fhpa plan --kubeconfig karmada.config shop.yaml
+
+Exit codes:
+  0  there is a plan for each FederatedHPA
+  1  an object would be refused, or something is missing
+  2  a file or the control plane could not be read";
+
+/// All went well.
+const FINE: u8 = 0;
+/// Something is wrong or missing.
+const WRONG: u8 = 1;
+/// Something could not be read.
+const UNREADABLE: u8 = 2;
+
+/// Why there is no plan.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn wrong(message: impl Into<String>) -> Self {
+        Self { code: WRONG, message: message.into() }
+    }
+
+    fn unreadable(message: impl Into<String>) -> Self {
+        Self { code: UNREADABLE, message: message.into() }
+    }
+}
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let (mut out, output) = (color.stdout(), self.output);
+        let code = match self.outlines(&mut out) {
+            Ok(outlines) => {
+                let printed = match output {
+                    Output::Text => outlines.iter().map(text::render).collect::<Vec<_>>().join("\n"),
+                    Output::Json => outline::json(&outlines),
+                    Output::Yaml => outline::yaml(&outlines),
+                };
+                // A reader that went away early (`| head`) has seen enough.
+                let _ = out.write_all(printed.as_bytes());
+                FINE
+            }
+            Err(Failure { code, message }) => {
+                if !message.is_empty() {
+                    anstream::eprintln!("fhpa plan: {message}");
+                }
+                code
+            }
+        };
+        ExitCode::from(code)
+    }
+
+    /// The plans; findings that refuse an object are printed as `fhpa validate` does.
+    fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, Failure> {
+        let Self { inputs, namespace, kubeconfig, context, rules, .. } = self;
+        let (now, settings) = (clock::wall(), rules.settings());
+        let (names, paths): (Vec<_>, Vec<_>) =
+            inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
+        let files: Vec<File> = inputs::read(&paths).into_iter().map(|source| file(source, &namespace)).collect();
+        let found =
+            report(&files, &namespace, &settings, now).map_err(|error| Failure::unreadable(error.to_string()))?;
+        let code = found.exit_code(false);
+        if code != FINE {
+            let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
+            return Err(Failure { code, message: String::new() });
+        }
+        let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
+        let subjects = match kubeconfig {
+            Some(file) => live::subjects(&given, &names, file, context)?,
+            None => given.subjects()?,
+        };
+        subjects.iter().map(|subject| subject.outline(settings.default_mode, now)).collect()
+    }
+}
+
+/// Whether the mode of the object assigns anything.
+fn is_distributed(mode: Option<&str>, default_mode: Mode) -> bool {
+    mode.and_then(Mode::parse).unwrap_or(default_mode) == Mode::Distributed
+}

@@ -1,0 +1,249 @@
+//! A forecast -> what is told of it, in the form that programs read. The form is stable: members are only added. No I/O.
+
+use serde::Serialize;
+
+use crate::api::FederatedHPA;
+use crate::decision::plan::{Action, Bounds, Cluster, Entry, Policy, Share, Standing, Step, Wait};
+use crate::decision::split::Replicas;
+use crate::run::forecast::{Forecast, Objects};
+
+/// A plan in words and numbers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Outline {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) target: Target,
+    pub(super) min_replicas: Replicas,
+    pub(super) max_replicas: Replicas,
+    pub(super) scaling_to_zero: bool,
+    pub(super) policy: &'static str,
+    /// Where the policy comes from.
+    pub(super) policy_from: String,
+    /// Group of the placement in use; empty where it has none.
+    pub(super) affinity_group: String,
+    pub(super) clusters: Vec<Row>,
+    pub(super) steps: Vec<Move>,
+    pub(super) notes: Vec<Said>,
+}
+
+/// The workload.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Target {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+/// A code and a sentence.
+#[derive(Debug, Serialize)]
+pub(super) struct Said {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+/// Bounds of an HPA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Range {
+    pub(super) min_replicas: Replicas,
+    pub(super) max_replicas: Replicas,
+}
+
+/// A cluster.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    pub(super) name: String,
+    /// Whether the rules choose it.
+    pub(super) candidate: bool,
+    /// Under StaticWeighted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weight: Option<u64>,
+    /// Under Prioritized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) priority: Option<i32>,
+    /// Replicas that would still fit; nothing when nobody said.
+    pub(super) available: Option<Replicas>,
+    /// Replicas that fit, with those that run; nothing when nobody said.
+    pub(super) capacity: Option<Replicas>,
+    /// The bounds in the end; nothing when it takes no part.
+    pub(super) bounds: Option<Range>,
+    /// The bounds that it can have at once, where these are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bounds_now: Option<Range>,
+    /// Replicas now; nothing when nobody said.
+    pub(super) replicas: Option<Replicas>,
+    /// Replicas in the binding in the end; nothing when it has no entry.
+    pub(super) replicas_then: Option<Replicas>,
+    pub(super) reason: Said,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hold: Option<Said>,
+}
+
+/// A step.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Move {
+    /// `Bound`, `Bind`, `Scale` or `Unbound`.
+    pub(super) action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cluster: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bounds: Option<Range>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) replicas: Option<Replicas>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) entries: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) evictions: Vec<Place>,
+    /// Nothing: it is done at once.
+    pub(super) waits_for: Option<Said>,
+    pub(super) reason: Said,
+}
+
+/// Replicas in a cluster.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Place {
+    pub(super) cluster: String,
+    pub(super) replicas: Replicas,
+}
+
+impl Outline {
+    pub(super) fn of(hpa: &FederatedHPA, objects: &Objects, forecast: &Forecast<'_>) -> Self {
+        let Forecast { request, plan, .. } = forecast;
+        let reference = &hpa.spec.scale_target_ref;
+        let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
+        clusters.sort_unstable_by_key(|cluster| cluster.name);
+        Self {
+            namespace: hpa.metadata.namespace.clone().unwrap_or_default(),
+            name: hpa.metadata.name.clone().unwrap_or_default(),
+            target: Target {
+                api_version: reference.api_version.clone(),
+                kind: reference.kind.clone(),
+                name: reference.name.clone(),
+            },
+            min_replicas: request.total.min,
+            max_replicas: request.total.max,
+            scaling_to_zero: request.may_be_zero(),
+            policy: request.policy.name(),
+            policy_from: forecast.origin.to_string(),
+            affinity_group: forecast.group.to_owned(),
+            clusters: clusters.into_iter().map(|cluster| row(cluster, forecast)).collect(),
+            steps: plan.steps.iter().map(step).collect(),
+            notes: notes(objects, forecast),
+        }
+    }
+}
+
+fn range(bounds: Bounds) -> Range {
+    Range { min_replicas: bounds.min, max_replicas: bounds.max }
+}
+
+fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
+    let Forecast { request, plan, .. } = forecast;
+    let share = plan.shares.iter().find(|share| share.cluster == cluster.name);
+    let entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name);
+    let said = |share: &Share<'_>| Said { code: share.reason.code(), message: share.reason.to_string() };
+    Row {
+        name: cluster.name.to_owned(),
+        candidate: cluster.chosen,
+        weight: (request.policy == Policy::StaticWeighted).then_some(cluster.weight),
+        priority: cluster.priority.filter(|_| request.policy == Policy::Prioritized),
+        available: cluster.available,
+        capacity: cluster.available.map(|_| cluster.capacity()),
+        bounds: share.map(|share| range(share.target)),
+        bounds_now: share.filter(|share| share.now != share.target).map(|share| range(share.now)),
+        replicas: cluster.current.or(cluster.entry),
+        replicas_then: entry.map(|entry| entry.replicas),
+        reason: share.map_or_else(|| absent(cluster), said),
+        hold: share.and_then(|share| share.hold).map(|hold| Said { code: hold.code(), message: hold.to_string() }),
+    }
+}
+
+/// Why a cluster has no share.
+fn absent(cluster: &Cluster<'_>) -> Said {
+    let (code, message) = match cluster.standing {
+        Standing::Leaving { evicted: true } => ("Evicted", "has to go: a NoExecute taint is not tolerated"),
+        Standing::Leaving { evicted: false } => ("Leaving", "has to go: it is no candidate any more"),
+        Standing::Away if !cluster.chosen => ("Gone", "is no candidate, and does not answer"),
+        Standing::Away => ("Away", "is not ready, or a taint keeps it off: others have its share"),
+        Standing::Silent => ("Silent", "does not answer, and that is tolerated still"),
+        Standing::Serving => ("NoShare", "gets nothing"),
+    };
+    Said { code, message: message.to_owned() }
+}
+
+fn step(step: &Step<'_>) -> Move {
+    let reason = Said { code: step.why.code(), message: step.why.to_string() };
+    let empty = Move {
+        action: "",
+        cluster: None,
+        bounds: None,
+        replicas: None,
+        entries: Vec::new(),
+        evictions: Vec::new(),
+        waits_for: waits(step.wait),
+        reason,
+    };
+    match &step.action {
+        Action::Bound { cluster, bounds, .. } => {
+            Move { action: "Bound", cluster: Some((*cluster).to_owned()), bounds: Some(range(*bounds)), ..empty }
+        }
+        Action::Bind { entries, evictions } => {
+            let place = |entry: &Entry<'_>| Place { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
+            let evictions = evictions
+                .iter()
+                .map(|eviction| Place { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
+            let evictions = evictions.collect();
+            Move { action: "Bind", entries: entries.iter().map(place).collect(), evictions, ..empty }
+        }
+        Action::Scale { cluster, replicas } => {
+            Move { action: "Scale", cluster: Some((*cluster).to_owned()), replicas: Some(*replicas), ..empty }
+        }
+        Action::Unbound { cluster } => Move { action: "Unbound", cluster: Some((*cluster).to_owned()), ..empty },
+    }
+}
+
+fn waits(wait: Wait) -> Option<Said> {
+    let (code, message) = match wait {
+        Wait::Nothing => return None,
+        Wait::Lowered => ("Lowered", "lower bounds elsewhere are seen to be applied"),
+        Wait::Replaced => ("Replaced", "the other clusters run their min"),
+        Wait::Shrunk => ("Shrunk", "running replicas above their target are gone"),
+        Wait::Gone => ("Gone", "its old HPA is gone"),
+    };
+    Some(Said { code, message: message.to_owned() })
+}
+
+fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<Said> {
+    let mut notes: Vec<Said> =
+        forecast.plan.notes.iter().map(|note| Said { code: note.code(), message: note.to_string() }).collect();
+    if !forecast.unknown_capacity.is_empty() {
+        let names = forecast.unknown_capacity.join(", ");
+        let message = format!("nobody says how much room there is in {names}: that counts as none");
+        notes.push(Said { code: "NoCapacityKnown", message });
+    }
+    let looked = |name: &str| forecast.request.clusters.iter().any(|cluster| cluster.name == name);
+    let names = objects.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref());
+    let mut others: Vec<&str> = names.filter(|name| !looked(name)).collect();
+    others.sort_unstable();
+    if !others.is_empty() {
+        let message = format!("no candidates: {}", others.join(", "));
+        notes.push(Said { code: "NotCandidates", message });
+    }
+    notes
+}
+
+/// One array.
+pub(super) fn json(outlines: &[Outline]) -> String {
+    let mut text = serde_json::to_string_pretty(outlines).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The same as YAML.
+pub(super) fn yaml(outlines: &[Outline]) -> String {
+    serde_saphyr::to_string(&outlines).unwrap_or_default()
+}

@@ -1,0 +1,117 @@
+//! The short form of clusters and placement -> the objects that it stands for. No I/O.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::cluster::Taint;
+use crate::api::resource_binding::{AggregatedStatus, TargetCluster, WorkloadStatus};
+use crate::api::{Cluster, FederatedHPA, ResourceBinding};
+use crate::decision::plan::Bounds;
+use crate::run::forecast::Objects;
+
+/// `kind: PlanScenario`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scenario {
+    #[serde(rename = "kind")]
+    _kind: String,
+    /// A placement as in a PropagationPolicy, where no policy is given.
+    pub(super) placement: Option<Value>,
+    /// The clusters, by name.
+    #[serde(default)]
+    clusters: BTreeMap<String, Option<Member>>,
+}
+
+/// A member cluster.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Member {
+    /// Replicas that would still fit.
+    available: Option<u32>,
+    /// Replicas that would fit if it were empty; else what fits and what runs.
+    total: Option<u32>,
+    /// Replicas it runs.
+    current: Option<u32>,
+    /// Of these, those that are ready; else all.
+    ready: Option<u32>,
+    /// Bounds of the HPA it has.
+    hpa: Option<Having>,
+    labels: BTreeMap<String, String>,
+    provider: String,
+    region: String,
+    zone: String,
+    kubernetes_version: String,
+    taints: Vec<Taint>,
+    state: State,
+}
+
+/// `hpa`
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Having {
+    min: u32,
+    max: u32,
+}
+
+/// Condition `Ready`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+enum State {
+    #[default]
+    Ready,
+    NotReady,
+    Unknown,
+}
+
+impl Scenario {
+    /// Adds the clusters to `objects`; to `binding` the placement and what the clusters run, as far as it does not say.
+    pub(super) fn enter(&self, hpa: &FederatedHPA, binding: &mut ResourceBinding, objects: &mut Objects) {
+        if let (true, Some(placement)) = (binding.spec.placement.is_null(), &self.placement) {
+            binding.spec.placement = placement.clone();
+        }
+        for (name, member) in &self.clusters {
+            let member = member.clone().unwrap_or_default();
+            objects.clusters.extend(member.cluster(name));
+            if let Some(Having { min, max }) = member.hpa {
+                objects.hold(hpa, name, Bounds { min, max });
+            }
+            let bound = binding.spec.clusters.iter().any(|entry| entry.name == *name);
+            if let Some(current) = member.current.filter(|_| !bound) {
+                let replicas = whole(current);
+                binding.spec.clusters.push(TargetCluster { name: name.clone(), replicas });
+                let ready_replicas = member.ready.map_or(replicas, whole);
+                let status = Some(WorkloadStatus { replicas, ready_replicas, observed_generation: 1 });
+                binding.status.aggregated_status.push(AggregatedStatus { cluster_name: name.clone(), status });
+            }
+        }
+    }
+}
+
+impl Member {
+    /// The object. What fits is said in pods, as replicas ask for nothing else here.
+    fn cluster(&self, name: &str) -> Option<Cluster> {
+        let status = match self.state {
+            State::Ready => "True",
+            State::NotReady => "False",
+            State::Unknown => "Unknown",
+        };
+        let room = self.available.map(|available| {
+            let total = self.total.unwrap_or_else(|| available.saturating_add(self.current.unwrap_or_default()));
+            let total = total.max(available);
+            json!({"allocatable": {"pods": total}, "allocated": {"pods": total.saturating_sub(available)}})
+        });
+        let Self { labels, provider, region, zone, taints, kubernetes_version, .. } = self;
+        let object = json!({
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"provider": provider, "region": region, "zone": zone, "taints": taints},
+            "status": {"kubernetesVersion": kubernetes_version, "resourceSummary": room,
+                "conditions": [{"type": "Ready", "status": status}]},
+        });
+        serde_json::from_value(object).ok()
+    }
+}
+
+fn whole(replicas: u32) -> i32 {
+    i32::try_from(replicas).unwrap_or(i32::MAX)
+}

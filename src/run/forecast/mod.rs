@@ -1,0 +1,97 @@
+//! What the controller would assign, from what watches brought or from objects that are given: for the webhook's dry runs
+//! and the command line. It goes the controller's own way - seen, observed, planned - and writes nothing.
+
+pub mod live;
+mod objects;
+mod preview;
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+pub use objects::Objects;
+pub use preview::Forecaster;
+
+use crate::api::resource_binding::ResourceBinding;
+use crate::decision::plan::{Plan, Request, plan};
+use crate::reconcile::distributed::capacity::Capacity;
+use crate::reconcile::distributed::observe::{Words, observe};
+use crate::reconcile::distributed::seen::{Seen, View};
+
+/// Where the policy of an assignment comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin<'a> {
+    /// `spec.federatedHPAAssignment`
+    Own,
+    /// The placement of a policy of that kind and name.
+    Policy(&'static str, &'a str),
+    /// The placement of the ResourceBinding of that name, wherever that got it.
+    Binding(&'a str),
+}
+
+impl<'a> Origin<'a> {
+    fn of(view: &'a View, binding: &'a ResourceBinding) -> Self {
+        if view.order.object.spec.federated_hpa_assignment.is_some() {
+            return Self::Own;
+        }
+        let metadata = &binding.metadata;
+        let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        let spaced = annotation(POLICY).map(|name| Self::Policy("PropagationPolicy", name));
+        let cluster = || annotation(CLUSTER_POLICY).map(|name| Self::Policy("ClusterPropagationPolicy", name));
+        spaced.or_else(cluster).unwrap_or(Self::Binding(metadata.name.as_deref().unwrap_or_default()))
+    }
+}
+
+/// Annotation of a ResourceBinding: name of its PropagationPolicy.
+pub const POLICY: &str = "propagationpolicy.karmada.io/name";
+/// Annotation of a ResourceBinding: name of its ClusterPropagationPolicy.
+pub const CLUSTER_POLICY: &str = "clusterpropagationpolicy.karmada.io/name";
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => f.write_str("federatedHPAAssignment"),
+            Self::Policy(kind, name) => write!(f, "the {kind} {name}"),
+            Self::Binding("") => f.write_str("the placement"),
+            Self::Binding(name) => write!(f, "the ResourceBinding {name}"),
+        }
+    }
+}
+
+/// What the controller would do.
+#[derive(Clone, Copy, Debug)]
+pub struct Forecast<'a> {
+    /// What it starts from.
+    pub request: &'a Request<'a>,
+    /// What it decides.
+    pub plan: &'a Plan<'a>,
+    /// Where the policy comes from.
+    pub origin: Origin<'a>,
+    /// Name of the group of the placement in use; empty where it has none.
+    pub group: &'a str,
+    /// Clusters of which nobody said how much room they have, while the policy goes by it.
+    pub unknown_capacity: &'a [&'a str],
+    /// When a toleration or a wait ends, so that another plan is due.
+    pub next: Option<Timestamp>,
+}
+
+/// Looks ahead at `now`, and tells of it; nothing when the workload has no binding.
+fn forecast<R>(
+    view: &View,
+    seen: &Seen,
+    capacity: &dyn Capacity,
+    now: Timestamp,
+    tell: impl FnOnce(&Forecast<'_>) -> R,
+) -> Option<R> {
+    let binding = view.binding.as_deref()?;
+    let words = Words::of(view, binding);
+    let observed = observe(view, binding, &words, seen, capacity, now);
+    Some(tell(&Forecast {
+        request: &observed.request,
+        plan: &plan(&observed.request),
+        origin: Origin::of(view, &binding.object),
+        group: observed.group,
+        unknown_capacity: &observed.unknown_capacity,
+        next: observed.next,
+    }))
+}

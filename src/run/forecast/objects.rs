@@ -1,0 +1,67 @@
+//! Objects that are given -> a forecast, as if watches had brought them. No I/O.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Forecast, forecast};
+use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::decision::plan::{Bounds, HpaVersion};
+use crate::reconcile::distributed::capacity::Rooms;
+use crate::reconcile::distributed::manifest::{Write, work_of};
+use crate::reconcile::distributed::names;
+use crate::reconcile::distributed::seen::Seen;
+use crate::reconcile::distributed::seen::entry::Order;
+use crate::runtime::watch::{Intakes, Readers};
+
+/// Mark of a write in 1970.
+const LONG_AGO: &str = "0";
+
+/// What a control plane holds beside a FederatedHPA.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    /// Workloads and their clusters.
+    pub bindings: Vec<ResourceBinding>,
+    /// The member clusters.
+    pub clusters: Vec<Cluster>,
+    /// The HPAs of the members on their way.
+    pub works: Vec<Work>,
+}
+
+impl Objects {
+    /// Adds what is there of an HPA of `hpa` that has long been applied in a cluster, with these bounds.
+    pub fn hold(&mut self, hpa: &FederatedHPA, cluster: &str, bounds: Bounds) {
+        let version = HpaVersion::default();
+        let mut work = work_of(hpa, Write { cluster, bounds, version, outstanding: bounds.max, token: LONG_AGO });
+        if let Some(work) = work.as_object_mut() {
+            let status = json!({names::REFLECTED_TOKEN: LONG_AGO});
+            work.insert("status".to_owned(), json!({"manifestStatuses": [{"status": status}]}));
+        }
+        self.works.extend(serde_json::from_value::<Work>(work).ok());
+    }
+
+    /// What the controller would do with `hpa` at `now`. Clusters have the room that they report; no estimator is asked.
+    /// Nothing when its workload has no binding among these objects.
+    pub fn forecast<R>(&self, hpa: &FederatedHPA, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
+        let seen = Arc::new(Seen::default());
+        let mut readers = Readers::default();
+        seen.read_by(&mut readers);
+        bring(&mut readers.federated_hpas, &[]);
+        bring(&mut readers.resource_bindings, &self.bindings);
+        bring(&mut readers.clusters, &self.clusters);
+        bring(&mut readers.works, &self.works);
+        forecast(&seen.as_if(Order::of(hpa))?, &seen, &Rooms::default(), now, tell)
+    }
+}
+
+/// As a watch lists.
+fn bring<K>(intakes: &mut Intakes<K>, objects: &[K]) {
+    for intake in intakes {
+        intake.begin();
+        for object in objects {
+            intake.listed(object);
+        }
+        intake.end();
+    }
+}

@@ -1,0 +1,118 @@
+//! The answer to a dry run: the assignment in short lines (design: Admission). No I/O: it looks at what watches brought.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Forecast, forecast};
+use crate::admission::review::Preview;
+use crate::api::FederatedHPA;
+use crate::decision::defaults::Mode;
+use crate::decision::finding::{WARNING_CHARACTERS, Warning};
+use crate::reconcile::distributed::capacity::Capacity;
+use crate::reconcile::distributed::seen::Seen;
+use crate::reconcile::distributed::seen::entry::Order;
+
+/// Name of the rule that these warnings are of.
+const RULE: &str = "preview";
+/// Lines of clusters; what is left is counted.
+const LINES: usize = 4;
+
+/// Looks ahead by what a controller sees.
+pub struct Forecaster {
+    /// What it sees.
+    pub seen: Arc<Seen>,
+    /// The room in clusters.
+    pub capacity: Arc<dyn Capacity>,
+    /// Mode of a FederatedHPA that names none.
+    pub default_mode: Mode,
+}
+
+impl Preview for Forecaster {
+    /// Silent about what is not seen yet, and about a mode in which nothing is assigned.
+    fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
+        let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
+        if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
+            return Vec::new();
+        }
+        let Some(view) = self.seen.as_if(Order::of(&hpa)) else { return Vec::new() };
+        let lines = forecast(&view, &self.seen, &*self.capacity, now, lines).unwrap_or_else(|| {
+            let target = &hpa.spec.scale_target_ref;
+            vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]
+        });
+        lines.into_iter().map(|line| Warning::shortened(String::new(), line, RULE)).collect()
+    }
+}
+
+/// `member1 1..4, member2 1..6 (StaticWeighted, from the PropagationPolicy shop)`, and what is remarkable.
+fn lines(forecast: &Forecast<'_>) -> Vec<String> {
+    let plan = forecast.plan;
+    let share = |share: &crate::decision::plan::Share<'_>| {
+        let bounds = if share.target.is_some() { share.target.to_string() } else { "none".to_owned() };
+        format!("{} {bounds}", share.cluster)
+    };
+    let policy = format!("({}, from {})", forecast.request.policy.name(), forecast.origin);
+    let mut lines = packed(plan.shares.iter().map(share).collect(), &policy);
+    lines.extend(plan.notes.iter().map(ToString::to_string));
+    if let Some(first) = forecast.unknown_capacity.first() {
+        let others = forecast.unknown_capacity.len().saturating_sub(1);
+        let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+        lines.push(format!("nobody said how much room there is in {first}{more}, which counts as none"));
+    }
+    lines
+}
+
+/// The shares in lines of bounded length, the policy at their end.
+fn packed(shares: Vec<String>, policy: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut shares = shares.into_iter();
+    while let Some(share) = shares.next() {
+        let full = lines.len() >= LINES;
+        match lines.last_mut() {
+            Some(line) if width(line) + width(&share) + 2 <= WARNING_CHARACTERS => *line = format!("{line}, {share}"),
+            _ if full => {
+                lines.push(format!("... and {} more clusters", shares.len().saturating_add(1)));
+                break;
+            }
+            _ => lines.push(share),
+        }
+    }
+    match lines.last_mut() {
+        Some(line) if width(line) + width(policy) < WARNING_CHARACTERS => *line = format!("{line} {policy}"),
+        Some(_) => lines.push(policy.to_owned()),
+        None => {}
+    }
+    lines
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::packed;
+
+    fn shares(count: usize) -> Vec<String> {
+        (1..=count).map(|number| format!("member{number} 1..{number}")).collect()
+    }
+
+    #[test]
+    fn a_few_clusters_are_one_line() {
+        let lines = packed(shares(2), "(StaticWeighted, from the PropagationPolicy shop)");
+        assert_eq!(lines, ["member1 1..1, member2 1..2 (StaticWeighted, from the PropagationPolicy shop)"]);
+    }
+
+    #[test]
+    fn many_clusters_are_a_few_lines_and_a_count() {
+        for count in 0..100 {
+            let lines = packed(shares(count), "(Duplicated, from federatedHPAAssignment)");
+            assert!(lines.len() <= 6 && lines.iter().all(|line| line.chars().count() <= 120), "{lines:#?}");
+            let told = lines.iter().map(|line| line.matches("..").count()).sum::<usize>();
+            assert!(count == 0 || lines.concat().contains("Duplicated"));
+            assert!(told >= count.min(20), "{count}: {lines:#?}");
+        }
+        let lines = packed(shares(99), "(Duplicated, from federatedHPAAssignment)");
+        assert_eq!(lines.last().unwrap(), "... and 69 more clusters (Duplicated, from federatedHPAAssignment)");
+    }
+}

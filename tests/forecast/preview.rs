@@ -1,0 +1,176 @@
+//! A dry run of a FederatedHPA is told its assignment: through the router in the process, and by a whole process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fhpa::admission::review::{Preview, Reviewer};
+use fhpa::admission::router::Judge;
+use fhpa::decision::defaults::Mode;
+use fhpa::decision::lease::Timings;
+use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::validation::Settings;
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::reconcile::distributed::capacity::Unknown;
+use fhpa::reconcile::distributed::seen::Seen;
+use fhpa::run::forecast::Forecaster;
+use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
+use fhpa::runtime::lifecycle::Readiness;
+use fhpa::runtime::metrics::Metrics;
+use fhpa::runtime::watch::{Readers, Watches};
+use fhpa::runtime::{clock, zones::ZoneDatabase};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{fleet, hpa};
+use crate::bed::within;
+use crate::webhook::client::{H2, Sender, connector, full, request};
+use crate::webhook::router::{Notes, ask, desk};
+
+const PATH: &str = "/validate-federatedhpa";
+
+fn review(object: &Value, dry_run: bool) -> Vec<u8> {
+    let request = json!({"uid": "u", "operation": "CREATE", "name": "web", "namespace": "prod", "dryRun": dry_run,
+        "kind": {"group": "autoscaling.karmada.io", "version": "v1alpha1", "kind": "FederatedHPA"}, "object": object});
+    serde_json::to_vec(&json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}))
+        .unwrap()
+}
+
+fn warnings(response: &Value) -> Vec<String> {
+    assert_eq!(response["allowed"], true, "{response}");
+    let warnings = response["warnings"].as_array().into_iter().flatten();
+    warnings.map(|warning| warning.as_str().unwrap().to_owned()).collect()
+}
+
+/// A judge that previews by what watches bring from `server`.
+struct Judged {
+    judge: Judge,
+    _watches: JoinSet<()>,
+}
+
+impl Judged {
+    async fn by(server: &ApiServer) -> Self {
+        let seen = Arc::new(Seen::default());
+        let (mut readers, readiness) = (Readers::default(), Readiness::default());
+        seen.read_by(&mut readers);
+        let mut watches = JoinSet::new();
+        watches.spawn(Watches::new(readers, &readiness).run(server.client(), Arc::new(Metrics::new())));
+        within(async {
+            while !readiness.missing(clock::wall()).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        Self { judge: judge(seen), _watches: watches }
+    }
+
+    async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
+        told(&self.judge, object, dry_run).await
+    }
+}
+
+fn judge(seen: Arc<Seen>) -> Judge {
+    let preview: Arc<dyn Preview> =
+        Arc::new(Forecaster { seen, capacity: Arc::new(Unknown), default_mode: Mode::default() });
+    let reviewer = Reviewer {
+        neighbours: Arc::new(NoNeighbours),
+        zones: Arc::new(ZoneDatabase::bundled()),
+        settings: Settings::default(),
+        preview: Some(preview),
+    };
+    Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
+}
+
+async fn told(judge: &Judge, object: &Value, dry_run: bool) -> Vec<String> {
+    let request = http::Request::post(PATH).header("content-type", "application/json");
+    let request = request.body(review(object, dry_run).into()).unwrap();
+    let (_, _, body) = ask(desk(judge.clone(), Arc::new(Notes::default())), request).await;
+    warnings(&serde_json::from_slice::<Value>(&body).unwrap()["response"])
+}
+
+#[tokio::test]
+async fn a_dry_run_is_told_its_assignment_and_nothing_else_is() {
+    let fleet = fleet().await;
+    let judged = Judged::by(fleet.control()).await;
+    let web = hpa(10, json!({}));
+    let expected = ["member1 1..1, member2 1..4, member3 1..5 (StaticWeighted, from the PropagationPolicy shop)"];
+    assert_eq!(judged.told(&web, true).await, expected);
+    assert_eq!(judged.told(&web, false).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_policy_of_the_object_goes_before_that_of_the_placement() {
+    let fleet = fleet().await;
+    let judged = Judged::by(fleet.control()).await;
+    let own = |type_: &str| {
+        hpa(
+            9,
+            json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": type_}, "clusterAffinity": {"exclude": ["member2"]}}),
+        )
+    };
+    let expected = ["member1 2..9, member3 2..9 (Duplicated, from federatedHPAAssignment)"];
+    assert_eq!(judged.told(&own("Duplicated"), true).await, expected);
+    let told = judged.told(&own("DynamicWeighted"), true).await;
+    assert_eq!(told.last().unwrap(), "nobody said how much room there is in member1 and 1 more, which counts as none");
+}
+
+#[tokio::test]
+async fn what_stands_in_the_way_is_told_too() {
+    let fleet = fleet().await;
+    let judged = Judged::by(fleet.control()).await;
+    let nowhere = hpa(9, json!({"clusterAffinity": {"clusterNames": ["nowhere"]}}));
+    let said = "no cluster is a candidate: check the placement of the workload and spec.clusterAffinity";
+    assert!(judged.told(&nowhere, true).await.contains(&said.to_owned()), "{:?}", judged.told(&nowhere, true).await);
+    let mut unbound = hpa(9, json!({}));
+    unbound["spec"]["scaleTargetRef"]["name"] = "other".into();
+    let expected = ["Deployment other has no ResourceBinding: nothing is assigned yet"];
+    assert_eq!(judged.told(&unbound, true).await, expected);
+}
+
+#[tokio::test]
+async fn centralized_mode_assigns_nothing() {
+    let fleet = fleet().await;
+    let judged = Judged::by(fleet.control()).await;
+    assert_eq!(judged.told(&hpa(9, json!({"mode": "Centralized"})), true).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn nothing_is_told_before_everything_was_listed() {
+    assert_eq!(told(&judge(Arc::default()), &hpa(9, json!({})), true).await, [""; 0]);
+}
+
+/// What a whole process, with or without a controller, answers to a dry run.
+async fn served(controller: bool) -> Vec<String> {
+    let fleet = fleet().await;
+    let mut options = Options::loopback();
+    options.control_plane = ControlPlane::Watched(fleet.control().client());
+    options.controller = controller.then(|| ControllerOptions {
+        namespace: "karmada-system".into(),
+        lease: "fhpa".into(),
+        identity: "one".into(),
+        timings: Timings::default(),
+        concurrency: 4,
+        estimators: None,
+    });
+    let server = Server::bind(options).await.unwrap();
+    let (address, ca, handle) = (server.local_addr(), server.ca_pem().unwrap(), server.handle());
+    let readiness = server.readiness();
+    let ended = tokio::spawn(server.run());
+    let answer = within(async {
+        while !readiness.missing(clock::wall()).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let mut connection = Sender::connect(address, &connector(&ca, H2, None)).await.unwrap();
+        connection.send(request(PATH, full(review(&hpa(10, json!({})), true)))).await.unwrap()
+    })
+    .await;
+    handle.shut_down();
+    ended.await.unwrap();
+    warnings(&answer.response())
+}
+
+#[tokio::test]
+async fn a_process_with_a_controller_previews_and_a_webhook_alone_does_not() {
+    let expected = ["member1 1..1, member2 1..4, member3 1..5 (StaticWeighted, from the PropagationPolicy shop)"];
+    assert_eq!(served(true).await, expected);
+    assert_eq!(served(false).await, [""; 0]);
+}
