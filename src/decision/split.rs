@@ -65,6 +65,10 @@ fn bounded(
             Part { weight, low, high, ..*part }
         })
         .collect();
+    let most = |part: &Part<'_>| if part.weight > 0 { part.high } else { part.low };
+    if parts.iter().map(|part| u64::from(most(part))).sum::<u64>() <= total.into() {
+        return parts.iter().map(most).collect();
+    }
     let mut rest = u64::from(total);
     let mut weights: u128 = parts.iter().map(|part| u128::from(part.weight)).sum();
     let unbound = parts.iter().all(|part| {

@@ -74,6 +74,9 @@ pub struct Standing<'a> {
     pub turns: usize,
 }
 
+/// The object of a turn, and how the turn ended.
+type Turn<T> = (Key, Result<Ended<T>, LeaseLost>);
+
 /// Gives turns to objects.
 pub struct Engine<W: Worker> {
     worker: Arc<W>,
@@ -85,7 +88,7 @@ pub struct Engine<W: Worker> {
     queue: VecDeque<(Key, Instant)>,
     /// Keys in `queue`.
     queued: BTreeSet<Key>,
-    turns: JoinSet<(Key, Result<Ended<W::Trouble>, LeaseLost>)>,
+    turns: JoinSet<Turn<W::Trouble>>,
     running: HashMap<Id, Key>,
     /// Keys with a turn, and whether they want another one after it.
     busy: HashMap<Key, bool>,
@@ -137,14 +140,16 @@ impl<W: Worker> Engine<W> {
                     if told.is_err() {
                         break;
                     }
-                    leader = leadership.borrow_and_update().clone();
+                    leader.clone_from(&leadership.borrow_and_update());
                     self.begin(leader.as_ref()).await;
                 }
                 Some(ended) = self.turns.join_next_with_id() => self.ended(ended),
                 () = worker.news() => {
                     let changed = worker.changed();
                     if leader.is_some() {
-                        changed.into_iter().for_each(|key| self.want(key));
+                        for key in changed {
+                            self.want(key);
+                        }
                     }
                 }
                 () = sleep_until(nap) => {}
@@ -170,7 +175,9 @@ impl<W: Worker> Engine<W> {
     }
 
     fn look_at_all(&mut self) {
-        self.worker.keys().into_iter().for_each(|key| self.want(key));
+        for key in self.worker.keys() {
+            self.want(key);
+        }
     }
 
     /// The object is to have a turn soon.
@@ -216,7 +223,7 @@ impl<W: Worker> Engine<W> {
         expected.is_none_or(|expected| now.duration_since(expected).abs() > JUMP)
     }
 
-    fn ended(&mut self, ended: Result<(Id, (Key, Result<Ended<W::Trouble>, LeaseLost>)), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, Turn<W::Trouble>), JoinError>) {
         let (key, ended) = match ended {
             Ok((id, (key, ended))) => {
                 self.running.remove(&id);

@@ -1,4 +1,4 @@
-//! Events of the controller: taken into a bounded queue, posted by a task of their own, so that no turn waits for them.
+//! Events of the controller: taken into a queue of bounded size, posted by a task of their own, so that no turn waits for them.
 //! I/O: the API server.
 //!
 //! The recorder of `kube` looks through and keeps every event of the last six minutes at each post, and adds to the count of
@@ -21,7 +21,7 @@ use kube::Client;
 use kube::api::PostParams;
 use kube::core::Request;
 use serde::de::IgnoredAny;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
@@ -34,8 +34,8 @@ use crate::runtime::leader::Leader;
 /// `reportingController` of every event.
 pub const CONTROLLER: &str = "autoscaling.karmada.io/fhpa";
 
-/// Events that wait at most.
-pub const QUEUE: usize = 16_384;
+/// Bytes of events that wait at most: those of some hundred thousand runs of one minute.
+pub const WAITING: usize = 64 << 20;
 
 /// Posts in flight at most.
 const IN_FLIGHT: usize = 8;
@@ -47,7 +47,7 @@ const TRIES: u32 = 4;
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// Longest `note` that the API server takes, in bytes.
-const NOTE: usize = 1024;
+pub const NOTE: usize = 1024;
 
 /// Longest `reportingInstance` that the API server takes, in bytes.
 const INSTANCE: usize = 128;
@@ -98,6 +98,19 @@ pub struct Record {
     pub related: Option<Reference>,
 }
 
+impl Record {
+    /// Bytes that it takes while it waits.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let about = |object: &Reference| {
+            let texts = [&*object.api_version, &*object.kind, &*object.namespace, &*object.name, &*object.uid];
+            texts.map(str::len).iter().sum::<usize>()
+        };
+        let objects = about(&self.regarding).saturating_add(self.related.as_ref().map_or(0, about));
+        size_of::<Queued>().saturating_add(self.note.len()).saturating_add(objects)
+    }
+}
+
 /// Why an event was not posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dropped {
@@ -135,44 +148,52 @@ pub trait Observer: Send + Sync {
 /// Takes events; clones feed the same queue.
 #[derive(Clone)]
 pub struct Events {
-    queue: mpsc::Sender<Queued>,
+    queue: mpsc::UnboundedSender<Queued>,
+    /// Bytes that are free; each event holds its own until it is under way.
+    room: Arc<Semaphore>,
     observer: Arc<dyn Observer>,
 }
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").field("free", &self.queue.capacity()).finish_non_exhaustive()
+        f.debug_struct("Events").field("free", &self.room.available_permits()).finish_non_exhaustive()
     }
 }
 
 struct Queued {
     leader: Leader,
     record: Record,
+    room: OwnedSemaphorePermit,
 }
 
 impl Events {
     /// A queue, and the task that empties it: spawn [`Poster::run`]. `instance` names this process.
     pub fn new(client: Client, instance: &str, observer: Arc<dyn Observer>) -> (Self, Poster) {
-        let (queue, records) = mpsc::channel(QUEUE);
+        let (queue, records) = mpsc::unbounded_channel();
+        let room = Arc::new(Semaphore::new(WAITING));
         let instance = if instance.is_empty() { "fhpa" } else { cut(instance, INSTANCE) };
         let post = Post { client, instance: instance.into(), count: AtomicU64::new(0), observer: observer.clone() };
-        (Self { queue, observer }, Poster { records, post })
+        (Self { queue, room, observer }, Poster { records, post })
     }
 
     /// Queues an event; it is dropped and counted when too many wait. Never blocks.
     pub fn record(&self, leader: &Leader, mut record: Record) {
         let end = cut(&record.note, NOTE).len();
         record.note.truncate(end);
-        if self.queue.try_send(Queued { leader: leader.clone(), record }).is_err() {
-            let why = if self.queue.is_closed() { Dropped::Stopped } else { Dropped::QueueFull };
-            self.observer.dropped(why);
+        record.note.shrink_to_fit();
+        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(weight) else {
+            return self.observer.dropped(Dropped::QueueFull);
+        };
+        if self.queue.send(Queued { leader: leader.clone(), record, room }).is_err() {
+            self.observer.dropped(Dropped::Stopped);
         }
     }
 }
 
 /// Posts what is queued.
 pub struct Poster {
-    records: mpsc::Receiver<Queued>,
+    records: mpsc::UnboundedReceiver<Queued>,
     post: Post,
 }
 
@@ -228,7 +249,8 @@ struct Post {
 }
 
 impl Post {
-    async fn post(&self, Queued { leader, record }: Queued) {
+    async fn post(&self, Queued { leader, record, room }: Queued) {
+        drop(room);
         let namespace = if record.regarding.namespace.is_empty() { "default" } else { &record.regarding.namespace };
         let requests = Request::new(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"));
         let name = self.name(&record);

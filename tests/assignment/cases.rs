@@ -1,6 +1,6 @@
 //! The worked examples of the documents, by name, and what they leave open.
 
-use fhpa::decision::plan::{Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, Wait, plan};
 
 fn total(min: u32, max: u32) -> Bounds {
     Bounds { min, max }
@@ -280,4 +280,101 @@ fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
     let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
     assert_eq!(now, [total(2, 4), Bounds::NONE]);
     assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitsForBudget");
+}
+
+/// The bounds that are to be written, with what they wait for.
+fn writes(plan: &Plan<'_>) -> Vec<(String, u32, Wait)> {
+    let bound = |step: &fhpa::decision::plan::Step<'_>| match &step.action {
+        Action::Bound { cluster, bounds, .. } => Some(((*cluster).to_owned(), bounds.max, step.wait)),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(bound).collect()
+}
+
+fn under_way(cluster: &mut Cluster<'_>, max: u32, outstanding: u32) {
+    cluster.hpa =
+        Some(Hpa { written: Some(Bounds { min: 1, max }), confirmed: false, outstanding, ..cluster.hpa.unwrap() });
+}
+
+#[test]
+fn donors_come_before_receivers() {
+    let clusters = vec![cluster("m1"), cluster("m2"), cluster("m3")];
+    let mut request = settled(request(total(3, 30), Policy::StaticWeighted, clusters));
+    for (cluster, weight) in request.clusters.iter_mut().zip([1, 1, 4]) {
+        cluster.weight = weight;
+    }
+    let now = |name: &str, max| (name.to_owned(), max, Wait::Nothing);
+    let later = |name: &str, max| (name.to_owned(), max, Wait::Lowered);
+    assert_eq!(writes(&plan(&request)), [now("m1", 5), now("m2", 5), later("m3", 20)]);
+    // Both are written; one has answered: the whole raise is not free yet.
+    under_way(&mut request.clusters[0], 5, 10);
+    under_way(&mut request.clusters[1], 5, 10);
+    request.clusters[0].hpa.as_mut().unwrap().confirmed = true;
+    assert_eq!(writes(&plan(&request)), [later("m3", 20)]);
+    // The other takes too long: what is free is given.
+    request.clusters[1].overdue = true;
+    assert_eq!(writes(&plan(&request)), [now("m3", 15), later("m3", 20)]);
+    // It answers.
+    request.clusters[1].hpa.as_mut().unwrap().confirmed = true;
+    assert_eq!(writes(&plan(&request)), [now("m3", 20)]);
+}
+
+#[test]
+fn a_raise_under_way_counts_after_it_was_taken_back() {
+    let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![cluster("m1"), cluster("m2")]));
+    // 16 was written to m1, then 10 again: the first may still arrive.
+    under_way(&mut request.clusters[0], 10, 16);
+    under_way(&mut request.clusters[1], 4, 4);
+    assert_eq!(writes(&plan(&request)), [("m2".to_owned(), 10, Wait::Lowered)]);
+    request.clusters[0].hpa.as_mut().unwrap().confirmed = true;
+    assert_eq!(writes(&plan(&request)), [("m2".to_owned(), 10, Wait::Nothing)]);
+}
+
+#[test]
+fn a_leaving_cluster_goes_after_the_others_run_their_min() {
+    let clusters = vec![runs("m1", 4), cluster("m2"), runs("m3", 6)];
+    let mut request = settled(request(total(3, 30), Policy::StaticWeighted, clusters));
+    request.clusters[2].chosen = false;
+    request.clusters[2].standing = Standing::Leaving { evicted: false };
+    request.clusters[1].ready = 0;
+    // First its headroom goes to the others, and what it runs stays.
+    let first = plan(&request);
+    let now: Vec<_> = writes(&first).into_iter().filter(|(.., wait)| *wait == Wait::Nothing).collect();
+    assert_eq!(now, [("m3".to_owned(), 6, Wait::Nothing)]);
+    assert!(first.now().all(|step| !matches!(step.action, Action::Bind { .. } | Action::Unbound { .. })));
+    under_way(&mut request.clusters[2], 6, 10);
+    request.clusters[2].hpa.as_mut().unwrap().confirmed = true;
+    let seen = request.clone();
+    let second = plan(&seen);
+    assert!(second.now().all(|step| !matches!(step.action, Action::Bind { .. } | Action::Unbound { .. })));
+    for (cluster, share) in request.clusters.iter_mut().zip(&second.shares) {
+        cluster.hpa.as_mut().unwrap().written = Some(share.now);
+    }
+    let left = |request: &Request<'_>| {
+        plan(request).now().filter(|step| matches!(step.action, Action::Unbound { .. })).count()
+    };
+    assert_eq!(left(&request), 0);
+    request.clusters[1].ready = 1;
+    assert_eq!(left(&request), 1);
+}
+
+#[test]
+fn a_cluster_at_zero_is_woken_unless_it_may_sleep() {
+    let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![runs("m1", 3), runs("m2", 3)]));
+    (request.clusters[0].current, request.clusters[0].ready) = (Some(0), 0);
+    let scaled = |request: &Request<'_>| {
+        let plan = plan(request);
+        plan.now().filter(|step| matches!(step.action, Action::Scale { cluster: "m1", replicas: 1 })).count()
+    };
+    assert_eq!(scaled(&request), 1);
+    assert_eq!(scaled(&to_zero(request)), 0);
+}
+
+#[test]
+fn an_hpa_follows_the_kubernetes_version_of_its_cluster() {
+    use fhpa::decision::plan::HpaVersion;
+    let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![cluster("m1")]));
+    request.clusters[0].version = HpaVersion::V1;
+    let plan = plan(&request);
+    assert!(matches!(plan.steps[0].action, Action::Bound { version: HpaVersion::V1, .. }), "{:?}", plan.steps);
 }

@@ -51,10 +51,9 @@ proptest! {
         let all: u64 = free.iter().map(|part| part.weight).sum();
         prop_assert_eq!(sum(shares.iter()), if all == 0 { 0 } else { total.into() });
         for (part, share) in free.iter().zip(&shares) {
-            if all > 0 {
-                let product = u64::from(total) * part.weight;
-                prop_assert!((product / all..=product.div_ceil(all)).contains(&u64::from(*share)));
-            }
+            let product = u64::from(total) * part.weight;
+            let (floor, ceiling) = (product / all.max(1), product.div_ceil(all.max(1)));
+            prop_assert!((floor..=ceiling).contains(&u64::from(*share)));
             prop_assert!(part.weight > 0 || *share == 0);
         }
         // What is left goes to the heaviest of those that were cut.

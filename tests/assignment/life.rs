@@ -132,4 +132,48 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn a_fleet_at_rest_is_still_while_replicas_and_capacity_move(mut request in fresh(), seed in any::<u64>()) {
+        for cluster in &mut request.clusters {
+            // A cap below what runs comes into force as replicas shrink.
+            cluster.cap = None;
+        }
+        let mut world = World::new(request);
+        settle(&mut world)?;
+        let mut random = Random(seed | 1);
+        if plan(&world.observe()).shares.iter().any(|share| share.hold.is_some()) {
+            return Ok(());
+        }
+        for _ in 0..8 {
+            for name in world.names() {
+                world.scale(name, Some(random.below(40) as u32));
+            }
+            for cluster in &mut world.request.clusters {
+                cluster.available = Some(random.below(30) as u32);
+            }
+            let request = world.observe();
+            let steps = plan(&request).steps;
+            prop_assert!(steps.is_empty(), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_ends_once_the_replicas_have_shrunk(request in fresh()) {
+        let mut world = World::new(request);
+        for _ in 0..4 {
+            settle(&mut world)?;
+            for name in world.names() {
+                world.scale(name, Some(0));
+            }
+        }
+        settle(&mut world)?;
+        let request = world.observe();
+        let plan = plan(&request);
+        prop_assert!(plan.steps.is_empty(), "{:?}", plan.steps);
+        for share in &plan.shares {
+            prop_assert_eq!(share.now, share.target);
+            prop_assert_eq!(world.members[share.cluster].hpa.unwrap_or_default(), share.target);
+        }
+    }
 }

@@ -181,12 +181,15 @@ async fn a_slow_answer_is_a_timeout_and_requests_are_counted() {
     assert_eq!(error.downcast_ref(), Some(&TimedOut(Duration::from_secs(15))));
     assert_eq!(begun.elapsed().as_secs(), 15);
     assert!(Api::<ConfigMap>::default_namespaced(client.clone()).get_opt("other").await.unwrap().is_none());
-    assert!(Api::<ConfigMap>::all(client).list(&ListParams::default()).await.is_err());
+    assert!(Api::<ConfigMap>::all(client.clone()).list(&ListParams::default()).await.is_err());
+    let impatient = Api::<ConfigMap>::default_namespaced(client);
+    assert!(tokio::time::timeout(Duration::from_secs(10), impatient.get("slow")).await.is_err());
     for line in [
         r#"fhpa_api_requests_total{verb="get",code="timeout"} 1"#,
         r#"fhpa_api_requests_total{verb="get",code="404"} 1"#,
         r#"fhpa_api_requests_total{verb="list",code="404"} 1"#,
-        r#"fhpa_api_request_duration_seconds_count{verb="get"} 2"#,
+        r#"fhpa_api_requests_total{verb="get",code="canceled"} 1"#,
+        r#"fhpa_api_request_duration_seconds_count{verb="get"} 3"#,
     ] {
         assert!(has(&metrics, line), "{line} not in:\n{}", metrics.text());
     }

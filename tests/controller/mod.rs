@@ -1,3 +1,5 @@
 //! The controller's process and its client.
 
 mod client;
+mod process;
+mod real;

@@ -136,6 +136,12 @@ async fn the_first_commands_do_what_they_say() {
     assert!(well, "{waited}");
     let (well, there) = playground.kubectl(&["--context", "member3", "get", "pods", "-o", "name"]).await;
     assert!(well && there.lines().count() == 1, "{there}");
+    let minutes = playground.files().join("minutes.yaml");
+    let (well, applied) = playground.kubectl(&["apply", "-f", minutes.to_str().unwrap()]).await;
+    assert!(well && applied.contains("cronfederatedhpa.autoscaling.karmada.io/shop-minutes created"), "{applied}");
+    let scheduled = ["wait", "--for=condition=Scheduled", "cronfhpa/shop-minutes", "--timeout=60s"];
+    let (well, waited) = playground.kubectl(&scheduled).await;
+    assert!(well, "the controller works it off: {waited}");
     let refused = playground.files().join("refused.yaml");
     let (well, reasons) = playground.kubectl(&["apply", "-f", refused.to_str().unwrap()]).await;
     assert!(!well, "{reasons}");

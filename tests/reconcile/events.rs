@@ -7,7 +7,7 @@ use std::time::Duration;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
-use fhpa::reconcile::events::{Dropped, Events, Observer, QUEUE, Record, Reference, Severity};
+use fhpa::reconcile::events::{Dropped, Events, Observer, Record, Reference, Severity, WAITING};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -194,20 +194,21 @@ async fn a_full_queue_drops_and_counts_and_never_blocks() {
     let term = Term::begin().await;
     server.faults().pause(true);
     let running = Running::start(server.client());
-    let (taken, flown) = (QUEUE + 100, 8);
-    for _ in 0..taken {
-        running.events.record(&term.leader, record("default", "too many"));
+    let many = || record("default", &"too many".repeat(128));
+    let (room, flown) = (WAITING / many().weight(), 8);
+    for _ in 0..room + 100 {
+        running.events.record(&term.leader, many());
     }
     // The task had no turn yet, so none is in flight.
     assert_eq!(running.ends.of("queue_full"), 100);
     tokio::time::sleep(Duration::from_millis(1)).await;
     for _ in 0..flown + 1 {
-        running.events.record(&term.leader, record("default", "room for those in flight"));
+        running.events.record(&term.leader, many());
     }
     assert_eq!(running.ends.of("queue_full"), 101);
     let ends = running.end().await;
     let lost = ends.of("stopped") + ends.of("failed") + ends.of("lease_lost");
-    assert_eq!(lost, QUEUE + flown, "a stop does not wait for an API server that is silent: {:?}", ends.all());
+    assert_eq!(lost, room + flown, "a stop does not wait for an API server that is silent: {:?}", ends.all());
 }
 
 #[tokio::test(start_paused = true)]

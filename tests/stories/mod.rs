@@ -6,6 +6,7 @@
 mod cron;
 mod distributed;
 mod failures;
+mod fleet;
 mod interleavings;
 mod upstream;
 
@@ -20,6 +21,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::{Controller, Options, WallClock};
+use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use fhpa::runtime::lifecycle::Readiness;
@@ -49,7 +51,7 @@ pub struct Wall {
 
 impl Wall {
     pub fn new(start: &str) -> Self {
-        Self { start: at(start), began: Instant::now(), offset: Arc::default() }
+        Self { start: at(start), began: clock::steady(), offset: Arc::default() }
     }
 
     /// A machine whose clock is ahead by so many seconds.

@@ -1,7 +1,7 @@
 //! Tests of the webhook: by its router, over TLS, and as a process.
 
-mod client;
-mod drain;
+pub mod client;
+pub mod drain;
 mod envelope;
 mod limits;
 mod process;

@@ -62,6 +62,9 @@ pub fn settle(
         }
         history.executions.truncate(rule.successful_limit);
         history.failures.truncate(rule.failed_limit);
+        // Kept until the next run, of many rules at once.
+        history.executions.shrink_to_fit();
+        history.failures.shrink_to_fit();
         history
     };
     rules.iter().enumerate().map(entry).collect()

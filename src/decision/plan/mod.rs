@@ -28,7 +28,9 @@ use assignment::Targets;
 
 /// Decides. Deterministic; the order of the clusters does not matter.
 ///
-/// Apply the steps of [`Plan::now`] in their order and stop at the first that fails; then observe and plan again. Whatever
+/// Keep [`Plan::basis`] and the targets of [`Plan::shares`] first: the next plan starts from them, and without them it
+/// assigns afresh, from what is measured by then. Then apply the steps of [`Plan::now`] in their order and stop at the first
+/// that fails; observe and plan again. Whatever
 /// fails, is lost or comes late, the sum of `maxReplicas` over the members stays within `spec.maxReplicas`: a raise is
 /// among them only when it fits next to all that may be in effect elsewhere. On a settled fleet there are no steps.
 ///

@@ -15,16 +15,16 @@ pub(super) struct Range {
 
 /// Gives `total` to the seats, in their order; each at least its `low`, where that is possible, and at most its `high`.
 ///
-/// * Weighted: split by weight.
+/// * StaticWeighted: split by weight.
+/// * DynamicWeighted: split by room; what those with room may not have goes to the others by capacity, or evenly where
+///   nobody has any: bounds that nobody has would be lost to everybody once there is room.
 /// * Aggregated: one after the other up to its capacity, largest first; what exceeds all capacity goes to the largest.
 /// * Prioritized: the same by priority. Seats of one priority share by capacity: none of them is before the others.
 pub(super) fn pour(policy: Policy, total: Replicas, seats: &[Seat<'_>], ranges: &[Range]) -> Vec<Replicas> {
     match policy {
         Policy::Duplicated => ranges.iter().map(|range| total.max(range.low).min(range.high)).collect(),
-        Policy::StaticWeighted | Policy::DynamicWeighted => {
-            let parts = seats.iter().zip(ranges).map(|(seat, range)| part(seat, seat.weight, *range));
-            by_weight(total, &parts.collect::<Vec<_>>())
-        }
+        Policy::StaticWeighted => weighted(total, seats, ranges, |seat| seat.weight),
+        Policy::DynamicWeighted => by_room(total, seats, ranges),
         Policy::Aggregated | Policy::Prioritized => in_order(total, seats, ranges, policy == Policy::Prioritized),
     }
 }
@@ -33,6 +33,25 @@ fn part<'a>(seat: &Seat<'a>, weight: u64, range: Range) -> Part<'a> {
     let cluster = seat.cluster;
     let current = cluster.current.or(cluster.entry).unwrap_or_default();
     Part { name: cluster.name, current, weight, low: range.low, high: range.high }
+}
+
+fn weighted(total: Replicas, seats: &[Seat<'_>], ranges: &[Range], weight: impl Fn(&Seat<'_>) -> u64) -> Vec<Replicas> {
+    let parts = seats.iter().zip(ranges).map(|(seat, range)| part(seat, weight(seat), *range));
+    by_weight(total, &parts.collect::<Vec<_>>())
+}
+
+fn by_room(total: Replicas, seats: &[Seat<'_>], ranges: &[Range]) -> Vec<Replicas> {
+    let measures: [fn(&Seat<'_>) -> u64; 3] = [|seat| seat.weight, |seat| seat.capacity.into(), |_| 1];
+    let mut shares: Vec<Replicas> = Vec::new();
+    for measure in measures {
+        let over = |(range, share): (&Range, &Replicas)| Range { low: *share, ..*range };
+        let above: Vec<Range> = ranges.iter().zip(&shares).map(over).collect();
+        shares = weighted(total, seats, if shares.is_empty() { ranges } else { &above }, measure);
+        if shares.iter().map(|share| u64::from(*share)).sum::<u64>() >= total.into() {
+            break;
+        }
+    }
+    shares
 }
 
 /// One seat with its place among all.
@@ -72,6 +91,16 @@ fn raise(
         return 0;
     }
     let before = |at: usize, given: &[Replicas]| given.get(at).copied().unwrap_or_default();
+    let missing = tier.iter().map(|(at, seat, range)| level(seat, *range).saturating_sub(before(*at, given)));
+    let missing: u64 = missing.map(u64::from).sum();
+    if missing <= rest.into() {
+        for (at, seat, range) in tier {
+            if let Some(given) = given.get_mut(*at) {
+                *given = (*given).max(level(seat, *range));
+            }
+        }
+        return rest.saturating_sub(Replicas::try_from(missing).unwrap_or(Replicas::MAX));
+    }
     let has: u64 = tier.iter().map(|(at, ..)| u64::from(before(*at, given))).sum();
     let total = Replicas::try_from(has.saturating_add(rest.into())).unwrap_or(Replicas::MAX);
     let capacity: u64 = tier.iter().map(|(_, seat, _)| u64::from(seat.capacity)).sum();

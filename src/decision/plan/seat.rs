@@ -66,27 +66,18 @@ fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
     request.total.max.min(cluster.limits.most).min(cap).min(silent)
 }
 
-/// Where nobody has a weight: DynamicWeighted goes by capacity, and the rest weigh the same, as in Karmada.
+/// Where nobody has a static weight all weigh the same, as in Karmada.
 fn weigh(policy: Policy, seats: &mut [Seat<'_>]) {
-    let of_policy = |seat: &Seat<'_>| match policy {
-        Policy::StaticWeighted => seat.cluster.weight,
-        Policy::DynamicWeighted => {
-            let room = seat.cluster.cap.map_or(Replicas::MAX, |cap| cap.saturating_sub(seat.cluster.running()));
-            seat.cluster.available.unwrap_or_default().min(room).into()
-        }
-        Policy::Duplicated | Policy::Aggregated | Policy::Prioritized => seat.capacity.into(),
-    };
-    let measures: [&dyn Fn(&Seat<'_>) -> u64; 3] = [&of_policy, &|seat| u64::from(seat.capacity), &|_| 1];
-    let skipped = |index: usize| index == 1 && policy == Policy::StaticWeighted;
-    for (index, measure) in measures.iter().enumerate() {
-        if skipped(index) {
-            continue;
-        }
-        for seat in seats.iter_mut() {
-            seat.weight = measure(seat);
-        }
-        if seats.iter().any(|seat| seat.weight > 0) {
-            return;
-        }
+    let unweighted = seats.iter().all(|seat| seat.cluster.weight == 0);
+    for seat in seats {
+        seat.weight = match policy {
+            Policy::StaticWeighted if unweighted => 1,
+            Policy::StaticWeighted => seat.cluster.weight,
+            Policy::DynamicWeighted => {
+                let room = seat.cluster.cap.map_or(Replicas::MAX, |cap| cap.saturating_sub(seat.cluster.running()));
+                seat.cluster.available.unwrap_or_default().min(room).into()
+            }
+            Policy::Duplicated | Policy::Aggregated | Policy::Prioritized => seat.capacity.into(),
+        };
     }
 }

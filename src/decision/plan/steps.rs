@@ -220,11 +220,11 @@ fn all_ready(request: &Request<'_>, clusters: &[&Cluster<'_>], courses: &[Course
 }
 
 /// A cluster at zero that may not be there is woken; its HPA does nothing at zero.
-fn wake<'a>(request: &Request<'_>, cluster: &&'a Cluster<'a>, course: &Course) -> Option<Step<'a>> {
+fn wake<'a>(request: &Request<'_>, cluster: &'a Cluster<'a>, course: &Course) -> Option<Step<'a>> {
     let Course::Have { bounds, .. } = course else { return None };
     let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
     let asleep = cluster.current == Some(0) && cluster.entry.is_some() && cluster.standing == Standing::Serving;
-    (bound && asleep && !request.may_be_zero() && bounds.min > 0).then(|| Step {
+    (bound && asleep && !request.may_be_zero() && bounds.min > 0).then_some(Step {
         action: Action::Scale { cluster: cluster.name, replicas: bounds.min },
         wait: Wait::Nothing,
         why: Why::Woken,

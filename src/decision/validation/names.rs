@@ -82,7 +82,7 @@ fn is_wide_label(text: &str) -> bool {
     text.bytes().all(inner) && edge(text.as_bytes().first()) && edge(text.as_bytes().last())
 }
 
-/// Why `text` cannot stand in a URL path.
+/// Why `text` cannot be a part of a URL path, in the words of Kubernetes.
 pub(super) fn path_segment(text: &str) -> Option<&'static str> {
     match text {
         "." => Some("may not be '.'"),
@@ -91,4 +91,13 @@ pub(super) fn path_segment(text: &str) -> Option<&'static str> {
         _ if text.contains('%') => Some("may not contain '%'"),
         _ => None,
     }
+}
+
+/// Why `text` cannot be the kind or the name of an object that is to be written: what does not stand for itself in a URL
+/// would lead the controller, with its rights, elsewhere.
+#[must_use]
+pub fn reference(text: &str) -> Option<&'static str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte);
+    path_segment(text)
+        .or_else(|| (!text.bytes().all(plain)).then_some("may only have letters, digits and the characters -._~:@"))
 }

@@ -15,6 +15,13 @@ pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mu
     let version = validate_api_version(&reference.api_version, &path.field("apiVersion"), findings);
     validate_kind(reference, version, &path.field("kind"), findings);
     validate_name(RULE, &reference.name, "name", "the name of the object to scale", path, findings);
+    let name = &*reference.name;
+    // What Kubernetes lets through and the controller could not ask for.
+    if names::path_segment(name).is_none()
+        && let Some(problem) = names::reference(name)
+    {
+        findings.invalid(RULE, &path.field("name"), name, problem);
+    }
 }
 
 /// Adds what is wrong with the kind and the name of a described object.
@@ -66,7 +73,7 @@ fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, pat
         findings.required(RULE, path, "must be the kind of the object to scale, for example Deployment");
         return;
     }
-    if let Some(problem) = names::path_segment(kind) {
+    if let Some(problem) = names::reference(kind) {
         findings.invalid(RULE, path, kind, problem);
         return;
     }

@@ -2,6 +2,8 @@
 
 /// Name of the file that is accepted.
 pub(super) const SHOP: &str = "shop.yaml";
+/// Name of the file with rules that run each minute.
+pub(super) const MINUTES: &str = "minutes.yaml";
 /// Name of the file that is refused.
 pub(super) const REFUSED: &str = "refused.yaml";
 
@@ -56,6 +58,26 @@ spec:
       resource:
         name: cpu
         target: {type: Utilization, averageUtilization: 60}
+";
+
+/// Rules that are seen to run within a minute or two.
+pub(super) const MINUTES_TEXT: &str = "\
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata:
+  name: shop-minutes
+  namespace: default
+spec:
+  scaleTargetRef: {apiVersion: autoscaling.karmada.io/v1alpha1, kind: FederatedHPA, name: shop}
+  rules:
+    - name: even
+      schedule: \"*/2 * * * *\"
+      targetMinReplicas: 3
+      targetMaxReplicas: 12
+    - name: odd
+      schedule: \"1-59/2 * * * *\"
+      targetMinReplicas: 6
+      targetMaxReplicas: 18
 ";
 
 /// Mistakes that Karmada accepts, and one that it finds.

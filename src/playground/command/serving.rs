@@ -9,15 +9,16 @@ use serde_json::Value;
 
 use super::control;
 use super::directory::Directory;
-use super::samples::{REFUSED, REFUSED_TEXT, SHOP, SHOP_TEXT};
+use super::samples::{MINUTES, MINUTES_TEXT, REFUSED, REFUSED_TEXT, SHOP, SHOP_TEXT};
 use super::{Error, Start};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::{Location, mutating, validating};
 use crate::api::crd;
+use crate::decision::lease::Timings;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
-use crate::run::process::{ControlPlane, Options, Server};
+use crate::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use crate::runtime::clock;
 
 /// What the webhook is asked about. Not bindings: it would keep Karmada's scheduler off, and no controller of fhpa is
@@ -72,12 +73,10 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
     for definition in crd::all()? {
         fleet.control().create(&definition).await.map_err(crate::playground::fleet::Fault::from)?;
     }
-    let webhook =
-        Server::bind(Options { control_plane: ControlPlane::Watched(fleet.control().client()), ..Options::loopback() })
-            .await?;
-    register(&fleet, &webhook).await?;
-    let (handle, address) = (webhook.handle(), webhook.local_addr());
-    let webhook = tokio::spawn(webhook.run());
+    let fhpa = Server::bind(options(&fleet)).await?;
+    register(&fleet, &fhpa).await?;
+    let (handle, address) = (fhpa.handle(), fhpa.local_addr());
+    let fhpa = tokio::spawn(fhpa.run());
     let running = listen(start, &fleet, address).await?;
     directory.make()?;
     let control =
@@ -91,12 +90,28 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
     });
     ended().await;
     controllers.abort();
-    directory.clean(&[SHOP, REFUSED]);
+    directory.clean(&[SHOP, MINUTES, REFUSED]);
     handle.shut_down();
-    // The webhook answers what is in flight; a playground need not wait long for it.
-    let _: Result<_, _> = tokio::time::timeout(std::time::Duration::from_secs(1), webhook).await;
+    // What is in flight is answered; a playground need not wait long for it.
+    let _: Result<_, _> = tokio::time::timeout(std::time::Duration::from_secs(1), fhpa).await;
     anstream::println!("\nThe playground is gone, with all that was in it.");
     Ok(())
+}
+
+/// The webhook and the controller, as `fhpa run` would start them.
+fn options(fleet: &Fleet) -> Options {
+    let controller = ControllerOptions {
+        namespace: "karmada-system".to_owned(),
+        lease: "fhpa".to_owned(),
+        identity: "playground".to_owned(),
+        timings: Timings::default(),
+        concurrency: 16,
+    };
+    Options {
+        controller: Some(controller),
+        control_plane: ControlPlane::Watched(fleet.control().client()),
+        ..Options::loopback()
+    }
 }
 
 /// Puts the webhook into the admission of the control plane.
@@ -139,6 +154,7 @@ fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
     contexts.extend(members.iter().map(|(name, url)| (*name, url.as_str())));
     directory.write_kubeconfig(&kubeconfig(&contexts))?;
     directory.write(SHOP, SHOP_TEXT)?;
+    directory.write(MINUTES, MINUTES_TEXT)?;
     directory.write(REFUSED, REFUSED_TEXT)?;
     Ok(())
 }
@@ -169,6 +185,8 @@ Try, in another shell:
   export KUBECONFIG={kubeconfig}
   kubectl apply -f {folder}/{SHOP}      # a workload over all clusters
   kubectl get deploy,fhpa,rb,clusters
+  kubectl apply -f {folder}/{MINUTES}   # moves the bounds of its FederatedHPA each minute
+  kubectl get cronfhpa shop-minutes -o yaml; kubectl get events
   kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
 
   fhpa playground fail member1          # a cluster is lost; also: heal, load, nodes, status"

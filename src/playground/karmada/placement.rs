@@ -1,45 +1,30 @@
-//! Which clusters a placement names, and how it divides replicas. No I/O.
+//! Placements and clusters as the rules of `decision::fleet` read them. No I/O.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::playground::json::{int, items, members, name, text};
+use crate::decision::fleet::placement::{Placement, ReplicaScheduling, StaticWeight, WeightPreference};
+use crate::decision::fleet::settings::settings;
+use crate::decision::fleet::taint::{Taint, Toleration};
+use crate::decision::fleet::{Member, affinity};
+use crate::decision::plan::Policy;
+use crate::decision::subject::Text;
+use crate::decision::subject::federated_hpa::{ClusterAffinity, FieldSelector};
+use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
+use crate::playground::clock::parse;
+use crate::playground::json::{deleting, int, items, members, name, text};
 
-/// How replicas are divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// All of them in each cluster.
-    Duplicated,
-    /// By the weights of the placement.
-    StaticWeight,
-    /// By the replicas that would fit.
-    DynamicWeight,
-    /// In as few clusters as possible.
-    Aggregated,
-}
-
-/// The strategy of a placement.
+/// How the placement divides replicas.
 #[must_use]
-pub fn strategy(placement: &Value) -> Strategy {
-    if text(placement, "/replicaScheduling/replicaSchedulingType") != "Divided" {
-        return Strategy::Duplicated;
-    }
-    let dynamic = text(placement, "/replicaScheduling/weightPreference/dynamicWeight");
-    match text(placement, "/replicaScheduling/replicaDivisionPreference") {
-        "Aggregated" => Strategy::Aggregated,
-        _ if !dynamic.is_empty() => Strategy::DynamicWeight,
-        _ => Strategy::StaticWeight,
-    }
+pub fn policy(placement: &Value) -> Policy {
+    division(placement).policy()
 }
 
 /// The static weight of a cluster; without a list all weigh the same, with one the unnamed weigh nothing.
 #[must_use]
 pub fn weight(placement: &Value, cluster: &Value) -> i64 {
-    let list = items(placement, "/replicaScheduling/weightPreference/staticWeightList");
-    if list.is_empty() {
-        return 1;
-    }
-    let matching = list.iter().filter(|rule| affine(rule.pointer("/targetCluster").unwrap_or(&Value::Null), cluster));
-    matching.filter_map(|rule| int(rule, "/weight")).max().unwrap_or_default().max(0)
+    settings(None, &division(placement), &member(cluster)).weight.try_into().unwrap_or(i64::MAX)
 }
 
 /// The clusters' affinities in the order in which they are tried, each with its name.
@@ -55,120 +40,146 @@ pub fn affinities(placement: &Value) -> Vec<(&str, &Value)> {
 /// Whether a cluster affinity takes the cluster.
 #[must_use]
 pub fn affine(affinity: &Value, cluster: &Value) -> bool {
-    let listed = |path: &str| items(affinity, path).iter().any(|entry| entry.as_str() == Some(name(cluster)));
-    if listed("/exclude") {
-        return false;
-    }
-    if !items(affinity, "/clusterNames").is_empty() && !listed("/clusterNames") {
-        return false;
-    }
-    selects(affinity.pointer("/labelSelector").unwrap_or(&Value::Null), cluster) && fields(affinity, cluster)
+    affinity::takes(&cluster_affinity(affinity), &member(cluster))
 }
 
 /// Whether a label selector takes the object.
 #[must_use]
 pub fn selects(selector: &Value, object: &Value) -> bool {
-    let label =
-        |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str);
-    members(selector, "/matchLabels").all(|(key, value)| label(key) == value.as_str())
-        && items(selector, "/matchExpressions").iter().all(|wanted| expression(wanted, label(text(wanted, "/key"))))
+    affinity::selects(&label_selector(selector), &labels(object))
 }
 
-fn expression(wanted: &Value, found: Option<&str>) -> bool {
-    let listed = found.is_some_and(|found| items(wanted, "/values").iter().any(|value| value.as_str() == Some(found)));
-    match text(wanted, "/operator") {
-        "In" => listed,
-        "NotIn" => !listed,
-        "Exists" => found.is_some(),
-        "DoesNotExist" => found.is_none(),
-        _ => false,
+/// One of a cluster's taints.
+#[must_use]
+pub fn taint(taint: &Value) -> Taint<'_> {
+    Taint {
+        key: text(taint, "/key").into(),
+        value: text(taint, "/value").into(),
+        effect: text(taint, "/effect").into(),
+        added: parse(text(taint, "/timeAdded")),
     }
 }
 
-fn fields(affinity: &Value, cluster: &Value) -> bool {
-    items(affinity, "/fieldSelector/matchExpressions").iter().all(|wanted| match text(wanted, "/key") {
-        "zone" => {
-            let mut zones = items(cluster, "/spec/zones").iter().filter_map(Value::as_str);
-            let single = text(cluster, "/spec/zone");
-            if single.is_empty() {
-                zones.any(|zone| expression(wanted, Some(zone)))
-            } else {
-                expression(wanted, Some(single))
-            }
-        }
-        key => expression(wanted, Some(text(cluster, &format!("/spec/{key}")))),
-    })
+/// The tolerations of a placement.
+#[must_use]
+pub fn tolerations(placement: &Value) -> Vec<Toleration<'_>> {
+    let toleration = |toleration| Toleration {
+        key: text(toleration, "/key").into(),
+        operator: text(toleration, "/operator").into(),
+        value: text(toleration, "/value").into(),
+        effect: text(toleration, "/effect").into(),
+        seconds: int(toleration, "/tolerationSeconds"),
+    };
+    items(placement, "/clusterTolerations").iter().map(toleration).collect()
 }
 
-/// Whether one of `tolerations` tolerates the taint, and for how many seconds when that is bounded.
-#[must_use]
-pub fn toleration<'a>(taint: &Value, tolerations: &'a [Value]) -> Option<&'a Value> {
-    tolerations.iter().find(|toleration| {
-        let (key, effect) = (text(toleration, "/key"), text(toleration, "/effect"));
-        let same_value =
-            text(toleration, "/operator") == "Exists" || text(toleration, "/value") == text(taint, "/value");
-        (effect.is_empty() || effect == text(taint, "/effect"))
-            && (key.is_empty() || key == text(taint, "/key"))
-            && (!key.is_empty() || text(toleration, "/operator") == "Exists")
-            && same_value
-    })
+fn division(placement: &Value) -> Placement<'_> {
+    let list = items(placement, "/replicaScheduling/weightPreference/staticWeightList").iter();
+    let list = list.map(|rule| StaticWeight {
+        target: cluster_affinity(rule.pointer("/targetCluster").unwrap_or(&Value::Null)),
+        weight: int(rule, "/weight").unwrap_or_default(),
+    });
+    let dynamic = text(placement, "/replicaScheduling/weightPreference/dynamicWeight").into();
+    let scheduling = ReplicaScheduling {
+        type_: text(placement, "/replicaScheduling/replicaSchedulingType").into(),
+        preference: text(placement, "/replicaScheduling/replicaDivisionPreference").into(),
+        weights: WeightPreference { list: list.collect(), dynamic },
+    };
+    Placement { scheduling: Some(scheduling), ..Placement::default() }
+}
+
+fn texts(list: &[Value]) -> Vec<Text<'_>> {
+    list.iter().filter_map(Value::as_str).map(Text::from).collect()
+}
+
+fn cluster_affinity(affinity: &Value) -> ClusterAffinity<'_> {
+    let fields = requirements(affinity, "/fieldSelector/matchExpressions");
+    ClusterAffinity {
+        label_selector: affinity.pointer("/labelSelector").map(label_selector),
+        field_selector: Some(FieldSelector { match_expressions: fields }),
+        cluster_names: texts(items(affinity, "/clusterNames")),
+        exclude: texts(items(affinity, "/exclude")),
+    }
+}
+
+fn label_selector(selector: &Value) -> LabelSelector<'_> {
+    LabelSelector {
+        match_labels: map(selector, "/matchLabels"),
+        match_expressions: requirements(selector, "/matchExpressions"),
+    }
+}
+
+fn requirements<'a>(selector: &'a Value, path: &str) -> Vec<SelectorRequirement<'a>> {
+    let requirement = |requirement| SelectorRequirement {
+        key: text(requirement, "/key").into(),
+        operator: text(requirement, "/operator").into(),
+        values: texts(items(requirement, "/values")),
+    };
+    items(selector, path).iter().map(requirement).collect()
+}
+
+fn map<'a>(object: &'a Value, path: &str) -> BTreeMap<Text<'a>, Text<'a>> {
+    members(object, path).filter_map(|(key, value)| Some((key.into(), value.as_str()?.into()))).collect()
+}
+
+fn labels(object: &Value) -> BTreeMap<Text<'_>, Text<'_>> {
+    map(object, "/metadata/labels")
+}
+
+/// What a cluster is chosen by.
+fn member(cluster: &Value) -> Member<'_> {
+    let zone = text(cluster, "/spec/zone");
+    Member {
+        name: name(cluster).into(),
+        labels: labels(cluster),
+        provider: text(cluster, "/spec/provider").into(),
+        region: text(cluster, "/spec/region").into(),
+        zones: if zone.is_empty() { texts(items(cluster, "/spec/zones")) } else { vec![zone.into()] },
+        deleting: deleting(cluster),
+        ..Member::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{Strategy, affine, strategy, toleration, weight};
+    use super::{affine, policy, selects, taint, tolerations, weight};
+    use crate::decision::plan::Policy;
 
     #[test]
-    fn a_cluster_is_taken_by_name_label_and_field() {
-        let cluster = json!({"metadata": {"name": "member1", "labels": {"tier": "own"}}, "spec": {"region": "eu"}});
+    fn a_cluster_is_read_with_all_that_it_is_chosen_by() {
+        let cluster = json!({"metadata": {"name": "member1", "labels": {"tier": "own"}},
+            "spec": {"region": "eu", "provider": "home", "zones": ["a", "b"]}});
+        let field = |key: &str, value: &str| json!({"fieldSelector": {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}});
         for (affinity, taken) in [
-            (json!({}), true),
+            (json!(null), true),
             (json!({"clusterNames": ["member1"]}), true),
             (json!({"clusterNames": ["member2"]}), false),
             (json!({"exclude": ["member1"]}), false),
             (json!({"labelSelector": {"matchLabels": {"tier": "own"}}}), true),
-            (
-                json!({"labelSelector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["own"]}]}}),
-                false,
-            ),
-            (
-                json!({"fieldSelector": {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu"]}]}}),
-                true,
-            ),
+            (json!({"labelSelector": {"matchLabels": {"tier": "cloud"}}}), false),
+            (field("region", "eu"), true),
+            (field("provider", "eu"), false),
+            (field("zone", "b"), true),
         ] {
             assert_eq!(affine(&affinity, &cluster), taken, "{affinity}");
         }
+        assert!(selects(&json!({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}), &cluster));
     }
 
     #[test]
-    fn a_placement_names_its_strategy() {
-        let divided = |rest: serde_json::Value| {
-            let mut scheduling = json!({"replicaSchedulingType": "Divided"});
-            scheduling.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-            strategy(&json!({"replicaScheduling": scheduling}))
-        };
-        assert_eq!(strategy(&json!({})), Strategy::Duplicated);
-        assert_eq!(divided(json!({"replicaDivisionPreference": "Aggregated"})), Strategy::Aggregated);
-        assert_eq!(divided(json!({"replicaDivisionPreference": "Weighted"})), Strategy::StaticWeight);
-        let preference = json!({"dynamicWeight": "AvailableReplicas"});
-        assert_eq!(divided(json!({"weightPreference": preference})), Strategy::DynamicWeight);
-    }
-
-    #[test]
-    fn a_cluster_weighs_what_the_list_says() {
+    fn a_placement_is_read_with_its_policy_weights_and_tolerations() {
         let list = json!([{"targetCluster": {"clusterNames": ["a"]}, "weight": 2}]);
-        let placement = json!({"replicaScheduling": {"weightPreference": {"staticWeightList": list}}});
+        let placement = json!({
+            "replicaScheduling": {"replicaSchedulingType": "Divided", "weightPreference": {"staticWeightList": list}},
+            "clusterTolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
+        });
+        assert_eq!((policy(&json!({})), policy(&placement)), (Policy::Duplicated, Policy::StaticWeighted));
         let weigh = |name: &str| weight(&placement, &json!({"metadata": {"name": name}}));
         assert_eq!((weigh("a"), weigh("b")), (2, 0));
-    }
-
-    #[test]
-    fn a_taint_is_tolerated_by_key_and_effect() {
-        let taint = json!({"key": "k", "effect": "NoExecute"});
-        assert!(toleration(&taint, &[json!({"operator": "Exists"})]).is_some());
-        assert!(toleration(&taint, &[json!({"key": "k", "operator": "Exists", "effect": "NoSchedule"})]).is_none());
-        assert!(toleration(&taint, &[]).is_none());
+        let tolerations = tolerations(&placement);
+        assert!(tolerations[0].tolerates(&taint(&json!({"key": "k", "effect": "NoExecute"}))));
+        assert_eq!(tolerations[0].seconds, Some(5));
     }
 }

@@ -6,9 +6,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::division::{Candidate, by_room, by_weight};
-use super::placement::{Strategy, affine, affinities, strategy, toleration, weight};
+use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::{Karmada, condition};
 use crate::decision::amount::{milli, whole};
+use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
+use crate::decision::plan::Policy;
 use crate::playground::clock::{parse, rfc3339};
 use crate::playground::json::{self, annotation, count, deleting, int, items, members, name, text, truth};
 use crate::playground::pass::Pass;
@@ -126,7 +128,7 @@ pub fn needed(binding: &Value, clusters: &[Value]) -> bool {
     let gone =
         |target: &Value| clusters.iter().all(|cluster| name(cluster) != text(target, "/name") || deleting(cluster));
     let Some(wanted) = count(binding, "/spec/replicas") else { return true };
-    if strategy(placement) == Strategy::Duplicated || targets.iter().any(gone) {
+    if policy(placement) == Policy::Duplicated || targets.iter().any(gone) {
         return true;
     }
     targets.iter().filter_map(|target| int(target, "/replicas")).sum::<i64>() != i64::from(wanted)
@@ -167,11 +169,12 @@ fn fits(binding: &Value, affinity: &Value, cluster: &Value) -> bool {
     if deleting(cluster) || !affine(affinity, cluster) || listed("/spec/gracefulEvictionTasks", "/fromCluster") {
         return false;
     }
-    let tolerations = items(binding, "/spec/placement/clusterTolerations");
-    let repels = |taint: &&Value| {
-        matches!(text(taint, "/effect"), "NoSchedule" | "NoExecute") && toleration(taint, tolerations).is_none()
+    let tolerations = tolerations(binding.pointer("/spec/placement").unwrap_or(&Value::Null));
+    let repels = |found: &Value| {
+        let taint = taint(found);
+        matches!(&*taint.effect, NO_SCHEDULE | NO_EXECUTE) && !tolerations.iter().any(|one| one.tolerates(&taint))
     };
-    listed("/spec/clusters", "/name") || items(cluster, "/spec/taints").iter().find(repels).is_none()
+    listed("/spec/clusters", "/name") || !items(cluster, "/spec/taints").iter().any(repels)
 }
 
 fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedulable> {
@@ -180,29 +183,29 @@ fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedula
     let Some(wanted) = count(binding, "/spec/replicas").filter(|wanted| *wanted > 0) else {
         return Ok(clusters.iter().map(named).collect());
     };
-    let strategy = strategy(placement);
-    if strategy == Strategy::Duplicated {
+    let policy = policy(placement);
+    if policy == Policy::Duplicated {
         return Ok(clusters.iter().map(|cluster| json!({"name": name(cluster), "replicas": wanted})).collect());
     }
-    let afresh = rescheduled(binding) && strategy != Strategy::StaticWeight;
+    let afresh = rescheduled(binding) && policy != Policy::StaticWeighted;
     let candidates: Vec<Candidate> = clusters
         .iter()
         .map(|cluster| Candidate {
             name: name(cluster).to_owned(),
-            weight: match strategy {
-                Strategy::StaticWeight => weight(placement, cluster),
+            weight: match policy {
+                Policy::StaticWeighted => weight(placement, cluster),
                 _ => available(binding, cluster, wanted),
             },
             last: if afresh { 0 } else { last(binding, name(cluster)) },
         })
         .collect();
-    let shares = match strategy {
-        Strategy::StaticWeight if candidates.iter().all(|candidate| candidate.weight == 0) => {
+    let shares = match policy {
+        Policy::StaticWeighted if candidates.iter().all(|candidate| candidate.weight == 0) => {
             let even: Vec<Candidate> = candidates.iter().map(|c| Candidate { weight: 1, ..c.clone() }).collect();
             by_weight(wanted, &even)
         }
-        Strategy::StaticWeight => by_weight(wanted, &candidates),
-        _ => by_room(wanted, &candidates, strategy == Strategy::Aggregated).map_err(|room| {
+        Policy::StaticWeighted => by_weight(wanted, &candidates),
+        _ => by_room(wanted, &candidates, policy == Policy::Aggregated).map_err(|room| {
             Unschedulable("Unschedulable", format!("Clusters available replicas {room} are not enough to schedule."))
         })?,
     };

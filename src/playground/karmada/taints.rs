@@ -1,17 +1,15 @@
 //! Taints of failed clusters, and what they evict: the taint manager and the end of graceful evictions. Client required.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Karmada;
 use super::clusters::ready;
-use super::placement::toleration;
+use super::placement::{taint, tolerations};
+use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Tolerated, tolerated};
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{self, deleting, int, items, name, text};
 use crate::playground::pass::Pass;
-
-/// On clusters whose condition `Ready` is False.
-pub const NOT_READY: &str = "cluster.karmada.io/not-ready";
 
 impl Karmada {
     /// Taints failed clusters, evicts what does not tolerate it, and ends evictions.
@@ -47,8 +45,8 @@ impl Karmada {
     fn taints(&self, cluster: &Value, now: Timestamp) -> Option<Vec<Value>> {
         let effects: &[&str] = match (ready(cluster), self.timing.failover) {
             (true, _) => &[],
-            (false, false) => &["NoSchedule"],
-            (false, true) => &["NoSchedule", "NoExecute"],
+            (false, false) => &[NO_SCHEDULE],
+            (false, true) => &[NO_SCHEDULE, NO_EXECUTE],
         };
         let before = items(cluster, "/spec/taints");
         let ours = |taint: &&Value| text(taint, "/key") == NOT_READY;
@@ -93,10 +91,9 @@ fn leave_cluster(binding: &mut Value, cluster: &Value, now: Timestamp, pass: &mu
     let Some(target) = targets.iter().find(|target| text(target, "/name") == name(cluster)).cloned() else {
         return;
     };
-    let tolerations = items(binding, "/spec/placement/clusterTolerations");
-    let executing = items(cluster, "/spec/taints").iter().filter(|taint| text(taint, "/effect") == "NoExecute");
-    let ends: Vec<Timestamp> = executing.filter_map(|taint| end(taint, tolerations, now)).collect();
-    let Some(end) = ends.into_iter().min() else { return };
+    let tolerations = tolerations(binding.pointer("/spec/placement").unwrap_or(&Value::Null));
+    let taints = items(cluster, "/spec/taints").iter().map(taint).filter(|taint| taint.effect == NO_EXECUTE);
+    let Some(Tolerated::Until(end)) = taints.map(|taint| tolerated(&taint, &tolerations, now)).min() else { return };
     if end > now {
         pass.look_at(end);
         return;
@@ -111,14 +108,6 @@ fn leave_cluster(binding: &mut Value, cluster: &Value, now: Timestamp, pass: &mu
     tasks.push(task);
     json::set(binding, &["spec", "clusters"], json!(staying));
     json::set(binding, &["spec", "gracefulEvictionTasks"], json!(tasks));
-}
-
-/// When the taint evicts, or nothing while it is tolerated for ever.
-fn end(taint: &Value, tolerations: &[Value], now: Timestamp) -> Option<Timestamp> {
-    let Some(toleration) = toleration(taint, tolerations) else { return Some(now) };
-    let seconds = int(toleration, "/tolerationSeconds")?;
-    let added = parse(text(taint, "/timeAdded")).unwrap_or(now);
-    Some(after(added, SignedDuration::from_secs(seconds)))
 }
 
 /// Whether the scheduler has answered and every cluster of its answer is healthy.

@@ -15,7 +15,7 @@ use crate::decision::cron::ledger::{Action, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, attempt};
 use crate::reconcile::WallClock;
 use crate::reconcile::engine::Standing;
-use crate::reconcile::events::{Events, Record, Reference, Severity};
+use crate::reconcile::events::{Events, NOTE, Record, Reference, Severity};
 use crate::reconcile::failure::Failure;
 use crate::reconcile::key::Key;
 use crate::runtime::leader::Leader;
@@ -48,6 +48,25 @@ struct About<'a> {
     entry: &'a Entry,
 }
 
+/// What is to be told of one turn. Runs that ended alike share an Event, as many as it holds.
+#[derive(Default)]
+struct Notes(Vec<(Severity, &'static str, String)>);
+
+impl Notes {
+    fn add(&mut self, severity: Severity, reason: &'static str, sentence: String) {
+        const BETWEEN: &str = "; ";
+        match self.0.last_mut() {
+            Some((_, last, note))
+                if *last == reason && note.len().saturating_add(BETWEEN.len() + sentence.len()) <= NOTE =>
+            {
+                note.push_str(BETWEEN);
+                note.push_str(&sentence);
+            }
+            _ => self.0.push((severity, reason, sentence)),
+        }
+    }
+}
+
 impl Reporter {
     /// A status was written: tells of each run that it recorded.
     pub fn recorded(
@@ -64,38 +83,43 @@ impl Reporter {
         let rules = observed.rules(before);
         let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled, None));
         let missed = observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed)));
+        let mut notes = Notes::default();
         for (index, scheduled, missed) in missed.chain(due) {
             let Some(rule) = rules.get(index) else { continue };
             let known = attempt(attempts, rule.name, scheduled);
             match (known, missed) {
-                (Some(Attempt { outcome: Outcome::Executed, at, .. }), _) => self.executed(about, rule, scheduled, *at),
+                (Some(Attempt { outcome: Outcome::Executed, at, .. }), _) => {
+                    notes.add(Severity::Normal, EXECUTED, self.executed(about, rule, scheduled, *at));
+                }
                 (Some(Attempt { outcome: Outcome::GivenUp(error), .. }), _) => {
                     self.metrics.failed();
-                    self.tell(about, Severity::Warning, FAILED, format!("{}: {error}", run(rule.name, scheduled)));
+                    notes.add(Severity::Warning, FAILED, format!("{}: {error}", run(rule.name, scheduled)));
                 }
                 (Some(Attempt { outcome: Outcome::Postponed(error), .. }), Some(missed)) => {
                     self.metrics.failed();
                     let note = format!("{}: {}", run(rule.name, scheduled), missed.message(Some(error)));
-                    self.tell(about, Severity::Warning, FAILED, note);
+                    notes.add(Severity::Warning, FAILED, note);
                 }
                 (None, Some(missed)) => {
                     self.metrics.missed_runs.inc();
                     let note = format!("{}: {}", run(rule.name, scheduled), missed.message(None));
-                    self.tell(about, Severity::Warning, MISSED, note);
+                    notes.add(Severity::Warning, MISSED, note);
                 }
                 (Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None, None) => {}
             }
         }
+        for (severity, reason, note) in notes.0 {
+            self.tell(about, severity, reason, note);
+        }
         self.rules_refused(about, written);
     }
 
-    fn executed(&self, about: About<'_>, rule: &Rule<'_>, scheduled: Timestamp, at: Timestamp) {
+    /// Counts a run, and says what was done.
+    fn executed(&self, about: About<'_>, rule: &Rule<'_>, scheduled: Timestamp, at: Timestamp) -> String {
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
         self.metrics.executed(late);
         info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
-        let note =
-            format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action));
-        self.tell(about, Severity::Normal, EXECUTED, note);
+        format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action))
     }
 
     /// Tells of rules that cannot run, when that is new.

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use crate::decision::api_version::{ApiVersion, GROUP};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
+use crate::decision::validation::names;
 use crate::reconcile::failure::{Failure, reason};
 
 /// Characters of a name that a message shows.
@@ -75,10 +76,9 @@ impl<'a> TargetRef<'a> {
     }
 }
 
-/// Whether `text` names one step of a path and nothing else.
+/// Whether `text` names one step of a path and nothing else, as admission sees it.
 fn is_segment(text: &str) -> bool {
-    !matches!(text, "" | "." | "..")
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte))
+    !text.is_empty() && names::reference(text).is_none()
 }
 
 /// The path of a resource in a namespace.

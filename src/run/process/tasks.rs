@@ -48,3 +48,23 @@ impl Tasks {
         error!(part, panicked, "a part of the process has ended that must not; the process ends, to be started again");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::Tasks;
+
+    #[tokio::test]
+    async fn the_end_of_a_part_is_seen_and_so_is_its_panic() {
+        let mut tasks = Tasks::default();
+        let living = tasks.spawn("lives", pending());
+        let panicked = tasks.spawn("panics", async { panic!("it goes wrong") });
+        tasks.any_end().await;
+        panicked.wait().await;
+        tasks.spawn("ends", async {}).wait().await;
+        tasks.any_end().await;
+        drop(tasks);
+        living.wait().await;
+    }
+}

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::Frame;
 use kube::client::Body;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
 
 use super::{Bounds, Current, Listed, Server};
@@ -45,14 +45,14 @@ impl Requests {
 
     async fn send(self, request: Request<Body>) -> Result<Answer, BoxError> {
         let verb = verb(request.method(), request.uri());
-        let begun = clock::steady();
+        let metrics = Arc::clone(&self.metrics);
+        let mut counted = Counted { metrics, verb, begun: clock::steady(), code: Code::Canceled };
         let result = timeout(self.bounds.request, self.ask(verb, request)).await;
-        let code = match &result {
+        counted.code = match &result {
             Ok(Ok(answer)) => Code::Status(answer.status().as_u16()),
             Ok(Err(_)) => Code::Error,
             Err(_) => Code::Timeout,
         };
-        self.metrics.requested(verb, code, begun.elapsed());
         result.unwrap_or_else(|_| Err(TimedOut(self.bounds.request).into()))
     }
 
@@ -75,6 +75,20 @@ impl Requests {
             server.listed(path);
         }
         Ok(Response::from_parts(head, whole(bytes)))
+    }
+}
+
+/// Counts one request when it ends, even where nobody waits for its answer any more.
+struct Counted {
+    metrics: Arc<RequestMetrics>,
+    verb: Verb,
+    begun: Instant,
+    code: Code,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.metrics.requested(self.verb, self.code, self.begun.elapsed());
     }
 }
 

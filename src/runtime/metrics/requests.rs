@@ -51,6 +51,8 @@ pub enum Code {
     Error,
     /// It was not answered in time.
     Timeout,
+    /// Whoever asked waited no longer.
+    Canceled,
 }
 
 impl EncodeLabelValue for Code {
@@ -59,6 +61,7 @@ impl EncodeLabelValue for Code {
             Self::Status(code) => EncodeLabelValue::encode(code, encoder),
             Self::Error => EncodeLabelValue::encode(&"error", encoder),
             Self::Timeout => EncodeLabelValue::encode(&"timeout", encoder),
+            Self::Canceled => EncodeLabelValue::encode(&"canceled", encoder),
         }
     }
 }

@@ -124,6 +124,9 @@ impl Watches {
 /// Characters of an error that are logged; it may repeat what the API server sent.
 const SHOWN: usize = 300;
 
+/// Objects of one page of a list. Each page is held whole, decoded; memory that a big one needed is seldom given back.
+const PAGE: u32 = 100;
+
 /// Watches one kind.
 async fn watch<K>(
     client: &Client,
@@ -138,7 +141,7 @@ async fn watch<K>(
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let events = watcher(objects, config).default_backoff();
+    let events = watcher(objects, config.page_size(PAGE)).default_backoff();
     pin_mut!(events);
     let mut known = BTreeSet::new();
     let mut failing = false;
@@ -151,28 +154,28 @@ async fn watch<K>(
         match event {
             Ok(watcher::Event::Init) => {
                 known.clear();
-                intakes.iter_mut().for_each(|intake| intake.begin());
+                tell(&mut intakes, |intake| intake.begin());
             }
             Ok(watcher::Event::InitApply(object)) => {
                 if let Some(object) = decoded::<K>(object, kind, &mut known) {
-                    intakes.iter_mut().for_each(|intake| intake.listed(&object));
+                    tell(&mut intakes, |intake| intake.listed(&object));
                 }
             }
             Ok(watcher::Event::InitDone) => {
-                intakes.iter_mut().for_each(|intake| intake.end());
+                tell(&mut intakes, |intake| intake.end());
                 listed.met();
             }
             Ok(watcher::Event::Apply(object)) => {
                 let key = key(&object.metadata);
                 match decoded::<K>(object, kind, &mut known) {
-                    Some(object) => intakes.iter_mut().for_each(|intake| intake.put(&object)),
-                    None => intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1)),
+                    Some(object) => tell(&mut intakes, |intake| intake.put(&object)),
+                    None => tell(&mut intakes, |intake| intake.take(&key.0, &key.1)),
                 }
             }
             Ok(watcher::Event::Delete(object)) => {
                 let key = key(&object.metadata);
                 known.remove(&key);
-                intakes.iter_mut().for_each(|intake| intake.take(&key.0, &key.1));
+                tell(&mut intakes, |intake| intake.take(&key.0, &key.1));
             }
             Err(error) => {
                 metrics.watch_failed(kind);
@@ -183,6 +186,12 @@ async fn watch<K>(
             }
         }
         metrics.known(kind, known.len());
+    }
+}
+
+fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn Intake<K>)) {
+    for intake in intakes {
+        what(&mut **intake);
     }
 }
 

@@ -340,6 +340,12 @@ fn commit(call: &Call, key: &Key, old: &Arc<Object>, new: Value) -> Result<Arc<O
     Ok(object)
 }
 
+/// Whether two objects differ in their metadata at most.
+fn same_but_metadata(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.len() == new.len() && old.iter().all(|(key, value)| key == "metadata" || new.get(key) == Some(value))
+}
+
 /// Whether a write changes nothing: only the times of field managers differ.
 fn same(old: &Value, new: &Value) -> bool {
     old == new || {
@@ -352,6 +358,7 @@ fn same(old: &Value, new: &Value) -> bool {
             object
         };
         let fields = |object: &Value| object::meta(object, "managedFields").is_some();
-        (fields(old) || fields(new)) && without_times(old) == without_times(new)
+        // Most writes change something else, which is seen without a copy.
+        (fields(old) || fields(new)) && same_but_metadata(old, new) && without_times(old) == without_times(new)
     }
 }

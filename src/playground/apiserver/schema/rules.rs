@@ -78,7 +78,8 @@ impl Rules {
         unchanged: bool,
     ) -> Vec<FieldError> {
         let mut found = Vec::new();
-        if let Err(errors) = validate_compiled(&self.compiled, value, old) {
+        let counts = !unchanged || self.plain.iter().any(|rule| rule.rule.contains("oldSelf"));
+        if counts && let Err(errors) = validate_compiled(&self.compiled, value, old) {
             for error in &errors {
                 let rule = self.plain.iter().find(|rule| rule.rule == error.rule);
                 let about_change = rule.is_some_and(|rule| rule.rule.contains("oldSelf"));

@@ -1,0 +1,81 @@
+//! A child process: started, told to stop, and what the kernel says of its memory and time.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// A run of this program in another role.
+pub struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(if std::env::var_os("FHPA_BENCH_LOG").is_some() { Stdio::inherit() } else { Stdio::null() })
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Waits for a line that begins so, and gives the rest of it.
+    pub async fn told(&mut self, begin: &str) -> String {
+        loop {
+            let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("ended before it told {begin}"));
+            if let Some(rest) = line.strip_prefix(begin) {
+                return rest.trim().to_owned();
+            }
+        }
+    }
+
+    /// Tells it to stop, and gives what it says at the end.
+    pub async fn stop(mut self) -> String {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.lines.into_inner().read_to_string(&mut rest).await.unwrap();
+        assert!(self.child.wait().await.unwrap().success());
+        rest
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.child.id().unwrap())
+    }
+
+    fn memory(&self, field: &str) -> f64 {
+        let status = fs::read_to_string(self.file("status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    }
+
+    /// Resident memory in MiB.
+    pub fn resident(&self) -> f64 {
+        self.memory("VmRSS")
+    }
+
+    /// The most that was resident since [`Self::forget_peak`], in MiB.
+    pub fn peak(&self) -> f64 {
+        self.memory("VmHWM")
+    }
+
+    pub fn forget_peak(&self) {
+        fs::write(self.file("clear_refs"), "5").unwrap();
+    }
+
+    /// Processor time so far.
+    pub fn cpu(&self) -> Duration {
+        let stat = fs::read_to_string(self.file("stat")).unwrap();
+        let after_name = stat.rsplit(") ").next().unwrap();
+        let ticks = |index: usize| after_name.split(' ').nth(index).unwrap().parse::<u64>().unwrap();
+        // The kernel counts for user space in hundredths of a second.
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    }
+}

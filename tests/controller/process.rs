@@ -1,0 +1,331 @@
+//! The commands with a controller, as processes against an embedded control plane that listens.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use fhpa::api;
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::faults::Which;
+use fhpa::playground::apiserver::serve::Listening;
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::runtime::clock;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::runtime::wait::await_condition;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+
+use crate::bed::within;
+use crate::cluster::control_plane::ControlPlane;
+use crate::webhook::client::{H2, Sender, connector};
+use crate::webhook::drain::probe;
+
+/// Short times, so that a test need not be long.
+const LEASE: Duration = Duration::from_millis(2000);
+const TIMINGS: [&str; 6] = ["--lease-duration", "2", "--renew-deadline", "1.2", "--retry-period", "0.2"];
+
+/// A control plane that listens.
+struct Plane {
+    server: ApiServer,
+    _listening: Listening,
+    directory: tempfile::TempDir,
+}
+
+impl Plane {
+    async fn new(namespaces: &[&str]) -> Self {
+        let server = ApiServer::builder().build();
+        for (_, text) in api::crd::files().unwrap() {
+            server.create(&serde_saphyr::from_str(&text).unwrap()).await.unwrap();
+        }
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
+            server.create(&definition).await.unwrap();
+        }
+        let plane = Self {
+            _listening: server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap(),
+            directory: tempfile::tempdir().unwrap(),
+            server,
+        };
+        for name in namespaces {
+            plane.namespace(name).await;
+        }
+        std::fs::write(plane.kubeconfig(), plane._listening.kubeconfig("karmada")).unwrap();
+        plane
+    }
+
+    async fn namespace(&self, name: &str) {
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.server.create(&space).await.unwrap();
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// Waits until the Lease has this holder.
+    async fn held_by(&self, holder: &str) -> Lease {
+        let leases: Api<Lease> = Api::namespaced(self.server.client(), "karmada-system");
+        let is_holder = |lease: Option<&Lease>| {
+            let spec = lease.and_then(|lease| lease.spec.as_ref());
+            spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(holder)
+        };
+        within(await_condition(leases, "fhpa", is_holder)).await.unwrap().unwrap()
+    }
+}
+
+/// One process.
+pub(super) struct Replica {
+    pub(super) child: Child,
+    log: watch::Receiver<Vec<Value>>,
+    admin: SocketAddr,
+    webhook: Option<SocketAddr>,
+    ca: PathBuf,
+}
+
+fn fhpa(command: &str, arguments: &[&str]) -> Command {
+    let mut fhpa = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+    fhpa.arg(command).args(arguments).env_remove("KUBECONFIG").stderr(Stdio::piped()).kill_on_drop(true);
+    fhpa
+}
+
+impl Replica {
+    /// Starts `fhpa run`.
+    async fn run(plane: &Plane, identity: &str, drain: &str) -> Self {
+        let ca = plane.directory.path().join(format!("{identity}.crt"));
+        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", drain, "--ca-out"];
+        let more = [&serve[..], &[ca.to_str().unwrap()]].concat();
+        Self::start("run", &plane.kubeconfig(), identity, &more, ca.clone()).await
+    }
+
+    /// Starts `fhpa controller`.
+    async fn controller(plane: &Plane, identity: &str) -> Self {
+        Self::start("controller", &plane.kubeconfig(), identity, &[], PathBuf::new()).await
+    }
+
+    pub(super) async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+        let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
+        let own = ["--identity", identity, "--log-level", "debug"];
+        let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (said, mut log) = watch::channel(Vec::new());
+        tokio::spawn(async move {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                said.send_modify(|all: &mut Vec<Value>| all.push(serde_json::from_str(&line).unwrap()));
+            }
+        });
+        let serving = said_in(&mut log, "serving").await;
+        let address = |key: &str| serving[key].as_str().map(|address| address.parse().unwrap());
+        Self { child, log, admin: address("admin").unwrap(), webhook: address("listen"), ca }
+    }
+
+    /// Waits for a line of the log whose message begins like this.
+    async fn says(&mut self, words: &str) -> Value {
+        said_in(&mut self.log, words).await
+    }
+
+    fn said(&self, words: &str) -> usize {
+        self.log.borrow().iter().filter(|line| begins(line, words)).count()
+    }
+
+    pub(super) async fn is_ready(&self) {
+        within(async { while probe(self.admin, "/readyz").await != (200, "ok\n".to_owned()) {} }).await;
+    }
+
+    /// Waits until the metrics have this line.
+    pub(super) async fn counts(&self, line: &str) {
+        within(async { while !probe(self.admin, "/metrics").await.1.lines().any(|l| l == line) {} }).await;
+    }
+
+    pub(super) async fn signal(&self, name: &str) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().await.unwrap().success());
+    }
+
+    pub(super) async fn ends(&mut self) -> Option<i32> {
+        within(self.child.wait()).await.unwrap().code()
+    }
+}
+
+fn begins(line: &Value, words: &str) -> bool {
+    line["message"].as_str().is_some_and(|message| message.starts_with(words))
+}
+
+async fn said_in(log: &mut watch::Receiver<Vec<Value>>, words: &str) -> Value {
+    let said = within(log.wait_for(|all| all.iter().any(|line| begins(line, words)))).await.expect("it says so");
+    said.iter().find(|line| begins(line, words)).unwrap().clone()
+}
+
+async fn admits(address: SocketAddr, ca: &Path) -> bool {
+    let ca = std::fs::read_to_string(ca).unwrap();
+    let mut sender = Sender::connect(address, &connector(&ca, H2, None)).await.unwrap();
+    sender.review("u").await.unwrap().admits("u")
+}
+
+#[tokio::test]
+async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_ends() {
+    let plane = Plane::new(&["karmada-system"]).await;
+    let mut one = Replica::run(&plane, "one", "0").await;
+    plane.held_by("one").await;
+    one.is_ready().await;
+    one.counts("fhpa_leader 1").await;
+    one.counts(r#"fhpa_api_requests_total{verb="create",code="201"} 1"#).await;
+    let two = Replica::run(&plane, "two", "0").await;
+    two.is_ready().await;
+    two.counts("fhpa_leader 0").await;
+    for replica in [&one, &two] {
+        assert!(admits(replica.webhook.unwrap(), &replica.ca).await, "each replica serves the webhook");
+    }
+
+    one.signal("TERM").await;
+    let asked = clock::steady();
+    assert_eq!(one.ends().await, Some(0));
+    one.says("the Lease is released").await;
+    let lease = plane.held_by("two").await;
+    assert!(asked.elapsed() < LEASE, "it did not wait for the lease to run out: {:?}", asked.elapsed());
+    assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
+    two.counts("fhpa_leader 1").await;
+    two.counts("fhpa_leader_transitions_total 1").await;
+}
+
+#[tokio::test]
+async fn the_next_one_leads_while_the_webhook_of_the_last_one_still_serves() {
+    let plane = Plane::new(&["karmada-system"]).await;
+    let mut one = Replica::run(&plane, "one", "3600").await;
+    plane.held_by("one").await;
+    let _two = Replica::controller(&plane, "two").await;
+    one.signal("TERM").await;
+    plane.held_by("two").await;
+    assert_eq!(probe(one.admin, "/readyz").await, (503, "not ready: the process is shutting down\n".to_owned()));
+    one.counts("fhpa_leader 0").await;
+    assert!(admits(one.webhook.unwrap(), &one.ca).await);
+    one.signal("INT").await;
+    assert_eq!(one.ends().await, Some(1), "the second signal does not wait");
+}
+
+#[tokio::test]
+async fn a_leader_that_is_killed_is_followed_after_its_lease() {
+    let plane = Plane::new(&["karmada-system"]).await;
+    let mut one = Replica::controller(&plane, "one").await;
+    plane.held_by("one").await;
+    let two = Replica::controller(&plane, "two").await;
+    two.is_ready().await;
+    one.child.start_kill().unwrap();
+    let killed = clock::steady();
+    assert_eq!(one.ends().await, None);
+    plane.held_by("two").await;
+    let took = killed.elapsed();
+    assert!(took + Duration::from_millis(250) >= LEASE, "the lease was respected: {took:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
+    let plane = Plane::new(&["karmada-system", "prod"]).await;
+    let labels = json!({"app": "web"});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
+    plane.server.create(&deployment).await.unwrap();
+    // Due one or two minutes ago, in a schedule that comes once a day.
+    let due = clock::wall() - SignedDuration::from_secs(90);
+    let due = Timestamp::from_second(due.as_second() / 60 * 60).unwrap();
+    let schedule = due.strftime("%M %H * * *").to_string();
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let object = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA",
+        "metadata": {"name": "shop", "namespace": "prod"},
+        "spec": {"scaleTargetRef": target, "rules": [
+            {"name": "up", "schedule": schedule, "timeZone": "UTC", "targetReplicas": 5, "maxDelaySeconds": 3600}]}});
+    plane.server.create(&object).await.unwrap();
+    let status = json!({"status": {"executionHistories": [{"ruleName": "up", "nextExecutionTime": due.to_string()}]}});
+    let crons = Api::<DynamicObject>::namespaced_with(
+        plane.server.client(),
+        "prod",
+        &ApiResource::erase::<api::CronFederatedHPA>(&()),
+    );
+    crons.patch_status("shop", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+
+    let one = Replica::controller(&plane, "one").await;
+    let scaled = |web: Option<&Deployment>| web.and_then(|web| web.spec.as_ref()?.replicas) == Some(5);
+    let deployments: Api<Deployment> = Api::namespaced(plane.server.client(), "prod");
+    within(await_condition(deployments, "web", scaled)).await.unwrap();
+    one.counts(r#"fhpa_cron_executions_total{result="executed"} 1"#).await;
+    one.counts("fhpa_cron_made_up_runs_total 1").await;
+    one.counts("fhpa_cron_rules 1").await;
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_again() {
+    let plane = Plane::new(&[]).await;
+    let mut one = Replica::controller(&plane, "one").await;
+    let line = one.says("the Lease cannot be held or read").await;
+    let (message, error) = (line["message"].as_str().unwrap(), line["error"].as_str().unwrap());
+    assert!(message.contains("the namespace does not exist: create it"), "{message}");
+    assert!(message.contains("--lease-namespace") && error.contains("karmada-system"), "{message} {error}");
+    one.is_ready().await;
+    one.says("the Lease still cannot be held").await;
+    let leases = Which { resource: "leases".into(), ..Which::default() };
+    let denied = "leases.coordination.k8s.io \"fhpa\" is forbidden: User \"fhpa\" cannot get resource \"leases\"";
+    plane.server.faults().fail(leases, 1_000_000, Failure::plain(403, "Forbidden", denied));
+    let mut words = "the Lease cannot be held or read, and is tried again; the user of the kubeconfig".to_owned();
+    words.push_str(" needs the verbs get, create and update on leases");
+    one.says(&words).await;
+    plane.namespace("karmada-system").await;
+    plane.server.faults().heal();
+    one.says("the Lease can be held and read again").await;
+    plane.held_by("one").await;
+    assert_eq!(one.said("the Lease cannot be held or read"), 2);
+}
+
+#[tokio::test]
+async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
+    let Some(plane) = ControlPlane::shared("the Lease of a process") else { return };
+    let namespace = ["--lease-namespace", "lease-of-a-process"];
+    let mut one = Replica::start("controller", &plane.kubeconfig(), "one", &namespace, PathBuf::new()).await;
+    one.says("the Lease cannot be held or read, and is tried again; the namespace does not exist").await;
+    plane.namespace(namespace[1]);
+    one.counts("fhpa_leader 1").await;
+    one.is_ready().await;
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
+    kubeconfig["users"][0]["user"]["as"] = "nobody".into();
+    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    let mut denied = Replica::start("controller", &file, "two", &namespace, PathBuf::new()).await;
+    let line = denied.says("the Lease cannot be held or read, and is tried again; the user of the kubeconfig").await;
+    assert!(line["error"].as_str().unwrap().contains("User \"nobody\" cannot get resource \"leases\""), "{line}");
+
+    one.signal("TERM").await;
+    assert_eq!(one.ends().await, Some(0));
+    one.says("the Lease is released").await;
+    let leases: Api<Lease> = Api::namespaced(plane.client().await, namespace[1]);
+    let spec = leases.get("fhpa").await.unwrap().spec.unwrap();
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some(""), Some(1)));
+}
+
+#[tokio::test]
+async fn what_prevents_a_start_is_said_with_the_flag() {
+    let plane = Plane::new(&[]).await;
+    let kubeconfig = plane.kubeconfig();
+    let there = ["--kubeconfig", kubeconfig.to_str().unwrap()];
+    let cases: [(&[&str], &str); 5] = [
+        (&[], "give the kubeconfig of karmada-apiserver with --kubeconfig"),
+        (&["--renew-deadline", "15"], "--renew-deadline 15"),
+        (&["--retry-period", "0"], "the retry period must be greater than 0"),
+        (&["--identity", " "], "--identity"),
+        (&["--offline"], "unexpected argument '--offline'"),
+    ];
+    for (arguments, words) in cases {
+        let with: &[&str] = if arguments.is_empty() { &[] } else { &there };
+        let output = fhpa("controller", &[with, arguments].concat()).output().await.unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(words), "{arguments:?}: {text}");
+    }
+}
