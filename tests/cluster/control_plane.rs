@@ -122,6 +122,14 @@ impl ControlPlane {
         self.established();
     }
 
+    /// Applies the CRDs of Karmada's kinds that the controller watches.
+    pub fn install_karmada(&self) {
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
+            self.apply(&definition.to_string());
+        }
+        self.established();
+    }
+
     /// Waits until both kinds are served. (`kubectl wait` fails while a CRD has no condition at all.)
     pub fn established(&self) {
         let established = "-o=jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}";

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fhpa::api::CronFederatedHPA;
 use fhpa::api::cron_federated_hpa::ExecutionHistory;
-use fhpa::playground::karmada;
 use fhpa::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -60,9 +59,7 @@ impl Stand {
     async fn new(shows: &str) -> Option<Self> {
         let plane = ControlPlane::own(shows)?;
         plane.install_crds();
-        for definition in karmada::definitions().unwrap() {
-            plane.apply(&definition.to_string());
-        }
+        plane.install_karmada();
         for name in ["prod", "karmada-system"] {
             plane.namespace(name);
         }

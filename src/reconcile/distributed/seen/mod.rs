@@ -70,6 +70,8 @@ pub struct View {
     pub rivals: Vec<Arc<Order>>,
     /// The binding of its workload.
     pub binding: Option<Arc<Binding>>,
+    /// The binding of the workload that it has taken over: another one only after an edit.
+    pub taken: Option<Arc<Binding>>,
     /// Our HPAs, by cluster.
     pub sent: Vec<Arc<Sent>>,
     /// The member clusters.
@@ -178,7 +180,8 @@ impl Seen {
         let binding = inner.bindings.about(&order.target).next().cloned();
         let sent = inner.sent.about(key).cloned().collect();
         let rivals = inner.orders.about(&order.target).filter(|other| !Arc::ptr_eq(other, &order)).cloned().collect();
-        Some(View { order, rivals, binding, sent, fleet: inner.fleet() })
+        let taken = inner.bindings.about(&order.taken_target()).next().cloned();
+        Some(View { order, rivals, binding, taken, sent, fleet: inner.fleet() })
     }
 
     /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
@@ -190,7 +193,8 @@ impl Seen {
         }
         let binding = inner.bindings.about(&order.target).next().cloned();
         let sent = inner.sent.about(&order.key()).cloned().collect();
-        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, sent, fleet: inner.fleet() })
+        let taken = inner.bindings.about(&order.taken_target()).next().cloned();
+        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, taken, sent, fleet: inner.fleet() })
     }
 
     /// A cluster as it reported last.
