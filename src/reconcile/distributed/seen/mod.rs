@@ -190,7 +190,9 @@ impl Seen {
         }
         let binding = inner.bindings.about(&order.target).next().cloned();
         let sent = inner.sent.about(&order.key()).cloned().collect();
-        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, sent, fleet: inner.fleet() })
+        let key = order.key();
+        let rivals = inner.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
+        Some(View { order: Arc::new(order), rivals, binding, sent, fleet: inner.fleet() })
     }
 
     /// A cluster as it reported last.
