@@ -161,3 +161,18 @@ fn a_binding_is_planned_from_where_it_stands() {
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
     insta::assert_snapshot!("plan_binding", outcome.stdout);
 }
+
+#[test]
+fn a_warning_of_the_rules_does_not_stand_in_the_way() {
+    let hpa = "apiVersion: autoscaling.karmada.io/v1alpha1\nkind: FederatedHPA\nmetadata: {name: web, namespace: shop}\n\
+               spec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\n  maxReplicas: 4\n  \
+               scaleAssist: false\n  scalingToZero: true\n---\nkind: PlanScenario\nplacement: {}\nclusters: {m1: , m2: }\n";
+    let outcome = fhpa_with_input(&["plan", "-"], hpa.as_bytes());
+    assert_eq!(outcome.code, 0);
+    assert!(outcome.stderr.starts_with("warning: <stdin>:8: spec.scalingToZero: "), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("m2       -         1    4    -    1     every cluster has the whole bounds"),
+        "{}",
+        outcome.stdout
+    );
+}

@@ -151,6 +151,10 @@ impl Args {
             let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
             return Err(Failure { code, message: String::new() });
         }
+        for warning in &found.findings {
+            let line = warning.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
+            anstream::eprintln!("warning: {}:{line}: {}: {}", warning.file, warning.path, warning.message());
+        }
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
             Some(file) => live::subjects(&given, &names, file, context)?,

@@ -5,6 +5,7 @@ mod conditions;
 mod edits;
 mod examples;
 mod failures;
+mod forecast;
 mod quiet;
 mod release;
 mod straight;

@@ -193,8 +193,10 @@ impl Seen {
         }
         let binding = inner.bindings.about(&order.target).next().cloned();
         let sent = inner.sent.about(&order.key()).cloned().collect();
+        let key = order.key();
+        let rivals = inner.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
         let taken = inner.bindings.about(&order.taken_target()).next().cloned();
-        Some(View { order: Arc::new(order), rivals: Vec::new(), binding, taken, sent, fleet: inner.fleet() })
+        Some(View { order: Arc::new(order), rivals, binding, taken, sent, fleet: inner.fleet() })
     }
 
     /// A cluster as it reported last.
