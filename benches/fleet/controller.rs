@@ -40,9 +40,8 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
     let (stop, stopped) = watch::channel(false);
     let (told, leadership) = watch::channel(None);
     let readiness = Readiness::default();
-    let watches = Watches::new(readers, &readiness);
     tokio::spawn(keeper.run(POLL));
-    tokio::spawn(watches.run(client.clone(), Arc::clone(&metrics)));
+    tokio::spawn(Watches::new(readers, &readiness).run(client.clone(), Arc::clone(&metrics)));
     let candidate = Candidate { lease: "fhpa".into(), identity: "fleet".into(), timings: Timings::default() };
     let (end, ended) = watch::channel(false);
     let leases = Api::namespaced(client, "karmada-system");

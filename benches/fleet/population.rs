@@ -33,6 +33,9 @@ pub async fn definitions(server: &ApiServer) {
         let definition: Value = serde_saphyr::from_str(&text).unwrap();
         server.create(&definition).await.unwrap();
     }
+    for definition in fhpa::playground::karmada::definitions().unwrap() {
+        server.create(&definition).await.unwrap();
+    }
     let namespaces = (0..NAMESPACES).map(|index| format!("team-{index}"));
     for name in namespaces.chain(["karmada-system".to_owned()]) {
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

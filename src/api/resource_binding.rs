@@ -52,6 +52,9 @@ pub struct ResourceBindingSpec {
     /// Clusters that are being left, as they are stored: a patch replaces the whole list.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<Value>,
+    /// What becomes of replicas of failed clusters, as it is stored.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Value::is_null")]
+    pub failover: Value,
     /// Who chooses the clusters; empty: karmada-scheduler.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,

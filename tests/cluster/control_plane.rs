@@ -122,13 +122,22 @@ impl ControlPlane {
         self.established();
     }
 
-    /// Waits until both kinds are served. (`kubectl wait` fails while a CRD has no condition at all.)
+    /// Applies the CRDs of Karmada's kinds that the controller watches.
+    pub fn install_karmada(&self) {
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
+            self.apply(&definition.to_string());
+        }
+        self.established();
+    }
+
+    /// Waits until all kinds are served. (`kubectl wait` fails while a CRD has no condition at all.)
     pub fn established(&self) {
         let established = "-o=jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}";
         let mut said = String::new();
         for _ in 0..ATTEMPTS {
             said = self.kubectl(&["get", "crds", established], "").1;
-            if said == "True True" {
+            let words: Vec<&str> = said.split(' ').collect();
+            if words.len() >= 2 && words.iter().all(|word| *word == "True") {
                 return;
             }
         }

@@ -45,6 +45,9 @@ impl Plane {
         for (_, text) in api::crd::files().unwrap() {
             server.create(&serde_saphyr::from_str(&text).unwrap()).await.unwrap();
         }
+        for definition in fhpa::playground::karmada::definitions().unwrap() {
+            server.create(&definition).await.unwrap();
+        }
         let plane = Self {
             _listening: server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap(),
             directory: tempfile::tempdir().unwrap(),
@@ -282,6 +285,7 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
 #[tokio::test]
 async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
     let Some(plane) = ControlPlane::shared("the Lease of a process") else { return };
+    plane.install_karmada();
     let namespace = ["--lease-namespace", "lease-of-a-process"];
     let mut one = Replica::start("controller", &plane.kubeconfig(), "one", &namespace, PathBuf::new()).await;
     one.says("the Lease cannot be held or read, and is tried again; the namespace does not exist").await;

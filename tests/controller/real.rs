@@ -59,6 +59,7 @@ impl Stand {
     async fn new(shows: &str) -> Option<Self> {
         let plane = ControlPlane::own(shows)?;
         plane.install_crds();
+        plane.install_karmada();
         for name in ["prod", "karmada-system"] {
             plane.namespace(name);
         }

@@ -121,3 +121,71 @@ fn adopts(hpa: &FederatedHPA) -> bool {
 pub fn api_version() -> String {
     format!("{GROUP}/{}", crate::api::VERSION)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hpa() -> FederatedHPA {
+        serde_json::from_value(json!({
+            "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": "shop-fhpa", "namespace": "test", "uid": "u"},
+            "spec": {"minReplicas": 2, "maxReplicas": 10,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}},
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 50}}}]},
+        }))
+        .unwrap()
+    }
+
+    fn write(version: HpaVersion) -> Write<'static> {
+        Write { cluster: "m1", bounds: Bounds { min: 1, max: 4 }, version, outstanding: 6, token: "17" }
+    }
+
+    #[test]
+    fn a_work_carries_the_hpa_as_karmada_wants_it() {
+        let work = work_of(&hpa(), write(HpaVersion::V2));
+        assert_eq!(
+            (&work["metadata"]["name"], &work["metadata"]["namespace"]),
+            (&json!("shop-fhpa-545689f5"), &json!("karmada-es-m1"))
+        );
+        assert_eq!(work["metadata"]["annotations"][names::OUTSTANDING], "6");
+        let manifest = &work["spec"]["workload"]["manifests"][0];
+        assert_eq!(
+            (&manifest["apiVersion"], &manifest["metadata"]["name"]),
+            (&json!("autoscaling/v2"), &json!("shop-fhpa"))
+        );
+        assert_eq!(manifest["metadata"]["annotations"]["work.karmada.io/name"], "shop-fhpa-545689f5");
+        assert_eq!(manifest["metadata"]["annotations"][names::TOKEN], "17");
+        assert_eq!((&manifest["spec"]["minReplicas"], &manifest["spec"]["maxReplicas"]), (&json!(1), &json!(4)));
+        assert_eq!(manifest["spec"]["metrics"], json!(hpa().spec.metrics));
+    }
+
+    #[test]
+    fn an_older_cluster_is_told_the_same_in_older_words() {
+        let work = work_of(&hpa(), write(HpaVersion::V1));
+        let manifest = &work["spec"]["workload"]["manifests"][0];
+        assert_eq!(
+            (&manifest["apiVersion"], &manifest["spec"]["targetCPUUtilizationPercentage"]),
+            (&json!("autoscaling/v1"), &json!(50))
+        );
+        let behavior = manifest["metadata"]["annotations"][older::BEHAVIOR].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(behavior).unwrap(), json!(hpa().spec.behavior));
+    }
+
+    #[test]
+    fn bounds_are_no_content_and_everything_else_is() {
+        let before = content(&hpa(), HpaVersion::V2);
+        let change = |edit: fn(&mut FederatedHPA)| {
+            let mut hpa = hpa();
+            edit(&mut hpa);
+            content(&hpa, HpaVersion::V2) != before
+        };
+        assert!(!change(|hpa| hpa.spec.max_replicas = 30));
+        assert!(change(|hpa| hpa.spec.behavior = None));
+        assert!(change(|hpa| hpa.spec.scale_target_ref.name = "other".into()));
+        assert!(change(|hpa| hpa.metadata.annotations = Some([(names::ADOPT.into(), "true".into())].into())));
+        assert_ne!(content(&hpa(), HpaVersion::V1), before);
+    }
+}

@@ -4,6 +4,8 @@
 pub const FINALIZER: &str = "autoscaling.karmada.io/fhpa";
 /// Annotation of a FederatedHPA: an HPA of that name that is in a cluster already may be taken over.
 pub const ADOPT: &str = "autoscaling.karmada.io/adopt-hpa";
+/// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
+pub const WORKLOAD: &str = "autoscaling.karmada.io/workload";
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "autoscaling.karmada.io/federatedhpa-uid";
 /// Annotation of a Work: namespace and name of its FederatedHPA.

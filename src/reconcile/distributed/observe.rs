@@ -13,7 +13,7 @@ use crate::convert;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{Bounds, Cluster, Policy, Request};
+use crate::decision::plan::{Bounds, Cluster, Policy, Purge, Request};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -103,7 +103,7 @@ pub fn observe<'a>(
         scale_assist: spec.scale_assist.unwrap_or(true),
         basis: status.and_then(|status| status.assignment_basis.as_deref()).and_then(|text| text.parse().ok()),
         clusters,
-        purge: crate::decision::plan::Purge::default(),
+        purge: purge(binding),
     };
     observed
 }
@@ -128,7 +128,8 @@ fn cluster<'a>(
     let hpa = sent.map(|sent| sent.hpa);
     let status = view.order.object.status.as_ref();
     let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-    let target = desired.filter(|desired| desired.cluster_name == name).map(|desired| Bounds {
+    let mut desired = desired.filter(|desired| desired.cluster_name == name);
+    let target = desired.next().map(|desired| Bounds {
         min: replicas(desired.min_replicas.unwrap_or_default()),
         max: replicas(desired.max_replicas.unwrap_or_default()),
     });
@@ -150,7 +151,7 @@ fn cluster<'a>(
         entry,
         evicting: spec.graceful_eviction_tasks.iter().any(|task| leaving(&task)),
         overdue,
-        target: target.last(),
+        target,
     };
     (cluster, due)
 }
@@ -160,6 +161,15 @@ pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
     let all = &binding.object.status.aggregated_status;
     let status = all.iter().find(|entry| entry.cluster_name == cluster)?.status?;
     (status.observed_generation > 0 || status.replicas > 0).then_some(status)
+}
+
+/// How the replicas of a cluster that is left go: what `spec.failover` says for clusters, in new and older words.
+fn purge(binding: &Binding) -> Purge {
+    match binding.object.spec.failover.pointer("/cluster/purgeMode").and_then(|mode| mode.as_str()) {
+        Some("Directly" | "Immediately") => Purge::Directly,
+        Some("Never") => Purge::Never,
+        _ => Purge::Gracefully,
+    }
 }
 
 /// Whether the cluster is there to say something. What a dead one said last stays, and never counts as ready.

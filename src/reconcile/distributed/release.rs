@@ -11,7 +11,7 @@ use super::names;
 use super::observe::{answers, reported};
 use super::seen::View;
 use super::seen::entry::Binding;
-use super::takeover::{Takeover, labelled, target};
+use super::takeover::{Takeover, labelled, target, workload};
 use crate::convert;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::{Action, Entry};
@@ -30,6 +30,15 @@ pub enum Released {
     Wholly,
 }
 
+/// What comes after a workload was handed back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// The FederatedHPA is let go.
+    LetGo,
+    /// It scales another workload now.
+    TakeOther,
+}
+
 /// Does the next thing that is to be done.
 ///
 /// # Errors
@@ -39,6 +48,7 @@ pub async fn release(
     applier: &Applier,
     leader: &Leader,
     view: &View,
+    last: Last,
 ) -> Result<Released, WriteError> {
     takeover.forget(&view.order.key());
     let mut deleted = false;
@@ -53,8 +63,7 @@ pub async fn release(
     if view.sent.iter().any(|sent| view.fleet.get(&sent.cluster).is_some_and(|(member, _)| answers(member))) {
         return Ok(Released::Waits);
     }
-    if let Some(binding) =
-        view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
+    if let Some(binding) = view.taken.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
         && binding.suspended()
     {
         match hand_back(takeover, applier, leader, view, binding).await? {
@@ -62,9 +71,15 @@ pub async fn release(
             step => return Ok(step),
         }
     }
-    let finalizers = view.order.object.metadata.finalizers.iter().flatten();
-    let kept: Vec<&String> = finalizers.filter(|name| *name != names::FINALIZER).collect();
-    applier.writer.order(leader, &view.order, json!({"metadata": {"finalizers": kept}})).await?;
+    let metadata = match last {
+        Last::LetGo => {
+            let finalizers = view.order.object.metadata.finalizers.iter().flatten();
+            let kept: Vec<&String> = finalizers.filter(|name| *name != names::FINALIZER).collect();
+            json!({"finalizers": kept, "annotations": {names::WORKLOAD: Value::Null}})
+        }
+        Last::TakeOther => json!({"annotations": {names::WORKLOAD: workload(&view.order)}}),
+    };
+    applier.writer.order(leader, &view.order, json!({"metadata": metadata})).await?;
     Ok(Released::Wholly)
 }
 
@@ -75,7 +90,9 @@ async fn hand_back(
     view: &View,
     binding: &Binding,
 ) -> Result<Released, WriteError> {
-    let (place, template) = match takeover.template(&view.order).await {
+    let key = view.order.key();
+    let target = target(&view.order.taken, &key.namespace);
+    let (place, template) = match takeover.template(target).await {
         Ok(found) => found,
         // Without a template there is nothing to hand back.
         Err(Failure { class: ErrorClass::Missing, .. }) => return Ok(Released::Wholly),
@@ -98,15 +115,13 @@ async fn hand_back(
         }
         let whole = whole(binding, &entries);
         if binding.object.spec.replicas != Some(number(whole)) {
-            let key = view.order.key();
-            let target = target(&view.order, &key.namespace);
             let resource = format!("{}/scale", place.plural);
             let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
             applier.writer.scale(leader, &place.path, target.name, whole, asked).await?;
             // Karmada brings it into the binding.
             return Ok(Released::Waits);
         }
-        let left = takeover.apply_labels(leader, &view.order, &place, &template, json!({})).await?;
+        let left = takeover.apply_labels(leader, target, &place, &template, json!({})).await?;
         if labelled(&left) {
             // Somebody else put it there, too: it stays.
             return lift(applier, leader, binding).await;

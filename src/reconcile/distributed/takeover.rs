@@ -13,6 +13,7 @@ use super::names;
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
 use super::writer::{Meta, Writer};
+use crate::api::hpa::CrossVersionObjectReference;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::key::Key;
@@ -41,10 +42,9 @@ pub struct Takeover {
     made: Mutex<BTreeSet<String>>,
 }
 
-/// The workload of a FederatedHPA.
+/// The workload that `reference` points to.
 #[must_use]
-pub fn target<'a>(order: &'a Order, namespace: &'a str) -> TargetRef<'a> {
-    let reference = &order.object.spec.scale_target_ref;
+pub fn target<'a>(reference: &'a CrossVersionObjectReference, namespace: &'a str) -> TargetRef<'a> {
     TargetRef { namespace, api_version: &reference.api_version, kind: &reference.kind, name: &reference.name }
 }
 
@@ -62,7 +62,9 @@ impl Takeover {
     pub async fn hold(&self, leader: &Leader, order: &Order) -> Result<(), WriteError> {
         let mut finalizers = order.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
-        self.writer.order(leader, order, json!({"metadata": {"finalizers": finalizers}})).await
+        let annotations = json!({names::WORKLOAD: workload(order)});
+        let metadata = json!({"finalizers": finalizers, "annotations": annotations});
+        self.writer.order(leader, order, json!({"metadata": metadata})).await
     }
 
     /// Takes the workload over, as far as that is not done. Returns whether the binding was written.
@@ -80,13 +82,11 @@ impl Takeover {
         Ok(!suspended)
     }
 
-    /// Reads name, version and labels of the template.
+    /// Reads name, version and labels of a template.
     ///
     /// # Errors
     /// When it does not exist, or the API server does not answer.
-    pub async fn template(&self, order: &Order) -> Result<(Place, Meta), Failure> {
-        let key = order.key();
-        let target = target(order, &key.namespace);
+    pub async fn template(&self, target: TargetRef<'_>) -> Result<(Place, Meta), Failure> {
         let place = self.targets.place(&target).await?;
         let request = Request::new(&place.path).get_metadata(target.name, &GetParams::default());
         let asked = Asked { verb: "get", group: &place.group, resource: &place.plural, object: &target };
@@ -103,12 +103,13 @@ impl Takeover {
         if self.checked().get(&key).is_some_and(known) {
             return Ok(());
         }
-        let (place, read) = self.template(&view.order).await?;
+        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let (place, read) = self.template(target).await?;
         let version = if labelled(&read) {
             read.metadata.resource_version
         } else {
             let labels = json!({names::RETAIN_REPLICAS: "true"});
-            self.apply_labels(leader, &view.order, &place, &read, labels).await?.metadata.resource_version
+            self.apply_labels(leader, target, &place, &read, labels).await?.metadata.resource_version
         };
         self.checked().insert(key, (version.unwrap_or_default(), told.clone()));
         Ok(())
@@ -121,13 +122,11 @@ impl Takeover {
     pub async fn apply_labels(
         &self,
         leader: &Leader,
-        order: &Order,
+        target: TargetRef<'_>,
         place: &Place,
         read: &Meta,
         labels: Value,
     ) -> Result<Meta, WriteError> {
-        let key = order.key();
-        let target = target(order, &key.namespace);
         let body = json!({
             "apiVersion": target.api_version, "kind": target.kind,
             // With its uid nothing is made anew that was deleted.
@@ -181,6 +180,13 @@ impl Takeover {
     }
 }
 
+/// What is written down of the workload of `order`.
+#[must_use]
+pub fn workload(order: &Order) -> String {
+    let CrossVersionObjectReference { api_version, kind, name } = &order.object.spec.scale_target_ref;
+    format!("{api_version} {kind} {name}")
+}
+
 /// Whether members keep their replicas.
 #[must_use]
 pub fn labelled(template: &Meta) -> bool {
@@ -188,7 +194,7 @@ pub fn labelled(template: &Meta) -> bool {
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
 }
 
-fn customization(name: &str, api_version: &str, kind: &str, customizations: Value) -> Value {
+fn customization(name: &str, api_version: &str, kind: &str, customizations: &Value) -> Value {
     json!({
         "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": name},
@@ -200,10 +206,10 @@ fn reflection(version: HpaVersion) -> Value {
     let version = if version == HpaVersion::V1 { "v1" } else { "v2" };
     let name = format!("fhpa-horizontalpodautoscaler-{version}");
     let script = json!({"statusReflection": {"luaScript": REFLECTION}});
-    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", script)
+    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &script)
 }
 
 fn retention(api_version: &str, kind: &str) -> Value {
     let name = format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"));
-    customization(&name, api_version, kind, json!({"retention": {"luaScript": RETENTION}}))
+    customization(&name, api_version, kind, &json!({"retention": {"luaScript": RETENTION}}))
 }

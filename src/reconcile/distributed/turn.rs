@@ -11,7 +11,7 @@ use tracing::error;
 use super::apply::{About, Applier};
 use super::capacity::Capacity;
 use super::observe::{Words, observe};
-use super::release::{Released, release};
+use super::release::{Last, Released, release};
 use super::report::Reporter;
 use super::seen::entry::{Binding, Order};
 use super::seen::{Seen, View};
@@ -152,14 +152,10 @@ impl DistributedWorker {
             if !order.held() {
                 return Ok(Round::Settled(None));
             }
-            return match release(&self.takeover, &self.applier, leader, view).await? {
-                Released::Partly => Ok(Round::Wrote),
-                Released::Waits => Ok(Round::Settled(self.later())),
-                Released::Wholly => {
-                    self.reporter.released(leader, order);
-                    Ok(Round::Settled(None))
-                }
-            };
+            return self.release(leader, view, Last::LetGo).await;
+        }
+        if order.held() && order.taken_target() != order.target {
+            return self.release(leader, view, Last::TakeOther).await;
         }
         // One that hands the workload back does so first.
         let acts = |rival: &Order| self.is_distributed(rival) && !rival.deleting() || rival.held();
@@ -173,6 +169,17 @@ impl DistributedWorker {
         match bound(view) {
             Some(binding) => self.plan(leader, view, binding, trouble).await,
             None => self.unbound(leader, view).await,
+        }
+    }
+
+    async fn release(&self, leader: &Leader, view: &View, last: Last) -> Result<Round, WriteError> {
+        match release(&self.takeover, &self.applier, leader, view, last).await? {
+            Released::Partly => Ok(Round::Wrote),
+            Released::Waits => Ok(Round::Settled(self.later())),
+            Released::Wholly => {
+                self.reporter.released(leader, &view.order);
+                Ok(if last == Last::LetGo { Round::Settled(None) } else { Round::Wrote })
+            }
         }
     }
 
@@ -222,7 +229,9 @@ impl DistributedWorker {
         if !entries {
             wrote |= self.applier.follow(about).await?;
         }
-        Ok(if wrote { Round::Wrote } else { Round::Settled(observed.next) })
+        let quiet = view.order.upstream.and_then(|written| written.checked_add(says::UPSTREAM_RUNS).ok());
+        let next = [observed.next, quiet.filter(|quiet| *quiet > now)].into_iter().flatten().min();
+        Ok(if wrote { Round::Wrote } else { Round::Settled(next) })
     }
 
     /// Writes the HPAs that say something else than the user does now, with the bounds they have.
@@ -263,8 +272,8 @@ impl DistributedWorker {
     /// There is no binding: says whether the workload is missing or not propagated.
     async fn unbound(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
         let key = view.order.key();
-        let target = super::takeover::target(&view.order, &key.namespace);
-        let (reason, message) = match self.takeover.template(&view.order).await {
+        let target = super::takeover::target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let (reason, message) = match self.takeover.template(target).await {
             Ok(_) => {
                 let message = format!(
                     "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \

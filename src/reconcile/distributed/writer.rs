@@ -189,8 +189,8 @@ impl Writer {
         replicas: u32,
         asked: Asked<'_>,
     ) -> Result<(), WriteError> {
-        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &patch);
+        let wanted = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
         self.send::<IgnoredAny>(leader, request, asked).await.map(|_| ())
     }
 }

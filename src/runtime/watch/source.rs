@@ -182,7 +182,7 @@ async fn watch<K>(
                 failing = true;
                 let what = error.to_string();
                 let what = excerpt(&what, SHOWN);
-                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(&error));
+                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(kind, &error));
             }
         }
         metrics.known(kind, known.len());
@@ -251,7 +251,7 @@ fn key(metadata: &ObjectMeta) -> Key {
 }
 
 /// What to do about a failing watch.
-fn advice(error: &watcher::Error) -> &'static str {
+fn advice(kind: &str, error: &watcher::Error) -> &'static str {
     use watcher::Error as E;
     let (E::InitialListFailed(kube::Error::Api(status))
     | E::WatchStartFailed(kube::Error::Api(status))
@@ -262,6 +262,7 @@ fn advice(error: &watcher::Error) -> &'static str {
     match status.code {
         401 => "the credentials of the kubeconfig are not accepted",
         403 => "the user of the kubeconfig needs the verbs list and watch on this resource",
+        404 if !kind.ends_with("HPA") => "is this the kubeconfig of Karmada's API server? It does not serve this kind",
         404 => "the CustomResourceDefinition is not installed: apply the output of `fhpa crds`",
         410 => "the API server has forgotten the last version seen; all objects are listed again",
         _ => "see the log of the API server",

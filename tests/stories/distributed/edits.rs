@@ -1,8 +1,12 @@
 //! What users change while the controller runs: bounds, policy, candidates, metrics.
 
+use fhpa::playground::json::label;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{Stage, weights};
+use super::{Stage, deployment, weights};
 use crate::stories::Process;
 
 /// Three members by weights 1, 2, 3 and bounds 2..10: 1..1 1..4 1..5.
@@ -88,5 +92,47 @@ async fn a_cluster_that_leaves_the_placement_goes_after_its_replacement() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_workload_is_taken_over_after_the_first_was_handed_back() {
+    let (stage, one) = running().await;
+    stage.create(deployment("shop", 6)).await;
+    stage.pass(10).await;
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": target}})).await;
+    stage.pass(60).await;
+    let binding = |name: &'static str| stage.get("ResourceBinding", name);
+    assert_eq!(binding("web-deployment").await["spec"]["suspension"]["scheduling"], Value::Null);
+    assert_eq!(binding("shop-deployment").await["spec"]["suspension"]["scheduling"], true);
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!((label(&web, "resourcetemplate.karmada.io/retain-replicas"), &web["spec"]["replicas"]), ("", &json!(3)));
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..1 1..4 1..5".into(), "1 1 1".into()));
+    let hpa = stage.member("member2", "HorizontalPodAutoscaler", "web").await.unwrap();
+    assert_eq!(hpa["spec"]["scaleTargetRef"]["name"], "shop");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_assignment_is_told_with_its_reasons() {
+    let (stage, one) = running().await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 6}})).await;
+    stage.pass(15).await;
+    let events: Api<Event> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let mut events = events.list(&ListParams::default()).await.unwrap().items;
+    events.retain(|event| event.regarding.as_ref().and_then(|one| one.kind.as_deref()) == Some("FederatedHPA"));
+    events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
+    let notes: Vec<String> = events
+        .iter()
+        .map(|event| format!("{}: {}", event.reason.as_deref().unwrap(), event.note.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "Assigned: member1 1..1 (weight 1 of 6), member2 1..4 (weight 2 of 6), member3 1..5 (weight 3 of 6)",
+            "Reassigned: member1 1..1 (weight 1 of 6), member2 1..2 (weight 2 of 6), member3 1..3 (weight 3 of 6)",
+        ]
+    );
     one.stop().await;
 }

@@ -99,7 +99,8 @@ async fn while_all_clusters_are_lost_the_last_bounds_stay() {
     for cluster in ["member1", "member2", "member3"] {
         stage.fleet.fail(cluster, false).unwrap();
     }
-    stage.pass(120).await;
+    // The one that was alone at last runs more than its share until its HPA takes it back.
+    stage.pass(420).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
     one.stop().await;

@@ -35,7 +35,7 @@ pub struct Stage {
     pub control: Objects,
     pub wall: Wall,
     pub budget: Budget,
-    _runs: JoinSet<()>,
+    runs: JoinSet<()>,
 }
 
 /// What the HPAs of the members allow together; watched at every event.
@@ -94,23 +94,34 @@ impl Stage {
     pub async fn with(plan: Plan) -> Self {
         let wall = Wall::new(START);
         let fleet = Arc::new(Fleet::build(Plan { clock: Clock::told(wall.clock()), ..plan }).await.unwrap());
-        for (_, definition) in api::crd::files().unwrap() {
-            fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
-        }
-        for name in ["prod"] {
-            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            fleet.control().create(&space).await.unwrap();
-        }
-        let budget = Budget::default();
-        let mut runs = JoinSet::new();
-        let running = Arc::clone(&fleet);
+        prepare(&fleet).await;
+        let mut stage = Self::around(fleet, wall);
+        stage.run();
+        stage
+    }
+
+    /// A control plane on which nothing of Karmada runs.
+    pub async fn still(clusters: u32) -> Self {
+        let wall = Wall::new(START);
+        let clock = Clock::told(wall.clock());
+        let fleet = Arc::new(Fleet::build(Plan { clock, ..plan(clusters) }).await.unwrap());
+        prepare(&fleet).await;
+        Self::around(fleet, wall)
+    }
+
+    fn around(fleet: Arc<Fleet>, wall: Wall) -> Self {
+        let control = Objects::new(fleet.control().client());
+        Self { fleet, control, wall, budget: Budget::default(), runs: JoinSet::new() }
+    }
+
+    fn run(&mut self) {
+        let Self { fleet, budget, runs, .. } = self;
+        let running = Arc::clone(fleet);
         runs.spawn(async move { running.run().await });
         for cluster in fleet.names() {
             let hpas: Api<HorizontalPodAutoscaler> = Api::all(fleet.member(cluster).unwrap().client());
             runs.spawn(audit(hpas, cluster.to_owned(), budget.clone()));
         }
-        let control = Objects::new(fleet.control().client());
-        Self { fleet, control, wall, budget, _runs: runs }
     }
 
     pub fn controller(&self, name: &str) -> Process {
@@ -208,6 +219,14 @@ impl Stage {
     pub async fn hpa(&self, min: i32, max: i32, more: Value) {
         self.create(hpa(min, max, more)).await;
     }
+}
+
+async fn prepare(fleet: &Fleet) {
+    for (_, definition) in api::crd::files().unwrap() {
+        fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
+    }
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
+    fleet.control().create(&space).await.unwrap();
 }
 
 async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budget) {

@@ -1,9 +1,14 @@
 //! Load up and down, and the rest in between: no request without a reason.
 
+use fhpa::api::Work;
+use fhpa::playground::objects::Objects;
+use futures::StreamExt as _;
+use kube::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
 use super::edits::running;
-use super::{Stage, deployment, hpa, policy, weights};
+use super::{Stage, deployment, hpa, kind, weights};
 
 #[tokio::test(start_paused = true)]
 async fn replicas_follow_the_load_within_the_bounds_and_the_status_sums_them() {
@@ -28,13 +33,43 @@ fn asked(text: &str) -> u64 {
     counts.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
+/// Karmada, as far as it is needed to come to rest: every HPA that is sent is seen applied at once.
+async fn echo(works: Api<Work>, control: Objects) {
+    let events = watcher(works, watcher::Config::default()).default_backoff();
+    futures::pin_mut!(events);
+    while let Some(event) = events.next().await {
+        let Ok(watcher::Event::Apply(work) | watcher::Event::InitApply(work)) = event else { continue };
+        let manifest = &work.spec.workload.manifests[0];
+        let token = &manifest["metadata"]["annotations"]["autoscaling.karmada.io/write"];
+        let identifier = json!({"ordinal": 0, "group": "autoscaling", "version": "v2", "resource": "",
+            "kind": "HorizontalPodAutoscaler", "namespace": "prod", "name": manifest["metadata"]["name"]});
+        let status = json!({"manifestStatuses": [{"identifier": identifier, "status": {"write": token}}]});
+        let about = json!({"metadata": {"namespace": work.metadata.namespace, "name": work.metadata.name}});
+        control.merge(&kind("Work"), &about, "status", &json!({"status": status})).await.unwrap();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_hundred_objects_at_rest_cost_no_request() {
-    let stage = Stage::new(2).await;
-    stage.create(policy(weights(&[1, 1]))).await;
+    let stage = Stage::still(2).await;
+    let status = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "r", "message": "m",
+        "lastTransitionTime": super::START}], "kubernetesVersion": "v1.36.2"});
+    for name in ["member1", "member2"] {
+        let about = json!({"metadata": {"name": name}});
+        stage.control.merge(&kind("Cluster"), &about, "status", &json!({"status": status})).await.unwrap();
+    }
+    let _echo =
+        tokio::spawn(echo(Api::all(stage.fleet.control().client()), Objects::new(stage.fleet.control().client())));
     for number in 0..200 {
         let name = format!("web{number}");
-        stage.create(deployment(&name, 0)).await;
+        stage.create(deployment(&name, 2)).await;
+        let resource = json!({"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name});
+        stage
+            .create(json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": format!("{name}-deployment"), "namespace": "prod"},
+            "spec": {"resource": resource, "replicas": 2, "placement": weights(&[1, 1]),
+                "clusters": [{"name": "member1", "replicas": 1}, {"name": "member2", "replicas": 1}]}}))
+            .await;
         let mut object = hpa(1, 4, json!({}));
         object["metadata"]["name"] = json!(name);
         object["spec"]["scaleTargetRef"]["name"] = json!(name);
@@ -43,8 +78,12 @@ async fn two_hundred_objects_at_rest_cost_no_request() {
     let mut one = stage.controller("one");
     one.leads().await;
     stage.pass(60).await;
+    let last = stage.get("FederatedHPA", "web199").await;
+    assert_eq!(last["status"]["conditions"][0]["reason"], "Assigned", "{last}");
     let before = asked(&one.metrics.text());
-    stage.pass(60).await;
-    assert_eq!(asked(&one.metrics.text()) - before, 0, "{}", one.metrics.text());
+    stage.pass(600).await;
+    // The lease is renewed every 2 seconds.
+    let after = asked(&one.metrics.text());
+    assert_eq!(after - before, 0, "{}", one.metrics.text());
     one.stop().await;
 }

@@ -7,6 +7,7 @@ use kube::core::ObjectMeta;
 use serde_json::Value;
 
 use super::table::Item;
+use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::resource_binding::Placement;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
@@ -26,6 +27,8 @@ pub struct Order {
     pub object: FederatedHPA,
     /// What it scales.
     pub target: Target,
+    /// The workload that it has taken over; what it scales, where nothing else is written down.
+    pub taken: CrossVersionObjectReference,
     /// When Karmada's own controller last wrote its status.
     pub upstream: Option<Timestamp>,
 }
@@ -41,14 +44,15 @@ impl Order {
         let upstream = theirs.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max();
         let mut object = object.clone();
         object.metadata.managed_fields = None;
-        let reference = &object.spec.scale_target_ref;
-        let target = Target {
-            namespace: object.metadata.namespace.clone().unwrap_or_default(),
-            group: group(&reference.api_version),
-            kind: reference.kind.clone(),
-            name: reference.name.clone(),
-        };
-        Self { object, target, upstream }
+        let target = target(&object, &object.spec.scale_target_ref);
+        let taken = taken(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
+        Self { object, target, taken, upstream }
+    }
+
+    /// The workload that it has taken over.
+    #[must_use]
+    pub fn taken_target(&self) -> Target {
+        target(&self.object, &self.taken)
     }
 
     /// Its name.
@@ -78,6 +82,22 @@ impl Order {
     pub fn held(&self) -> bool {
         self.object.metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
     }
+}
+
+fn target(object: &FederatedHPA, reference: &CrossVersionObjectReference) -> Target {
+    Target {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        group: group(&reference.api_version),
+        kind: reference.kind.clone(),
+        name: reference.name.clone(),
+    }
+}
+
+/// The workload that is written down as taken over.
+fn taken(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
+    let mut words = object.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
+    let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
+    Some(CrossVersionObjectReference { api_version, kind, name })
 }
 
 impl Item for Order {
