@@ -154,6 +154,18 @@ impl Inner {
         Arc::clone(fleet)
     }
 
+    fn view(&mut self, order: Arc<Order>) -> Option<View> {
+        if !self.complete {
+            return None;
+        }
+        let key = order.key();
+        let binding = self.bindings.about(&order.target).next().cloned();
+        let sent = self.sent.about(&key).cloned().collect();
+        let rivals = self.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
+        let taken = self.bindings.about(&order.taken_target()).next().cloned();
+        Some(View { order, rivals, binding, taken, sent, fleet: self.fleet() })
+    }
+
     /// Once everything was listed, everybody is looked at: what was decided before knew only a part.
     fn complete(&mut self) {
         let listed = self.orders.listed() && self.bindings.listed() && self.places.listed() && self.sent.listed();
@@ -173,30 +185,14 @@ impl Seen {
     #[must_use]
     pub fn view(&self, key: &Key) -> Option<View> {
         let mut inner = self.inner();
-        if !inner.complete {
-            return None;
-        }
         let order = Arc::clone(inner.orders.get(key)?);
-        let binding = inner.bindings.about(&order.target).next().cloned();
-        let sent = inner.sent.about(key).cloned().collect();
-        let rivals = inner.orders.about(&order.target).filter(|other| !Arc::ptr_eq(other, &order)).cloned().collect();
-        let taken = inner.bindings.about(&order.taken_target()).next().cloned();
-        Some(View { order, rivals, binding, taken, sent, fleet: inner.fleet() })
+        inner.view(order)
     }
 
     /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
     #[must_use]
     pub fn as_if(&self, order: Order) -> Option<View> {
-        let mut inner = self.inner();
-        if !inner.complete {
-            return None;
-        }
-        let binding = inner.bindings.about(&order.target).next().cloned();
-        let sent = inner.sent.about(&order.key()).cloned().collect();
-        let key = order.key();
-        let rivals = inner.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
-        let taken = inner.bindings.about(&order.taken_target()).next().cloned();
-        Some(View { order: Arc::new(order), rivals, binding, taken, sent, fleet: inner.fleet() })
+        self.inner().view(Arc::new(order))
     }
 
     /// A cluster as it reported last.
