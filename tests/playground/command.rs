@@ -53,22 +53,51 @@ impl Playground {
         text(&self.command(arguments).output().await.unwrap())
     }
 
-    /// Scales the shop while kubectl watches it in a member, then deletes it everywhere.
+    /// Waits until the FederatedHPA, or the Deployment in a member, says so.
+    async fn waits(&self, context: &str, object: &str, path: &str, value: &str) {
+        let condition = format!("--for=jsonpath={path}={value}");
+        let done = self.kubectl(&["--context", context, "wait", object, &condition, "--timeout=90s"]).await;
+        assert!(done.0, "{done:?}");
+    }
+
+    /// The shop's bounds are divided over the members, each with an HPA of its own.
+    async fn divides_the_bounds(&self) {
+        self.waits("karmada", "fhpa/shop", "{.status.clusterHPADesired[2].clusterName}", "member3").await;
+        let bounds =
+            "jsonpath={range .status.clusterHPADesired[*]}{.clusterName} {.minReplicas}..{.maxReplicas}\n{end}";
+        let desired = self.kubectl(&["get", "fhpa", "shop", "-o", bounds]).await;
+        assert_eq!(desired, (true, "member1 1..4\nmember2 1..4\nmember3 1..4\n".into()));
+        for member in ["member1", "member2", "member3"] {
+            self.waits(member, "hpa/shop", "{.spec.maxReplicas}", "4").await;
+        }
+    }
+
+    /// Load comes, and the replicas of all members rise in proportion; it goes, and they fall.
+    async fn follows_the_load(&self) {
+        for (load, total, each) in [("3500m", "12", "4"), ("100m", "3", "1")] {
+            assert!(self.word(&["load", "shop", load]).await.0);
+            for member in ["member1", "member2", "member3"] {
+                self.waits(member, "deployment/shop", "{.status.readyReplicas}", each).await;
+            }
+            self.waits("karmada", "fhpa/shop", "{.status.currentReplicas}", total).await;
+        }
+    }
+
+    /// Brings load while kubectl watches the shop in a member, then deletes it everywhere.
     async fn is_watched_scaled_and_deleted(&self) {
         let mut watch = self.command(&["--context", "member1", "get", "pods", "-w", "-o", "name"]);
         let mut child = watch.kill_on_drop(true).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut pods = BTreeSet::from([lines.next_line().await.unwrap().unwrap()]);
-        let scaled = self.kubectl(&["scale", "deployment", "shop", "--replicas=9"]).await;
-        assert_eq!(scaled, (true, "deployment.apps/shop scaled\n".into()));
-        while pods.len() < 2 {
+        assert!(self.word(&["load", "shop", "3500m"]).await.0);
+        while pods.len() < 4 {
             pods.insert(lines.next_line().await.unwrap().unwrap());
         }
         child.kill().await.unwrap();
         let deleted = self.kubectl(&["delete", "deployment,fhpa", "shop"]).await;
         assert!(deleted.0 && deleted.1.lines().count() == 2, "{deleted:?}");
         let gone =
-            self.kubectl(&["--context", "member1", "wait", "--for=delete", "pods", "--all", "--timeout=60s"]).await;
+            self.kubectl(&["--context", "member1", "wait", "--for=delete", "pods,hpa", "--all", "--timeout=60s"]).await;
         assert!(gone.0, "{gone:?}");
     }
 
@@ -136,6 +165,11 @@ async fn the_first_commands_do_what_they_say() {
     assert!(well, "{waited}");
     let (well, there) = playground.kubectl(&["--context", "member3", "get", "pods", "-o", "name"]).await;
     assert!(well && there.lines().count() == 1, "{there}");
+    playground.divides_the_bounds().await;
+    let (well, again) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
+    assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
+    assert_eq!(playground.kubectl(&["diff", "-f", shop.to_str().unwrap()]).await, (true, String::new()));
+    playground.follows_the_load().await;
     let minutes = playground.files().join("minutes.yaml");
     let (well, applied) = playground.kubectl(&["apply", "-f", minutes.to_str().unwrap()]).await;
     assert!(well && applied.contains("cronfederatedhpa.autoscaling.karmada.io/shop-minutes created"), "{applied}");
@@ -148,10 +182,6 @@ async fn the_first_commands_do_what_they_say() {
     for reason in ["minute 61 is out of range 0-59", "Europe/Berlin"] {
         assert!(reasons.contains(reason), "{reason:?} is not in\n{reasons}");
     }
-    let (well, again) = playground.kubectl(&["apply", "-f", shop.to_str().unwrap()]).await;
-    assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
-    assert_eq!(playground.kubectl(&["diff", "-f", shop.to_str().unwrap()]).await, (true, String::new()));
-    assert!(playground.word(&["load", "shop", "3500m"]).await.0);
     let mode = playground.kubectl(&["get", "federatedhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;
     assert_eq!(mode, (true, "Distributed".into()), "the webhook fills in what the file leaves out");
     let short = playground.kubectl(&["get", "fhpa", "shop", "-o", "jsonpath={.spec.mode}"]).await;

@@ -21,15 +21,6 @@ use crate::playground::{karmada, member};
 use crate::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use crate::runtime::clock;
 
-/// What the webhook is asked about. Not bindings: it would keep Karmada's scheduler off, and no controller of fhpa is
-/// here to do its work.
-const ASKED: [Endpoint; 4] = [
-    Endpoint::MutateFederatedHPA,
-    Endpoint::ValidateFederatedHPA,
-    Endpoint::MutateCronFederatedHPA,
-    Endpoint::ValidateCronFederatedHPA,
-];
-
 /// Times that show something within seconds; those of the real ones are five times as long.
 fn plan(start: &Start) -> Plan {
     let seconds = SignedDuration::from_secs;
@@ -47,6 +38,7 @@ fn plan(start: &Start) -> Plan {
         member: member::Timing {
             autoscaler_period: seconds(5),
             metrics_window: seconds(5),
+            downscale_window: seconds(20),
             ..member::Timing::default()
         },
         ..Plan::new()
@@ -126,8 +118,8 @@ async fn register(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
         value
     };
     let configurations = [
-        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location, &ASKED))),
-        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location, &ASKED))),
+        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location, &Endpoint::ALL))),
+        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location, &Endpoint::ALL))),
     ];
     for configuration in configurations {
         fleet.control().create(&configuration).await.map_err(crate::playground::fleet::Fault::from)?;
@@ -179,18 +171,20 @@ and nobody is asked who they are. Ctrl-C ends it and removes its files.
 
   control plane  {url}
   members        {names} {nodes} nodes of {cpu} CPUs
-  webhook        https://{webhook}, asked before a FederatedHPA or CronFederatedHPA is stored
+  webhook        https://{webhook}, asked before FederatedHPAs and CronFederatedHPAs are stored
   kubeconfig     {kubeconfig} (contexts karmada, member1, ...)
 
 Try, in another shell:
   export KUBECONFIG={kubeconfig}
-  kubectl apply -f {folder}/{SHOP}      # a workload over all clusters
+  kubectl apply -f {folder}/{SHOP}      # a workload over all clusters, its replicas by load
   kubectl get deploy,fhpa,rb,clusters
+  kubectl get hpa --context member1     # its share of the bounds
+  fhpa playground load shop 3500m       # users come: replicas rise; with 100m they fall
   kubectl apply -f {folder}/{MINUTES}   # moves the bounds of its FederatedHPA each minute
   kubectl get cronfhpa shop-minutes -o yaml; kubectl get events
   kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
 
-  fhpa playground fail member1          # a cluster is lost; also: heal, load, nodes, status"
+  fhpa playground fail member1          # a cluster is lost; also: heal, nodes, status"
     );
 }
 
