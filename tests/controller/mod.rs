@@ -3,3 +3,4 @@
 mod client;
 mod process;
 mod real;
+mod takeover;

@@ -20,11 +20,11 @@ use crate::cluster::control_plane::ControlPlane;
 /// Longest time until something is seen; a rule of every minute may take the whole of it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} is not seen in time"))
 }
 
-fn deployment(name: &str) -> String {
+pub(super) fn deployment(name: &str) -> String {
     let labels = json!({"app": name});
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
         "spec": {"replicas": 2, "selector": {"matchLabels": labels},
@@ -38,7 +38,7 @@ fn cron(name: &str, target: Value, rules: Value) -> String {
     .to_string()
 }
 
-fn workload(name: &str) -> Value {
+pub(super) fn workload(name: &str) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name})
 }
 
@@ -50,13 +50,13 @@ fn minute_before(seconds: i64) -> (Timestamp, String) {
 }
 
 /// A real control plane, and what is asked of it.
-struct Stand {
-    plane: ControlPlane,
-    client: Client,
+pub(super) struct Stand {
+    pub(super) plane: ControlPlane,
+    pub(super) client: Client,
 }
 
 impl Stand {
-    async fn new(shows: &str) -> Option<Self> {
+    pub(super) async fn new(shows: &str) -> Option<Self> {
         let plane = ControlPlane::own(shows)?;
         plane.install_crds();
         plane.install_karmada();
@@ -67,7 +67,7 @@ impl Stand {
         Some(Self { plane, client })
     }
 
-    async fn replica(&self, identity: &str) -> Replica {
+    pub(super) async fn replica(&self, identity: &str) -> Replica {
         let one = Replica::start("controller", &self.plane.kubeconfig(), identity, &[], PathBuf::new()).await;
         one.is_ready().await;
         one
@@ -101,7 +101,7 @@ impl Stand {
         deployments.get(name).await.unwrap().spec.unwrap().replicas.unwrap()
     }
 
-    async fn led_by(&self, holder: &str) {
+    pub(super) async fn led_by(&self, holder: &str) {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "karmada-system");
         let held = |lease: Option<&Lease>| {
             lease.and_then(|lease| lease.spec.as_ref()?.holder_identity.as_deref()) == Some(holder)

@@ -28,7 +28,7 @@ async fn replicas_follow_the_load_within_the_bounds_and_the_status_sums_them() {
 }
 
 fn asked(text: &str) -> u64 {
-    let counts = text.lines().filter(|line| line.starts_with("fhpa_kube_requests_total{"));
+    let counts = text.lines().filter(|line| line.starts_with("fhpa_api_requests_total{"));
     let counts = counts.filter(|line| !line.contains("verb=\"watch\"") && !line.contains("verb=\"list\""));
     counts.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
@@ -73,6 +73,13 @@ async fn objects_at_rest_cost_no_request() {
             "spec": {"resource": resource, "replicas": 2, "placement": weights(&[1, 1]),
                 "clusters": [{"name": "member1", "replicas": 1}, {"name": "member2", "replicas": 1}]}}))
             .await;
+        let running = ["member1", "member2"].map(|member| {
+            json!({"clusterName": member, "applied": true,
+            "status": {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}})
+        });
+        let about = json!({"metadata": {"namespace": "prod", "name": format!("{name}-deployment")}});
+        let status = json!({"status": {"aggregatedStatus": running}});
+        stage.control.merge(&kind("ResourceBinding"), &about, "status", &status).await.unwrap();
         let mut object = hpa(1, 4, json!({}));
         object["metadata"]["name"] = json!(name);
         object["spec"]["scaleTargetRef"]["name"] = json!(name);
@@ -84,6 +91,7 @@ async fn objects_at_rest_cost_no_request() {
     let last = stage.get("FederatedHPA", &format!("web{}", OBJECTS - 1)).await;
     assert_eq!(last["status"]["conditions"][0]["reason"], "Assigned", "{last}");
     let before = asked(&one.metrics.text());
+    assert!(before > 0, "{}", one.metrics.text());
     stage.pass(600).await;
     // The lease is renewed every 2 seconds.
     let after = asked(&one.metrics.text());
