@@ -9,6 +9,7 @@ pub mod failure;
 pub mod key;
 pub mod managers;
 pub mod request;
+pub mod table;
 pub mod target;
 pub mod wheel;
 

@@ -2,13 +2,14 @@
 //!
 //! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::entry::Entry;
 use crate::reconcile::key::Key;
+use crate::reconcile::table::{Change, Table};
 
 /// The entries of all objects.
 #[derive(Debug, Default)]
@@ -19,16 +20,16 @@ pub struct Book {
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: BTreeMap<Key, Arc<Entry>>,
+    entries: Table<Entry>,
     changed: BTreeSet<Key>,
     rules: usize,
 }
 
 impl Inner {
-    fn insert(&mut self, key: Key, entry: Arc<Entry>) {
-        self.rules = self.rules.saturating_add(entry.runnable.rules.len());
-        let before = self.entries.insert(key, entry);
-        self.rules = self.rules.saturating_sub(before.map_or(0, |entry| entry.runnable.rules.len()));
+    fn touch(&mut self, change: Change<Entry>) {
+        let rules = |entry: Option<Arc<Entry>>| entry.map_or(0, |entry| entry.runnable.rules.len());
+        self.rules = self.rules.saturating_add(rules(change.after)).saturating_sub(rules(change.before));
+        self.changed.insert(change.key);
     }
 }
 
@@ -44,7 +45,7 @@ impl Book {
 
     /// The keys of all entries.
     pub fn keys(&self) -> Vec<Key> {
-        self.inner().entries.keys().cloned().collect()
+        self.inner().entries.all().keys().cloned().collect()
     }
 
     /// Number of rules of all entries.
@@ -52,60 +53,36 @@ impl Book {
         self.inner().rules
     }
 
-    /// Takes in what a watch or a read brought, unless what is known is as new.
+    /// Takes in what a watch brought, unless what is known is as new.
     pub fn put(&self, key: Key, entry: Entry) {
-        let mut inner = self.inner();
-        if inner.entries.get(&key).is_some_and(|known| !entry.is_news_to(known)) {
-            return;
-        }
-        inner.insert(key.clone(), Arc::new(entry));
-        inner.changed.insert(key);
-        drop(inner);
-        self.news.notify_one();
-    }
-
-    /// Takes in what was written on top of the version `base`, unless something newer is known already. It is no news.
-    pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) -> Arc<Entry> {
-        let written = Arc::new(written);
-        let mut inner = self.inner();
-        if let Some(known) = inner.entries.get_mut(key)
-            && known.version == base.version
-        {
-            *known = Arc::clone(&written);
-        }
-        written
+        self.change(|entries| entries.put(key, entry));
     }
 
     /// The object is gone.
     pub fn take(&self, key: &Key) {
-        let mut inner = self.inner();
-        if let Some(gone) = inner.entries.remove(key) {
-            inner.rules = inner.rules.saturating_sub(gone.runnable.rules.len());
-            inner.changed.insert(key.clone());
-            drop(inner);
-            self.news.notify_one();
-        }
+        self.change(|entries| entries.take(key));
     }
 
     /// Takes in a list of all objects.
     pub fn replace(&self, all: Vec<(Key, Entry)>) {
+        self.change(|entries| entries.replace(all));
+    }
+
+    fn change<C: IntoIterator<Item = Change<Entry>>>(&self, how: impl FnOnce(&mut Table<Entry>) -> C) {
         let mut inner = self.inner();
-        let mut before = std::mem::take(&mut inner.entries);
-        inner.rules = 0;
-        for (key, entry) in all {
-            match before.remove(&key) {
-                Some(known) if !entry.is_news_to(&known) => {
-                    inner.insert(key, known);
-                }
-                _ => {
-                    inner.insert(key.clone(), Arc::new(entry));
-                    inner.changed.insert(key);
-                }
-            }
+        for change in how(&mut inner.entries) {
+            inner.touch(change);
+            self.news.notify_one();
         }
-        inner.changed.extend(before.into_keys());
-        drop(inner);
-        self.news.notify_one();
+    }
+
+    /// Takes in what was written on top of the version `base`, unless something newer is known already. It is no news: what
+    /// can be run of the object stays the same.
+    pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
+        let mut inner = self.inner();
+        if inner.entries.get(key).is_some_and(|known| known.version == base.version) {
+            inner.entries.put(key.clone(), written);
+        }
     }
 
     /// Waits until something changed.

@@ -14,6 +14,7 @@ use crate::decision::neighbours::NoNeighbours;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::key::Key;
+use crate::reconcile::table::Item;
 use crate::reconcile::target::TargetRef;
 use crate::runtime::watch::Intake;
 
@@ -73,18 +74,18 @@ impl Entry {
     pub fn baseline(&self, now: Timestamp) -> Baseline {
         Baseline { in_step: self.remembered.generation == Some(self.generation), since: self.written.min(now) }
     }
+}
 
-    /// Whether this is not older than `known`, nor the same. Versions are numbers that grow; where they are not, whatever
-    /// differs is news.
-    #[must_use]
-    pub fn is_news_to(&self, known: &Self) -> bool {
-        if self.uid != known.uid {
-            return true;
-        }
-        match (self.version.parse::<u64>(), known.version.parse::<u64>()) {
-            (Ok(new), Ok(old)) => new > old,
-            _ => self.version != known.version,
-        }
+impl Item for Entry {
+    type About = ();
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+    fn version(&self) -> &str {
+        &self.version
+    }
+    fn about(&self) -> Option<()> {
+        None
     }
 }
 

@@ -153,8 +153,8 @@ impl CronWorker {
             return Ok(());
         }
         let written = status::write(&self.client, leader, key, entry, remembered).await?;
-        let written = self.book.recorded(key, entry, written);
         self.reporter.recorded(leader, key, entry, &written, observed, &trouble.attempts);
+        self.book.recorded(key, entry, written);
         Ok(())
     }
 

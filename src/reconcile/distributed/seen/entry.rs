@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use serde_json::Value;
 
-use super::table::Item;
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::resource_binding::Placement;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
@@ -16,6 +15,7 @@ use crate::decision::neighbours::Target;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::reconcile::distributed::names;
 use crate::reconcile::key::Key;
+use crate::reconcile::table::Item;
 
 /// Field manager of Karmada's own controllers.
 const UPSTREAM: &str = "karmada-controller-manager";

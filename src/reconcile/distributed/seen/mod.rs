@@ -5,7 +5,6 @@
 
 pub mod entry;
 mod intake;
-pub mod table;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,11 +13,11 @@ use tokio::sync::Notify;
 
 use self::entry::{Binding, Order, Place, Sent};
 pub use self::intake::Reader;
-use self::table::{Change, Item, Table};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::key::Key;
+use crate::reconcile::table::{Change, Item, Table};
 
 /// All that is seen.
 #[derive(Default)]
@@ -258,8 +257,8 @@ impl Seen {
 
     fn take<I: Kept>(&self, key: &Key) {
         let mut inner = self.inner();
-        if let Some(before) = I::table(&mut inner).take(key) {
-            I::touch(&mut inner, &Change { before: Some(before), after: None });
+        if let Some(change) = I::table(&mut inner).take(key) {
+            I::touch(&mut inner, &change);
             drop(inner);
             self.news.notify_one();
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::reconcile::key::Key;
+use super::key::Key;
 
 /// What is kept of an object.
 pub trait Item {
@@ -31,6 +31,8 @@ fn is_news<I: Item>(new: &I, known: &I) -> bool {
 
 /// An object before and after a change.
 pub struct Change<I> {
+    /// Its name.
+    pub key: Key,
     /// Nothing: it was not known.
     pub before: Option<Arc<I>>,
     /// Nothing: it is gone.
@@ -38,6 +40,7 @@ pub struct Change<I> {
 }
 
 /// The objects of one kind.
+#[derive(Debug)]
 pub struct Table<I: Item> {
     entries: BTreeMap<Key, Arc<I>>,
     by_subject: BTreeMap<I::About, BTreeSet<Key>>,
@@ -82,12 +85,12 @@ impl<I: Item> Table<I> {
             return None;
         }
         let after = Arc::new(item);
-        let before = self.insert(key, Arc::clone(&after));
-        Some(Change { before, after: Some(after) })
+        let before = self.insert(key.clone(), Arc::clone(&after));
+        Some(Change { key, before, after: Some(after) })
     }
 
     fn insert(&mut self, key: Key, item: Arc<I>) -> Option<Arc<I>> {
-        let before = self.take(&key);
+        let before = self.remove(&key);
         if let Some(subject) = item.about() {
             self.by_subject.entry(subject).or_default().insert(key.clone());
         }
@@ -96,7 +99,12 @@ impl<I: Item> Table<I> {
     }
 
     /// The object is gone.
-    pub fn take(&mut self, key: &Key) -> Option<Arc<I>> {
+    pub fn take(&mut self, key: &Key) -> Option<Change<I>> {
+        let before = self.remove(key)?;
+        Some(Change { key: key.clone(), before: Some(before), after: None })
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<I>> {
         let before = self.entries.remove(key)?;
         if let Some(subject) = before.about()
             && let Some(keys) = self.by_subject.get_mut(&subject)
@@ -117,7 +125,7 @@ impl<I: Item> Table<I> {
             gone.remove(&key);
             changes.extend(self.put(key, item));
         }
-        changes.extend(gone.iter().map(|key| Change { before: self.take(key), after: None }));
+        changes.extend(gone.iter().filter_map(|key| self.take(key)));
         self.listed = true;
         changes
     }
