@@ -38,6 +38,7 @@ impl Acting {
     pub(super) fn new(
         options: ControllerOptions,
         client: &Client,
+        zones: Arc<ZoneDatabase>,
         settings: Settings,
         metrics: &Metrics,
         readers: &mut Readers,
@@ -46,7 +47,7 @@ impl Acting {
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),
-            zones: Arc::new(ZoneDatabase::open()),
+            zones,
             settings,
             clock: Arc::new(clock::wall),
             metrics: metrics.controller(),
