@@ -1,6 +1,7 @@
 //! The controller: watch -> observe -> decide -> apply(&Leader) -> status. Talks to the API server; decisions are made
 //! in `decision`.
 
+pub mod condition;
 pub mod cron;
 pub mod distributed;
 pub mod engine;
@@ -8,6 +9,7 @@ pub mod events;
 pub mod failure;
 pub mod key;
 pub mod managers;
+pub mod own;
 pub mod request;
 pub mod table;
 pub mod target;

@@ -4,8 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::observe::Observed;
 use super::seen::View;
-use super::status::{Said, is_silent};
+use super::status::is_silent;
 use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
+use crate::reconcile::condition::Said;
 use crate::reconcile::failure::Failure;
 
 /// Karmada's own controller wrote the status within this time: it runs.

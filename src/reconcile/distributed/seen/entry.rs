@@ -15,6 +15,7 @@ use crate::decision::neighbours::Target;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::reconcile::distributed::names;
 use crate::reconcile::key::Key;
+use crate::reconcile::own::Own;
 use crate::reconcile::table::Item;
 
 /// Field manager of Karmada's own controllers.
@@ -59,6 +60,14 @@ impl Order {
     #[must_use]
     pub fn key(&self) -> Key {
         key(&self.object.metadata)
+    }
+
+    /// The object, whose name is `key`.
+    #[must_use]
+    pub fn own<'a>(&'a self, key: &'a Key) -> Own<'a> {
+        let metadata = &self.object.metadata;
+        let (uid, version) = (metadata.uid.as_deref(), metadata.resource_version.as_deref());
+        Own { kind: "FederatedHPA", key, uid: uid.unwrap_or_default(), version: version.unwrap_or_default() }
     }
 
     /// Of several on one workload the one that has taken it over acts, else the oldest.
