@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::manifest::{self, Write};
+use super::members::proxied;
 use super::seen::View;
 use super::seen::entry::Binding;
 use super::takeover::target;
@@ -69,7 +70,7 @@ impl Applier {
                 let key = view.order.key();
                 let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
                 let Place { path, .. } = self.targets.place(&target).await?;
-                let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy{path}");
+                let path = proxied(cluster, &path);
                 let object = format!("{target} in cluster {cluster}");
                 let asked =
                     Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };

@@ -11,7 +11,7 @@ use super::seen::entry::{Binding, Order, Sent};
 use super::writer::Writer;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::api::hpa_status::Condition;
 use crate::decision::plan::Plan;
 use crate::decision::split::Replicas;
 use crate::reconcile::condition::{self, Said};
@@ -88,8 +88,7 @@ pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> 
 
 /// What one cluster reports. What a dead one said last is shown; nothing is decided by it.
 fn part(sent: &Sent) -> ClusterHPAStatus {
-    let status: HorizontalPodAutoscalerStatus = serde_json::from_value(sent.status.clone()).unwrap_or_default();
-    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status }
+    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() }
 }
 
 fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
@@ -107,6 +106,23 @@ pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
     let same = known_conditions.eq(status.conditions.iter().flatten());
     same && FederatedHPAStatus { conditions: None, ..known.clone() }
         == FederatedHPAStatus { conditions: None, ..status.clone() }
+}
+
+/// Whether the status of `order` says this already, but for what the HPAs of members measure.
+#[must_use]
+pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+    let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
+        let parts = parts.iter().flatten();
+        parts
+            .map(|ClusterHPAStatus { cluster_name, status }| {
+                let time = status.last_scale_time.as_ref().map(|time| time.0);
+                (cluster_name.clone(), status.current_replicas, status.desired_replicas, time)
+            })
+            .collect()
+    };
+    let Some(known) = &order.object.status else { return false };
+    let shown = FederatedHPAStatus { aggregated_status: known.aggregated_status.clone(), ..status.clone() };
+    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
 }
 
 /// Whether the assignment of `order` is another one than that of `status`.
