@@ -224,6 +224,7 @@ impl DistributedWorker {
             if status::reassigns(&view.order, &status) {
                 self.reporter.assigned(leader, &view.order, &plan);
             }
+            self.reporter.helped(leader, &view.order, &observed.request, &plan);
         }
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
@@ -253,7 +254,8 @@ impl DistributedWorker {
             return Ok(Round::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
-        let next = [observed.next, asked, later, quiet.filter(|quiet| *quiet > now)].into_iter().flatten().min();
+        let quiet = quiet.filter(|quiet| *quiet > now);
+        let next = [observed.next, plan.next, asked, later, quiet].into_iter().flatten().min();
         Ok(Round::Settled(next))
     }
 
