@@ -190,6 +190,8 @@ const CURRENT: SignedDuration = SignedDuration::from_secs(60);
 /// What a member said of an HPA that carries the mark of the write.
 #[derive(Clone, Debug)]
 pub struct Reading {
+    /// That mark.
+    pub mark: Box<str>,
     /// Its status.
     pub status: Arc<HorizontalPodAutoscalerStatus>,
     /// How much there is to do.
@@ -306,9 +308,9 @@ impl Sent {
         (self.status.current_replicas, self.status.desired_replicas)
     }
 
-    /// Takes in what the member said: the write is in force there.
+    /// Takes in what the member said: the write with that mark is in force there.
     pub fn read(&mut self, reading: Reading) {
-        self.hpa.confirmed = !self.deleting;
+        self.hpa.confirmed = !self.deleting && reading.mark == self.token;
         self.reading = Some(reading);
     }
 
@@ -375,13 +377,13 @@ impl Item for Sent {
     fn about(&self) -> Option<Key> {
         self.owner.clone()
     }
-    /// What a member said of a write holds until the next write, and what its HPA allows until that is gone.
+    /// What a member said of a write holds until the next one, and is shown until that is found, too. What its HPA allows holds
+    /// until that is gone.
     fn inherit(&mut self, known: &Self) {
-        let Some(reading) = known.reading.clone() else { return };
-        if (&self.uid, &self.token) != (&known.uid, &known.token) || self.hpa.confirmed {
+        let Some(reading) = known.reading.clone().filter(|_| self.uid == known.uid && !self.hpa.confirmed) else {
             return;
-        }
-        if self.deleting {
+        };
+        if self.deleting && reading.mark == self.token {
             self.hpa.outstanding = known.hpa.written.map_or(known.hpa.outstanding, |bounds| bounds.max);
         }
         self.read(reading);
