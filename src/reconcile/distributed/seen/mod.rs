@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::entry::{Binding, Order, Place, Reading, Sent, target_of};
+use self::entry::{Binding, Order, Place, Sent, target_of};
 pub use self::intake::Reader;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::fleet::Member;
@@ -45,6 +45,8 @@ struct Inner {
     changed: BTreeSet<Key>,
     /// FederatedHPAs of which measurements moved, and when they are shown.
     moved: (BTreeSet<Key>, Option<Instant>),
+    /// While Works are read beside the watch: the uids of those that it told to be gone meanwhile.
+    gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
 }
 
@@ -96,6 +98,26 @@ impl View {
     }
 }
 
+/// Takes in Works that are read beside the watch, until it is dropped.
+pub struct Reading<'a>(&'a Seen);
+
+impl Reading<'_> {
+    /// Takes in a Work, unless the watch told more already.
+    pub fn put(&self, work: &Work) {
+        let sent = Sent::of(work);
+        let gone = self.0.inner().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
+        if !gone {
+            self.0.put(entry::key(&work.metadata), sent);
+        }
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.inner().gone = None;
+    }
+}
+
 /// A kind that is kept.
 trait Kept: Item + Sized {
     fn table(inner: &mut Inner) -> &mut Table<Self>;
@@ -134,6 +156,9 @@ impl Kept for Sent {
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         let owners = [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.clone());
+        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
+            gone.insert(before.uid.clone());
+        }
         if let (Some(before), Some(after)) = (&change.before, &change.after)
             && before.is_like(after)
         {
@@ -258,6 +283,13 @@ impl Seen {
         changed
     }
 
+    /// Works are read beside the watch. One reading at a time.
+    #[must_use]
+    pub fn read_works(&self) -> Reading<'_> {
+        self.inner().gone = Some(BTreeSet::new());
+        Reading(self)
+    }
+
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
@@ -266,7 +298,7 @@ impl Seen {
 
     /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
     /// taken in.
-    pub fn read_member(&self, sent: &Sent, reading: Reading) -> bool {
+    pub fn read_member(&self, sent: &Sent, reading: entry::Reading) -> bool {
         let key = Key::new(&execution_space(&sent.cluster), &sent.name);
         let mut inner = self.inner();
         let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
