@@ -84,7 +84,9 @@ impl Worker for DistributedWorker {
         self.work_off(leader, key, trouble).await
     }
 
-    fn standing(&self, _: Standing<'_>) {}
+    fn standing(&self, standing: Standing<'_>) {
+        standing.show(&self.reporter.metrics.distributed);
+    }
 
     fn dequeued(&self, waited: Duration) {
         self.reporter.metrics.dequeued(waited);

@@ -84,7 +84,7 @@ pub struct View {
     pub binding: Option<Arc<Binding>>,
     /// The binding of the workload that it has taken over: another one only after an edit.
     pub taken: Option<Arc<Binding>>,
-    /// Our HPAs, by cluster.
+    /// Our HPAs, in order of their clusters: they are kept by namespace, which is named after the cluster.
     pub sent: Vec<Arc<Sent>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
@@ -94,7 +94,7 @@ impl View {
     /// Our HPA in a cluster.
     #[must_use]
     pub fn sent(&self, cluster: &str) -> Option<&Arc<Sent>> {
-        self.sent.iter().find(|sent| *sent.cluster == *cluster)
+        self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)
     }
 }
 
