@@ -5,6 +5,7 @@
 
 pub mod entry;
 mod intake;
+mod sent;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
