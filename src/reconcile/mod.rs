@@ -29,6 +29,7 @@ use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
 use self::distributed::apply::Applier;
 use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::fresh::Fresh;
 use self::distributed::members::Members;
 use self::distributed::pace::Pace;
 use self::distributed::seen::Seen;
@@ -105,6 +106,7 @@ impl Controller {
             writer,
             default_mode,
             clock: Arc::clone(&clock),
+            fresh: Fresh::default(),
             pace: Pace::default(),
             reporter: distributed::report::Reporter {
                 events: events.clone(),
