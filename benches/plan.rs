@@ -55,6 +55,7 @@ fn at_rest(mut request: Request<'_>) -> Request<'_> {
             version: HpaVersion::V2,
             confirmed: true,
             outstanding: 0,
+            held: false,
         });
         cluster.entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name).map(|entry| entry.replicas);
         cluster.current = cluster.entry;

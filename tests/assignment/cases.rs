@@ -188,7 +188,8 @@ fn settled(mut request: Request<'static>) -> Request<'static> {
     for cluster in &mut request.clusters {
         let Some(share) = plan.shares.iter().find(|share| share.cluster == cluster.name) else { continue };
         cluster.target = Some(share.target);
-        let hpa = Hpa { written: Some(share.target), version: cluster.version, confirmed: true, outstanding: 0 };
+        let hpa =
+            Hpa { written: Some(share.target), version: cluster.version, confirmed: true, outstanding: 0, held: false };
         cluster.hpa = share.target.is_some().then_some(hpa);
         cluster.entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name).map(|entry| entry.replicas);
         cluster.current = cluster.entry;

@@ -70,6 +70,7 @@ fn hpa() -> impl Strategy<Value = Hpa> {
             version: fhpa::decision::plan::HpaVersion::V2,
             confirmed,
             outstanding,
+            held: false,
         }
     })
 }

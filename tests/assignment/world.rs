@@ -58,6 +58,7 @@ impl World {
                 version: HpaVersion::V2,
                 confirmed: member.arrived == number,
                 outstanding,
+                held: false,
             });
             let answers = !matches!(cluster.standing, Standing::Silent | Standing::Away);
             cluster.current = member.replicas;

@@ -3,7 +3,7 @@
 
 use super::pour::{Range, pour};
 use super::seat::Seat;
-use super::{Bounds, Cluster, Note, Policy, Reason, Request};
+use super::{Bounds, Cluster, Memory, Note, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
 /// What a cluster is to have in the end.
@@ -11,6 +11,9 @@ use crate::decision::split::Replicas;
 pub(super) struct Target {
     pub(super) bounds: Bounds,
     pub(super) reason: Reason,
+    pub(super) memory: Memory,
+    /// Its HPA may not scale down.
+    pub(super) held: bool,
 }
 
 /// One per cluster, in their order; nothing for a cluster that takes no part.
@@ -29,7 +32,9 @@ pub(super) fn assign(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[
             Policy::Prioritized => Reason::Priority { priority: seat.cluster.priority, capacity: seat.capacity },
         };
         if let Some(target) = targets.get_mut(seat.at) {
-            *target = Some(Target { bounds, reason });
+            // Who gave to whom is of no account in a new division.
+            let memory = Memory { gave: None, got: None, ..seat.cluster.memory };
+            *target = Some(Target { bounds, reason, memory, held: false });
         }
     }
     targets

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::assignment::Targets;
+use super::assignment::{Target, Targets};
 use super::{Bounds, Cluster, Hold, Request, Standing};
 use crate::decision::split::{Part, Replicas, by_weight};
 
@@ -16,6 +16,8 @@ pub(super) enum Course {
         bounds: Bounds,
         /// Why they are not the target.
         hold: Option<Hold>,
+        /// Its HPA may not scale down.
+        held: bool,
     },
     /// Go: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
     Leave(Bounds),
@@ -32,22 +34,19 @@ pub(super) enum Course {
 /// A leaving cluster gives up its headroom first, and replicas only where the others could not have their min or what they
 /// run otherwise.
 pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
-    let wanted: Vec<Course> = clusters
-        .iter()
-        .zip(targets)
-        .map(|(cluster, target)| wish(request, cluster, target.map(|target| target.bounds)))
-        .collect();
+    let wanted: Vec<Course> =
+        clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, *target)).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
 
-fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Bounds>) -> Course {
+fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
     let holds = cluster.hpa.is_some() || cluster.entry.is_some();
     match (cluster.standing, target) {
         (Standing::Away, _) => Course::Drop,
-        (Standing::Serving | Standing::Silent, Some(target)) if target.is_some() => {
+        (Standing::Serving | Standing::Silent, Some(Target { bounds: target, held, .. })) if target.is_some() => {
             let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
             let hold = (running > target.max).then_some(Hold::Running { running });
-            Course::Have { bounds: Bounds { max: target.max.max(running), ..target }, hold }
+            Course::Have { bounds: Bounds { max: target.max.max(running), ..target }, hold, held }
         }
         (Standing::Silent, _) | (Standing::Serving, None) => Course::Rest,
         (Standing::Serving | Standing::Leaving { .. }, _) if holds => {
@@ -109,7 +108,7 @@ fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut 
     }
     for line in stay.iter().chain(&go) {
         match courses.get_mut(line.at) {
-            Some(Course::Have { bounds, hold }) if line.max < bounds.max => {
+            Some(Course::Have { bounds, hold, .. }) if line.max < bounds.max => {
                 let target = targets.get(line.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
                 *bounds = Bounds { min: bounds.min.min(line.max), max: line.max };
                 *hold = match line.max.cmp(&target.max) {

@@ -9,6 +9,8 @@ mod assignment;
 mod basis;
 mod binding;
 mod course;
+mod load;
+mod memory;
 mod observed;
 mod outcome;
 mod policy;
@@ -19,7 +21,9 @@ mod steps;
 mod upkeep;
 
 pub use basis::Basis;
-pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Request, Standing};
+pub use load::Load;
+pub use memory::{Cause, Memory, Stuck};
+pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Reach, Request, Standing};
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Note, Reason, Why};
@@ -54,7 +58,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let course = course::course(request, &clusters, &targets);
     let shares = outcome::shares(&clusters, &targets, &course);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);
-    Plan { basis, shares, binding, steps, notes }
+    Plan { basis, shares, binding, steps, notes, next: None, idle: None }
 }
 
 /// Nobody is there to serve: everything stays as it is (design: Failover; a control plane that sees no cluster must not
@@ -62,7 +66,8 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
 fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let target = cluster.target?;
-        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None })
+        let memory = cluster.memory;
+        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
     let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();
@@ -72,5 +77,7 @@ fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -
         binding: clusters.iter().filter_map(entry).collect(),
         steps: Vec::new(),
         notes: vec![if chosen == 0 { Note::NoCandidates } else { Note::AllAway { candidates: chosen } }],
+        next: None,
+        idle: request.idle,
     }
 }

@@ -1,6 +1,8 @@
 //! What a plan starts from: the user's bounds and what was seen of each cluster (design: Distributed mode). Pure.
 
-use super::{Basis, Policy};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Basis, Load, Memory, Policy};
 use crate::decision::split::Replicas;
 
 /// `minReplicas` and `maxReplicas`.
@@ -78,6 +80,8 @@ pub struct Hpa {
     pub confirmed: bool,
     /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::Bound`] said at the write.
     pub outstanding: Replicas,
+    /// Whether it was last written without the user's scale-down ([`super::Action::Bound`]).
+    pub held: bool,
 }
 
 impl Hpa {
@@ -114,6 +118,12 @@ pub struct Cluster<'a> {
     pub pending: Replicas,
     /// Further replicas that would fit; nothing while nobody said, which counts as none.
     pub available: Option<Replicas>,
+    /// `desiredReplicas` of its HPA, as confirmed; nothing while nobody said.
+    pub desired: Option<Replicas>,
+    /// What its HPA measures; nothing while nobody said.
+    pub load: Option<Load>,
+    /// How its replicas can be written.
+    pub reach: Reach,
     /// Our HPA there; nothing when it is sure that there is none.
     pub hpa: Option<Hpa>,
     /// The API that its HPA must have.
@@ -126,6 +136,8 @@ pub struct Cluster<'a> {
     pub overdue: bool,
     /// The target of the previous plan; nothing when it had none.
     pub target: Option<Bounds>,
+    /// What the previous plan remembered of it.
+    pub memory: Memory,
 }
 
 impl Cluster<'_> {
@@ -152,6 +164,19 @@ impl Cluster<'_> {
         let replicas = (f64::from(whole) * share.clamp(0.0, 1.0) + 1e-9).floor();
         (replicas as Replicas).min(whole)
     }
+}
+
+/// How replicas of a cluster can be written (design: On the wire).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// By the scale subresource of the workload.
+    #[default]
+    Scale,
+    /// Only by the bounds of its HPA; and where that HPA scales to zero by itself (Kubernetes 1.37), zero too.
+    Bounds {
+        /// Whether it does.
+        zero: bool,
+    },
 }
 
 /// How the replicas of an evicted cluster go (Karmada's `purgeMode`). The plan only carries it.
@@ -183,6 +208,17 @@ pub struct Request<'a> {
     pub clusters: Vec<Cluster<'a>>,
     /// How evicted replicas go.
     pub purge: Purge,
+    /// The time.
+    pub now: Timestamp,
+    /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.
+    pub delay: SignedDuration,
+    /// The stabilization window of scaling down: within it nobody gives what it got or gets what it gave, and load must be
+    /// low for as long before a cluster goes to zero.
+    pub window: SignedDuration,
+    /// How often headroom is divided again; nothing: never.
+    pub period: Option<SignedDuration>,
+    /// Since when a cluster could go to zero.
+    pub idle: Option<Timestamp>,
 }
 
 impl Request<'_> {

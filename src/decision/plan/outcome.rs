@@ -1,8 +1,10 @@
 //! What a plan says: shares, entries of the binding, and steps. Pure.
 
-use super::assignment::Targets;
+use jiff::Timestamp;
+
+use super::assignment::{Target, Targets};
 use super::course::Course;
-use super::{Basis, Bounds, Cluster, Hold, HpaVersion, Note, Purge, Reason, Why};
+use super::{Basis, Bounds, Cluster, Hold, HpaVersion, Memory, Note, Purge, Reason, Why};
 use crate::decision::split::Replicas;
 
 /// A plan.
@@ -18,6 +20,10 @@ pub struct Plan<'a> {
     pub steps: Vec<Step<'a>>,
     /// Remarks on the whole.
     pub notes: Vec<Note>,
+    /// When to plan again, if nothing happens.
+    pub next: Option<Timestamp>,
+    /// To be kept: [`super::Request::idle`].
+    pub idle: Option<Timestamp>,
 }
 
 impl<'a> Plan<'a> {
@@ -40,6 +46,8 @@ pub struct Share<'a> {
     pub reason: Reason,
     /// Why `now` is not `target`.
     pub hold: Option<Hold>,
+    /// To be kept with the target.
+    pub memory: Memory,
 }
 
 /// An entry of `spec.clusters` of the binding.
@@ -86,6 +94,9 @@ pub enum Action<'a> {
         version: HpaVersion,
         /// To be stored in the same write as [`super::Hpa::outstanding`].
         outstanding: Replicas,
+        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled` (design: Scaling down under
+        /// Prioritized). To be stored in the same write as [`super::Hpa::held`].
+        held: bool,
     },
     /// Write the entries of the binding, all in one write.
     Bind {
@@ -127,10 +138,11 @@ pub(super) fn shares<'a>(clusters: &[&'a Cluster<'a>], targets: &Targets, course
     let shares = clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
         let target = (*target)?;
         let (now, hold) = match course {
-            Course::Have { bounds, hold } => (*bounds, *hold),
+            Course::Have { bounds, hold, .. } => (*bounds, *hold),
             Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
         };
-        Some(Share { cluster: cluster.name, target: target.bounds, now, reason: target.reason, hold })
+        let Target { bounds, reason, memory, .. } = target;
+        Some(Share { cluster: cluster.name, target: bounds, now, reason, hold, memory })
     });
     shares.collect()
 }

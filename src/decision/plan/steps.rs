@@ -65,7 +65,7 @@ pub(super) fn steps<'a>(
     steps.extend(last_steps);
     steps.extend(clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
         let (Course::Have { bounds, .. }, Some(target)) = (course, target) else { return None };
-        let later = Write { cluster, bounds: target.bounds };
+        let later = Write { cluster, bounds: target.bounds, held: target.held };
         (*bounds != target.bounds).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), target.bounds)))
     }));
     (steps, last)
@@ -75,17 +75,14 @@ pub(super) fn steps<'a>(
 struct Write<'a> {
     cluster: &'a Cluster<'a>,
     bounds: Bounds,
+    held: bool,
 }
 
 impl<'a> Write<'a> {
     fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
-        let outstanding = ceiling.max(self.bounds.max);
-        let version = self.cluster.version;
-        Step {
-            action: Action::Bound { cluster: self.cluster.name, bounds: self.bounds, version, outstanding },
-            wait,
-            why,
-        }
+        let Self { cluster: Cluster { name, version, .. }, bounds, held } = *self;
+        let outstanding = ceiling.max(bounds.max);
+        Step { action: Action::Bound { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
     }
 }
 
@@ -121,12 +118,12 @@ impl<'a> Writes<'a> {
             let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
             match *course {
-                Course::Have { bounds, .. } if bounds.is_some() => {
-                    let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version);
+                Course::Have { bounds, held, .. } if bounds.is_some() => {
+                    let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version && hpa.held == held);
                     if written == Some(bounds) && same {
                         continue;
                     }
-                    let write = Write { cluster, bounds };
+                    let write = Write { cluster, bounds, held };
                     if cluster.hpa.is_some() && written.is_none() {
                         self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
                     } else if bounds.max <= ceiling || !request.policy.divides() {
@@ -138,7 +135,7 @@ impl<'a> Writes<'a> {
                 Course::Leave(bounds)
                     if written.is_some_and(|written| bounds.is_some() && bounds.max < written.max) =>
                 {
-                    self.write(&Write { cluster, bounds }, ceiling, Why::Frozen);
+                    self.write(&Write { cluster, bounds, held: false }, ceiling, Why::Frozen);
                 }
                 Course::Have { .. } | Course::Leave(_) | Course::Drop | Course::Rest => {}
             }

@@ -53,7 +53,7 @@ fn targets(clusters: &[&Cluster<'_>], seats: &[Seat<'_>], previous: &[Option<Bou
             Some(_) => Reason::Kept,
         };
         if let Some(target) = targets.get_mut(seat.at) {
-            *target = Some(Target { bounds: *bounds, reason });
+            *target = Some(Target { bounds: *bounds, reason, memory: seat.cluster.memory, held: false });
         }
     }
     targets

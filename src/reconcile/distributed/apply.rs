@@ -49,12 +49,12 @@ impl Applier {
     pub async fn apply(&self, about: About<'_>, action: &Action<'_>) -> Result<(), WriteError> {
         let About { leader, view, .. } = about;
         match action {
-            Action::Bound { cluster, bounds, version, outstanding } => {
+            Action::Bound { cluster, bounds, version, outstanding, held } => {
                 let sent = view.sent(cluster);
                 let token = token::next(sent.map(|sent| &*sent.token), (self.clock)());
                 let hpa = &view.order.object;
-                let write =
-                    Write { cluster, bounds: *bounds, version: *version, outstanding: *outstanding, token: &token };
+                let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
+                let write = Write { cluster, bounds, version, outstanding, held, token: &token };
                 let work = manifest::work_of(hpa, write);
                 let name = manifest::work_name(hpa);
                 self.writer.work(leader, cluster, &name, sent.map(|sent| &**sent), work).await

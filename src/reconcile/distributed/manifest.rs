@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::names;
 use super::older;
-use crate::api::FederatedHPA;
-use crate::api::GROUP;
+use crate::api::hpa::HorizontalPodAutoscalerBehavior;
+use crate::api::{FederatedHPA, GROUP};
 use crate::decision::names::{execution_space, fnv32, work};
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::decision::split::Replicas;
@@ -22,6 +22,8 @@ pub struct Write<'a> {
     pub version: HpaVersion,
     /// The greatest maxReplicas that may be in effect until it is confirmed.
     pub outstanding: Replicas,
+    /// Whether it may not scale down.
+    pub held: bool,
     /// Marks it.
     pub token: &'a str,
 }
@@ -37,7 +39,7 @@ pub fn work_name(hpa: &FederatedHPA) -> String {
 /// Digest of everything that an HPA says but its bounds and its mark. While it stays, an HPA is written for its bounds only.
 #[must_use]
 pub fn content(hpa: &FederatedHPA, version: HpaVersion) -> String {
-    let (annotations, spec) = body(hpa, version);
+    let (annotations, spec) = body(hpa, version, false);
     let adopts = adopts(hpa);
     let parts = json!([annotations, spec, adopts, hpa.metadata.uid]);
     format!("{:08x}", fnv32(&parts.to_string()))
@@ -46,15 +48,15 @@ pub fn content(hpa: &FederatedHPA, version: HpaVersion) -> String {
 /// The Work.
 #[must_use]
 pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
-    let Write { cluster, bounds, version, outstanding, token } = write;
+    let Write { cluster, bounds, version, outstanding, held, token } = write;
     let metadata = &hpa.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let own = metadata.name.as_deref().unwrap_or_default();
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let (name, space) = (work_name(hpa), execution_space(cluster));
     let resolution = if adopts(hpa) { "overwrite" } else { "abort" };
-    let (mut annotations, mut spec) = body(hpa, version);
-    spec.insert("minReplicas".to_owned(), json!(bounds.min.max(1)));
+    let (mut annotations, mut spec) = body(hpa, version, held);
+    spec.insert("minReplicas".to_owned(), json!(bounds.min));
     spec.insert("maxReplicas".to_owned(), json!(bounds.max));
     for (key, value) in [
         ("work.karmada.io/name", &*name),
@@ -72,6 +74,15 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
             "annotations": annotations},
         "spec": spec,
     });
+    let mut about = json!({
+        names::OWNER: format!("{namespace}/{own}"),
+        names::OUTSTANDING: outstanding.to_string(),
+        names::CONTENT: content(hpa, version),
+        "work.karmada.io/conflict-resolution": resolution,
+    });
+    if let Some(about) = about.as_object_mut().filter(|_| held) {
+        about.insert(names::HELD.to_owned(), json!("true"));
+    }
     json!({
         "apiVersion": "work.karmada.io/v1alpha1",
         "kind": "Work",
@@ -80,20 +91,16 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
             "namespace": space,
             "finalizers": [names::EXECUTION_FINALIZER],
             "labels": {MANAGED_BY: OURS, names::OWNER_UID: uid},
-            "annotations": {
-                names::OWNER: format!("{namespace}/{own}"),
-                names::OUTSTANDING: outstanding.to_string(),
-                names::CONTENT: content(hpa, version),
-                "work.karmada.io/conflict-resolution": resolution,
-            },
+            "annotations": about,
         },
         "spec": {"workload": {"manifests": [manifest]}},
     })
 }
 
 /// Annotations and spec, without bounds.
-fn body(hpa: &FederatedHPA, version: HpaVersion) -> (Map<String, Value>, Map<String, Value>) {
+fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Value>, Map<String, Value>) {
     let (mut annotations, mut spec) = (Map::new(), Map::new());
+    let behavior = if held { Some(holding(hpa.spec.behavior.clone())) } else { hpa.spec.behavior.clone() };
     spec.insert("scaleTargetRef".to_owned(), json!(hpa.spec.scale_target_ref));
     let metrics = hpa.spec.metrics.as_deref().unwrap_or_default();
     match version {
@@ -102,13 +109,20 @@ fn body(hpa: &FederatedHPA, version: HpaVersion) -> (Map<String, Value>, Map<Str
             if !metrics.is_empty() {
                 spec.insert("metrics".to_owned(), json!(metrics));
             }
-            if let Some(behavior) = &hpa.spec.behavior {
+            if let Some(behavior) = &behavior {
                 spec.insert("behavior".to_owned(), json!(behavior));
             }
         }
-        HpaVersion::V1 => older::express(metrics, hpa.spec.behavior.as_ref(), &mut annotations, &mut spec),
+        HpaVersion::V1 => older::express(metrics, behavior.as_ref(), &mut annotations, &mut spec),
     }
     (annotations, spec)
+}
+
+/// The user's behaviour without scaling down (design: Scaling down under Prioritized).
+fn holding(behavior: Option<HorizontalPodAutoscalerBehavior>) -> HorizontalPodAutoscalerBehavior {
+    let mut behavior = behavior.unwrap_or_default();
+    behavior.scale_down.get_or_insert_default().select_policy = Some("Disabled".to_owned());
+    behavior
 }
 
 fn adopts(hpa: &FederatedHPA) -> bool {
@@ -140,7 +154,7 @@ mod tests {
     }
 
     fn write(version: HpaVersion) -> Write<'static> {
-        Write { cluster: "m1", bounds: Bounds { min: 1, max: 4 }, version, outstanding: 6, token: "17" }
+        Write { cluster: "m1", bounds: Bounds { min: 1, max: 4 }, version, outstanding: 6, held: false, token: "17" }
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub const OWNER: &str = "autoscaling.karmada.io/federatedhpa";
 pub const OUTSTANDING: &str = "autoscaling.karmada.io/outstanding";
 /// Annotation of a Work: digest of everything but the bounds.
 pub const CONTENT: &str = "autoscaling.karmada.io/content";
+/// Annotation of a Work: its HPA may not scale down.
+pub const HELD: &str = "autoscaling.karmada.io/scale-down-held";
 /// Annotation of a member's HPA: marks the write that made it what it is.
 pub const TOKEN: &str = "autoscaling.karmada.io/write";
 /// Where [`TOKEN`] comes back, in the reflected status.

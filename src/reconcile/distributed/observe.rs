@@ -13,7 +13,7 @@ use crate::convert;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{Bounds, Cluster, Plan, Policy, Purge, Request, Standing};
+use crate::decision::plan::{Bounds, Cluster, Memory, Plan, Policy, Purge, Reach, Request, Standing};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -127,6 +127,11 @@ pub fn observe<'a>(
         basis: status.and_then(|status| status.assignment_basis.as_deref()).and_then(|text| text.parse().ok()),
         clusters,
         purge: purge(binding),
+        now,
+        delay: SignedDuration::ZERO,
+        window: SignedDuration::ZERO,
+        period: None,
+        idle: None,
     };
     observed
 }
@@ -169,12 +174,16 @@ fn cluster<'a>(
         ready,
         pending: 0,
         available: room.available,
+        desired: None,
+        load: None,
+        reach: Reach::Scale,
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
         entry,
         evicting: spec.graceful_eviction_tasks.iter().any(|task| leaving(&task)),
         overdue,
         target,
+        memory: Memory::default(),
     };
     (cluster, due)
 }

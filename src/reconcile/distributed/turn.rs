@@ -253,7 +253,8 @@ impl DistributedWorker {
                 continue;
             }
             let outstanding = sent.hpa.ceiling();
-            let action = Action::Bound { cluster: &sent.cluster, bounds, version, outstanding };
+            let held = sent.hpa.held;
+            let action = Action::Bound { cluster: &sent.cluster, bounds, version, outstanding, held };
             self.applier.apply(about, &action).await?;
             wrote = true;
         }

@@ -33,7 +33,8 @@ impl Objects {
     /// Adds what is there of an HPA of `hpa` that has long been applied in a cluster, with these bounds.
     pub fn hold(&mut self, hpa: &FederatedHPA, cluster: &str, bounds: Bounds) {
         let version = HpaVersion::default();
-        let mut work = work_of(hpa, Write { cluster, bounds, version, outstanding: bounds.max, token: LONG_AGO });
+        let (outstanding, held, token) = (bounds.max, false, LONG_AGO);
+        let mut work = work_of(hpa, Write { cluster, bounds, version, outstanding, held, token });
         if let Some(work) = work.as_object_mut() {
             let status = json!({names::REFLECTED_TOKEN: LONG_AGO});
             work.insert("status".to_owned(), json!({"manifestStatuses": [{"status": status}]}));

@@ -213,10 +213,11 @@ impl Sent {
         let deleting = metadata.deletion_timestamp.is_some();
         let hpa = if deleting {
             let ceiling = if confirmed { bounds.max } else { outstanding.max(bounds.max) };
-            Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: ceiling }
+            Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: ceiling, held: false }
         } else {
             let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
-            Hpa { written: Some(bounds), version, confirmed, outstanding }
+            let held = annotation(names::HELD).is_some_and(|held| held == "true");
+            Hpa { written: Some(bounds), version, confirmed, outstanding, held }
         };
         let applied = work.status.conditions.iter().find(|condition| condition.type_ == "Applied");
         let refused = applied.filter(|condition| condition.status == "False");
