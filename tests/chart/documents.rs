@@ -17,6 +17,7 @@ const NO_REASONS: &[&str] = &[
     "CronFederatedHPA",
     "Deployment",
     "Directly",
+    "Disabled",
     "Events",
     "False",
     "FederatedHPA",

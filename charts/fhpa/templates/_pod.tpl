@@ -34,12 +34,32 @@ securityContext:
     drop: [ALL]
 {{- end -}}
 
-{{/* A directory, not a subPath: the kubelet brings new content to directories only. */}}
+{{/*
+The kubeconfig, as a directory and not by subPath: the kubelet brings new content to directories only. All three take a dict:
+root and, for a hook, hook.
+*/}}
+{{- define "fhpa.kubeconfigSource" -}}
+{{- $given := .root.Values.karmada.kubeconfigSecret -}}
+{{- if .hook -}}
+{{- with .root.Values.install.kubeconfigSecret -}}
+{{- $given = dict "name" (default $given.name .name) "key" (default $given.key .key) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $given -}}
+{{- end -}}
+
 {{- define "fhpa.kubeconfigVolume" -}}
 - name: kubeconfig
   secret:
-    secretName: {{ .Values.karmada.kubeconfigSecret.name | quote }}
+    secretName: {{ get (include "fhpa.kubeconfigSource" . | fromYaml) "name" | quote }}
     defaultMode: 288 # 0440
+{{- end -}}
+
+{{- define "fhpa.kubeconfigArgs" -}}
+- {{ printf "--kubeconfig=/etc/fhpa/kubeconfig/%s" (get (include "fhpa.kubeconfigSource" . | fromYaml) "key") | quote }}
+{{- with .root.Values.karmada.context }}
+- {{ printf "--context=%s" . | quote }}
+{{- end }}
 {{- end -}}
 
 {{- define "fhpa.kubeconfigMount" -}}
@@ -48,14 +68,13 @@ securityContext:
   readOnly: true
 {{- end -}}
 
-{{- define "fhpa.kubeconfigArgs" -}}
-- {{ printf "--kubeconfig=/etc/fhpa/kubeconfig/%s" .Values.karmada.kubeconfigSecret.key | quote }}
-{{- with .Values.karmada.context }}
-- {{ printf "--context=%s" . | quote }}
-{{- end }}
+{{/* The Lease: a hook that hands workloads back keeps the controller off by it. */}}
+{{- define "fhpa.leaseArgs" -}}
+- {{ printf "--lease-name=%s" .Values.controller.leaseName | quote }}
+- {{ printf "--lease-namespace=%s" .Values.controller.leaseNamespace | quote }}
 {{- end -}}
 
-{{/* A Job that is a hook. Takes a dict: root, component, hook, weight, arguments and, for one that needs the CA, ca. */}}
+{{/* A Job that is a hook. Takes a dict: root, component, hook, deadline, arguments and, for one that needs the CA, ca. */}}
 {{- define "fhpa.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
@@ -70,7 +89,7 @@ metadata:
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 spec:
   backoffLimit: {{ .root.Values.install.retries }}
-  activeDeadlineSeconds: {{ .root.Values.install.timeoutSeconds }}
+  activeDeadlineSeconds: {{ .deadline }}
   template:
     metadata:
       labels: {{- include "fhpa.instance" .root | nindent 8 }}
@@ -83,7 +102,8 @@ spec:
           {{- include "fhpa.container" .root | nindent 10 }}
           args:
             - {{ .component }}
-            {{- include "fhpa.kubeconfigArgs" .root | nindent 12 }}
+            {{- include "fhpa.kubeconfigArgs" (dict "root" .root "hook" true) | nindent 12 }}
+            {{- include "fhpa.leaseArgs" .root | nindent 12 }}
             {{- range .arguments }}
             - {{ . | quote }}
             {{- end }}
@@ -99,7 +119,7 @@ spec:
               readOnly: true
             {{- end }}
       volumes:
-        {{- include "fhpa.kubeconfigVolume" .root | nindent 8 }}
+        {{- include "fhpa.kubeconfigVolume" (dict "root" .root "hook" true) | nindent 8 }}
         {{- if .ca }}
         - name: ca
           projected:
