@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::package::{self, said};
 use super::path;
-use super::renderings::{CASES, Case};
+use super::renderings::{self, Case};
 
 const LIBRARY: &str = "tests/chart/helm.requirements.txt";
 const CHART: &str = "charts/fhpa";
@@ -43,7 +43,7 @@ impl Rendered {
 
 /// All cases.
 struct Answers {
-    cases: BTreeMap<&'static str, Outcome>,
+    cases: BTreeMap<String, Outcome>,
     faults: Vec<String>,
 }
 
@@ -59,14 +59,14 @@ fn answers(shows: &str) -> Option<&'static Answers> {
 }
 
 /// What became of each case; none, and a word on it, where there is no engine.
-pub fn outcomes(shows: &str) -> Option<&'static BTreeMap<&'static str, Outcome>> {
+pub fn outcomes(shows: &str) -> Option<&'static BTreeMap<String, Outcome>> {
     answers(shows).map(|answers| &answers.cases)
 }
 
 /// The cases whose values the schema admits.
 pub fn rendered(shows: &str) -> impl Iterator<Item = (&'static str, &'static Rendered)> {
     let cases = outcomes(shows).into_iter().flatten();
-    cases.filter_map(|(name, outcome)| Some((*name, outcome.as_ref().ok()?)))
+    cases.filter_map(|(name, outcome)| Some((name.as_str(), outcome.as_ref().ok()?)))
 }
 
 /// One of them.
@@ -89,7 +89,7 @@ fn helm() -> Option<Result<Answers, String>> {
         helm.args(["--kube-version", case.kubernetes.unwrap_or(KUBERNETES), "--values"]).arg(file.path());
         said(helm).map(|manifest| Rendered { objects: objects([manifest.as_str()]), notes: None })
     };
-    let cases = CASES.iter().map(|case| (case.name, render(case))).collect();
+    let cases = renderings::cases().iter().map(|case| (case.name.to_string(), render(case))).collect();
     let mut lint = Command::new("helm");
     lint.arg("lint").arg("--strict").arg(path(CHART));
     Some(Ok(Answers { cases, faults: said(lint).err().into_iter().collect() }))
@@ -99,15 +99,15 @@ fn helm() -> Option<Result<Answers, String>> {
 fn library() -> Result<Answers, String> {
     let home = package::fetched(&path(LIBRARY), "import helm_sdkpy", &["cffi"])?;
     let order = |case: &Case| {
-        let values: Value = serde_saphyr::from_str(case.values).unwrap();
-        json!({"release": case.release, "namespace": case.namespace, "values": values,
+        json!({"release": case.release, "namespace": case.namespace, "values": case.values(),
             "kubernetes": case.kubernetes.unwrap_or(KUBERNETES)})
     };
-    let orders: Vec<Value> = CASES.iter().map(order).collect();
+    let cases = renderings::cases();
+    let orders: Vec<Value> = cases.iter().map(order).collect();
     let mut python = Command::new("python3");
     python.arg(path("tests/chart/render.py")).env("PYTHONPATH", &home).env("PYTHONDONTWRITEBYTECODE", "1");
     python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = python.spawn().map_err(|error| error.to_string())?;
+    let mut child = python.spawn().map_err(|error| format!("python3: {error}"))?;
     let order = json!({"chart": path(CHART), "cases": orders}).to_string();
     let written = child.stdin.take().map(|mut input| input.write_all(order.as_bytes()));
     let output = child.wait_with_output().unwrap();
@@ -119,8 +119,8 @@ fn library() -> Result<Answers, String> {
     let faults = severities.iter().filter(|severity| severity.as_i64() > Some(1));
     let faults = faults.map(|severity| format!("a finding of severity {severity}")).collect();
     let told = answer["cases"].as_array_mut().unwrap();
-    assert_eq!(told.len(), CASES.len());
-    let cases = CASES.iter().zip(told).map(|(case, told)| (case.name, outcome(told))).collect();
+    assert_eq!(told.len(), cases.len());
+    let cases = cases.iter().zip(told).map(|(case, told)| (case.name.to_string(), outcome(told))).collect();
     Ok(Answers { cases, faults })
 }
 

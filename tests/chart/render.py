@@ -10,6 +10,7 @@ Standard output: {"engine": VERSION, "lint": [SEVERITY], "cases": [{"manifest", 
 
 import asyncio
 import base64
+import concurrent.futures
 import gzip
 import http.server
 import json
@@ -19,6 +20,9 @@ import tempfile
 import threading
 
 import helm_sdkpy
+
+# Cases under way at a time.
+SEATS = 8
 
 KINDS = {
     "v1": ["Service", "ServiceAccount", "ConfigMap", "Secret", "Pod"],
@@ -64,8 +68,8 @@ def discovery(path, kubernetes):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    kubernetes = "v1.33.0"
-    release = None
+    # Head and body are written apart; the kernel must not wait between them.
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass
@@ -84,7 +88,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = self.path.split("?")[0]
-        known = discovery(path, Handler.kubernetes)
+        known = discovery(path, self.server.kubernetes)
         if known is not None:
             self.answer(200, known)
         elif path.endswith("/secrets"):
@@ -96,54 +100,61 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         record = re.search(rb"H4sI[A-Za-z0-9+/]+=*", body)
         if record:
-            Handler.release = json.loads(gzip.decompress(base64.b64decode(record[0])))
+            self.server.release = json.loads(gzip.decompress(base64.b64decode(record[0])))
         self.refuse(403, "Forbidden")
 
 
-async def render(config, chart, case):
-    Handler.kubernetes = case.get("kubernetes", "v1.33.0")
-    Handler.release = None
-    try:
-        await helm_sdkpy.Install(config).run(
-            case["release"], chart, values=case.get("values") or {}, wait=False, timeout=30
-        )
-    except helm_sdkpy.HelmError as error:
-        if Handler.release is None:
-            return {"error": str(error)}
-    release = Handler.release
-    hooks = [hook["manifest"] for hook in release.get("hooks") or []]
-    return {"manifest": release["manifest"], "hooks": hooks, "notes": release["info"].get("notes", "")}
+class Server(http.server.ThreadingHTTPServer):
+    """The API server of one case. It ends with the process: to end it before takes longer than its work."""
+
+    daemon_threads = True
+
+    def __init__(self, kubernetes):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.kubernetes = kubernetes
+        self.release = None
+
+    def kubeconfig(self):
+        return json.dumps({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "here", "user": "here"}}],
+            "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{self.server_port}"}}],
+            "users": [{"name": "here", "user": {}}],
+        })
+
+
+async def render(chart, case, directory, seats):
+    async with seats:
+        server = Server(case["kubernetes"])
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = f"{directory}/{server.server_port}"
+        with open(file, "w") as kubeconfig:
+            kubeconfig.write(server.kubeconfig())
+        config = helm_sdkpy.Configuration(namespace=case["namespace"], kubeconfig=file)
+        try:
+            await helm_sdkpy.Install(config).run(
+                case["release"], chart, values=case["values"], wait=False, timeout=60
+            )
+        except helm_sdkpy.HelmError as error:
+            if server.release is None:
+                return {"error": str(error)}
+        hooks = [hook["manifest"] for hook in server.release.get("hooks") or []]
+        notes = server.release["info"].get("notes", "")
+        return {"manifest": server.release["manifest"], "hooks": hooks, "notes": notes}
 
 
 async def main():
     order = json.load(sys.stdin)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "here"}}],
-        "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "users": [{"name": "here", "user": {}}],
-    }
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(kubeconfig, file)
-        file.flush()
-        configs = {}
-        rendered = []
-        lint = []
-        for case in order["cases"]:
-            # One configuration for each namespace and version: it remembers what it discovered.
-            key = (case["namespace"], case.get("kubernetes"))
-            if key not in configs:
-                Handler.kubernetes = case.get("kubernetes", "v1.33.0")
-                configs[key] = helm_sdkpy.Configuration(namespace=case["namespace"], kubeconfig=file.name)
-            rendered.append(await render(configs[key], order["chart"], case))
-        for config in list(configs.values())[:1]:
-            found = await helm_sdkpy.Lint(config).run(order["chart"])
-            lint = [message["Severity"] for message in found["Messages"] or []]
-        json.dump({"engine": helm_sdkpy.__version__, "lint": lint, "cases": rendered}, sys.stdout)
+    asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(SEATS))
+    seats = asyncio.Semaphore(SEATS)
+    with tempfile.TemporaryDirectory() as directory:
+        cases = [render(order["chart"], case, directory, seats) for case in order["cases"]]
+        rendered = await asyncio.gather(*cases)
+    found = await helm_sdkpy.Lint(helm_sdkpy.Configuration()).run(order["chart"])
+    lint = [message["Severity"] for message in found["Messages"] or []]
+    json.dump({"engine": helm_sdkpy.__version__, "lint": lint, "cases": rendered}, sys.stdout)
 
 
 asyncio.run(main())

@@ -1,36 +1,51 @@
 //! Values in many combinations, and what two of them make.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::engine;
+use super::values::table;
 
 /// Values to render the chart with.
+#[derive(Clone)]
 pub struct Case {
     /// What is special about them.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub release: &'static str,
     pub namespace: &'static str,
     /// The host cluster's version, if it matters.
     pub kubernetes: Option<&'static str>,
     /// YAML.
-    pub values: &'static str,
+    pub values: Cow<'static, str>,
+}
+
+impl Case {
+    /// What is set.
+    pub fn values(&self) -> Value {
+        serde_saphyr::from_str(&self.values).unwrap()
+    }
 }
 
 const fn plain(name: &'static str, values: &'static str) -> Case {
-    Case { name, release: "fhpa", namespace: "karmada-system", kubernetes: None, values }
+    of("fhpa", "karmada-system", None, name, values)
 }
 
-/// All of them. Those whose name begins with `refused` are against the schema.
+const fn of(
+    release: &'static str,
+    namespace: &'static str,
+    kubernetes: Option<&'static str>,
+    name: &'static str,
+    values: &'static str,
+) -> Case {
+    Case { name: Cow::Borrowed(name), release, namespace, kubernetes, values: Cow::Borrowed(values) }
+}
+
+/// Those written by hand. Those whose name begins with `refused` are against the schema.
 pub const CASES: &[Case] = &[
     plain("default", "{}"),
-    Case { name: "full", release: "demo", namespace: "autoscaling", kubernetes: None, values: FULL },
-    Case {
-        name: "an old host cluster",
-        release: "fhpa",
-        namespace: "karmada-system",
-        kubernetes: Some("v1.27.16"),
-        values: "{}",
-    },
+    of("demo", "autoscaling", None, "full", FULL),
+    of("fhpa", "karmada-system", Some("v1.27.16"), "an old host cluster", "{}"),
     plain(
         "the certificate of Karmada by Helm",
         "{certificate: {mode: existingSecret, existingSecret: {name: karmada-webhook-cert, caSecret: karmada-cert, \
@@ -39,7 +54,7 @@ pub const CASES: &[Case] = &[
     plain("a Secret with everything", "{certificate: {mode: existingSecret, existingSecret: {name: own}}}"),
     plain(
         "an issuer of the platform",
-        "{certificate: {certManager: {issuerRef: {name: corporate, kind: ClusterIssuer}}, extraDnsNames: [fhpa.test]}}",
+        "{certificate: {certManager: {issuerRef: {name: corporate, kind: ClusterIssuer, group: issuers.test}}, extraDnsNames: [fhpa.test]}}",
     ),
     plain("one replica", "{replicas: 1}"),
     plain("a platform that chooses the user", "{runAsUser: null}"),
@@ -54,8 +69,10 @@ pub const CASES: &[Case] = &[
         "{prometheusRule: {enabled: true, disabled: [FhpaForbidden, FhpaRequestsFail, FhpaWatchesBreak, \
          FhpaKubeconfigNotTaken, FhpaDown]}}",
     ),
+    plain("no budget", "{podDisruptionBudget: {enabled: false}}"),
+    plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),
     plain("a digest", IMAGE),
-    Case { name: "a long name", release: "a-release-with-a-name-of-fifty-three-characters-here", ..plain("", "{}") },
+    of("a-release-with-a-name-of-fifty-three-characters-here", "karmada-system", None, "a long name", "{}"),
     plain("refused: a number as text", "{replicas: two}"),
     plain("refused: none at all", "{replicas: 0}"),
     plain("refused: a name nobody knows", "{replicaCount: 3}"),
@@ -69,12 +86,35 @@ pub const CASES: &[Case] = &[
     plain("refused: a policy in lower case", "{rules: {conflictPolicy: warn}}"),
 ];
 
+/// Name of the case in which a value of [`FULL`] is left out.
+pub fn full_but(path: &str) -> String {
+    format!("full but {path}")
+}
+
+/// All of them: those written by hand, and for each value that `full` sets one without it.
+pub fn cases() -> Vec<Case> {
+    let mut cases = CASES.to_vec();
+    let full = CASES.iter().find(|case| case.name == "full").unwrap();
+    for path in table().into_keys() {
+        let mut values = full.values();
+        let mut node = Some(&mut values);
+        let (folders, leaf) = path.rsplit_once('.').unwrap_or(("", &path));
+        for folder in folders.split('.').filter(|folder| !folder.is_empty()) {
+            node = node.and_then(|node| node.get_mut(folder));
+        }
+        if node.and_then(|node| node.as_object_mut()?.remove(leaf)).is_some() {
+            cases.push(Case { name: full_but(&path).into(), values: values.to_string().into(), ..full.clone() });
+        }
+    }
+    cases
+}
+
 const IMAGE: &str = "{image: {repository: registry.example/fhpa, \
      digest: \"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}}";
 
 /// Every value is another than the default one.
 const FULL: &str = r##"
-image: {repository: registry.example/fhpa, tag: 1.2.3, digest: "", pullPolicy: Always}
+image: {repository: registry.example/fhpa, tag: 1.2.3, pullPolicy: Always}
 imagePullSecrets: [{name: registry}]
 nameOverride: scaler
 fullnameOverride: scaler
@@ -83,7 +123,7 @@ karmada:
   context: karmada
   manage: false
 certificate:
-  extraDnsNames: [scaler.example.test]
+  extraDnsNames: [other.example.test]
   certManager: {duration: 720h, renewBefore: 240h, caDuration: 43800h}
 webhook:
   url: https://scaler.example.test:8443

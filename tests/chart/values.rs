@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::engine::{self, Outcome};
+use super::renderings::{CASES, full_but};
 use super::text;
 
 /// Path, then default and meaning.
-type Table = BTreeMap<String, (Value, String)>;
+pub type Table = BTreeMap<String, (Value, String)>;
 
 /// What can be set: a node of the schema without named properties.
 fn leaves(schema: &Value, defaults: &Value, path: &str, table: &mut Table) {
@@ -34,7 +36,8 @@ fn schema() -> Value {
     serde_json::from_str(&text("charts/fhpa/values.schema.json")).unwrap()
 }
 
-fn table() -> Table {
+/// All values: their paths, defaults and meanings.
+pub fn table() -> Table {
     let mut table = Table::new();
     leaves(&schema(), &serde_saphyr::from_str(&text("charts/fhpa/values.yaml")).unwrap(), "", &mut table);
     table
@@ -96,4 +99,35 @@ fn the_defaults_are_admitted_by_the_schema() {
     let values: Value = serde_saphyr::from_str(&text("charts/fhpa/values.yaml")).unwrap();
     let errors: Vec<String> = validator.iter_errors(&values).map(|error| error.to_string()).collect();
     assert_eq!(errors, [""; 0]);
+}
+
+/// Whether two cases make the same.
+fn same(one: &Outcome, other: &Outcome) -> bool {
+    let [one, other] = [one, other].map(|outcome| outcome.as_ref().unwrap_or_else(|error| panic!("{error}")));
+    one.objects == other.objects && one.notes == other.notes
+}
+
+#[test]
+fn every_value_has_an_effect() {
+    let Some(outcomes) = engine::outcomes("the effect of each value") else { return };
+    let mut idle = Vec::new();
+    for (path, (default, _)) in table() {
+        if let Some(without) = outcomes.get(&full_but(&path)) {
+            if same(without, &outcomes["full"]) {
+                idle.push(path);
+            }
+            continue;
+        }
+        let at = format!("/{}", path.replace('.', "/"));
+        let set = |case: &&_| {
+            CASES
+                .iter()
+                .any(|known| known.name == *case && known.values().pointer(&at).is_some_and(|value| *value != default))
+        };
+        let others = outcomes.keys().filter(|name| !name.starts_with("refused")).filter(|name| set(&name.as_str()));
+        if !others.into_iter().any(|name| !same(&outcomes[name], &outcomes["default"])) {
+            idle.push(path);
+        }
+    }
+    assert_eq!(idle, [""; 0], "values that change nothing, or that no case sets");
 }

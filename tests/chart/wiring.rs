@@ -167,8 +167,8 @@ fn the_registered_address_is_one_of_the_certificate_and_of_the_service() {
         }
         let service = rendered.of("Service").find(|service| service["spec"]["ports"][0]["name"] == "webhook").unwrap();
         let own = format!("{}.{}.svc", text(&service["metadata"]["name"]), text(&service["metadata"]["namespace"]));
-        assert!(host == own || case == "full", "{case}: {host}");
-        assert_eq!(service["spec"]["ports"][0]["port"], port, "{case}");
+        assert!(host == own || case.starts_with("full"), "{case}: {host}");
+        assert!(host != own || service["spec"]["ports"][0]["port"] == port, "{case}: {port}");
     }
 }
 
