@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use clap::CommandFactory as _;
+use fhpa::cli::Cli;
+
 use super::{path, text};
 use crate::structure::sources::sources;
 
@@ -114,7 +117,8 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-fn guides() -> Vec<String> {
+/// All guides.
+pub fn guides() -> Vec<String> {
     let folder = std::fs::read_dir(path("charts/fhpa/docs")).unwrap();
     let docs = folder.map(|entry| format!("charts/fhpa/docs/{}", entry.unwrap().file_name().to_string_lossy()));
     ["README.md", "charts/fhpa/README.md"].map(str::to_owned).into_iter().chain(docs).collect()
@@ -146,4 +150,44 @@ fn values_that_guides_set_exist() {
         }
     }
     assert!(seen > 5, "{seen}");
+}
+
+/// `fhpa` as it is called in a text: in code spans, and in lines of blocks.
+fn calls(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| line.trim_start_matches("$ ").to_owned());
+    let spans = text.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "));
+    lines.chain(spans).filter(|call| call.starts_with("fhpa ")).collect()
+}
+
+#[test]
+fn commands_and_flags_that_guides_name_exist() {
+    let cli = Cli::command();
+    let (mut seen, mut absent) = (0, Vec::new());
+    for guide in guides() {
+        for call in calls(&text(&guide)) {
+            let words: Vec<&str> = call.split_whitespace().take_while(|word| *word != "|").collect();
+            let Some(command) = cli.find_subcommand(words[1]) else {
+                // Upper case stands for any command.
+                if words[1].chars().any(|c| c.is_ascii_lowercase()) {
+                    absent.push(words[1].to_owned());
+                }
+                continue;
+            };
+            let flags =
+                words.iter().filter_map(|word| word.strip_prefix("--")).map(|flag| flag.split('=').next().unwrap());
+            for flag in flags.filter(|flag| *flag != "help") {
+                let known = command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+                assert!(known, "{guide}: `{call}`: no --{flag}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "{seen}");
+    absent.sort_unstable();
+    absent.dedup();
+    for command in absent {
+        assert!(["install", "uninstall", "doctor"].contains(&command.as_str()), "there is no command {command}");
+        eprintln!("ran without the flags of `fhpa {command}` in guides: this build has no such command");
+    }
 }

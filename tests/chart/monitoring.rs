@@ -10,6 +10,7 @@ use fhpa::runtime::metrics::{Code, HandshakeFailure, Metrics, Verb};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::documents::guides;
 use super::{engine, text};
 
 /// Values of each label of each series.
@@ -166,4 +167,19 @@ fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
         }
         assert!(["critical", "warning", "info"].contains(&alert["labels"]["severity"].as_str().unwrap()), "{alert}");
     }
+}
+
+#[test]
+fn series_that_guides_name_exist() {
+    let series = series();
+    let mut named = 0;
+    for guide in guides() {
+        for (name, _) in selectors(&text(&guide)) {
+            // A histogram is named without the endings of its series.
+            let known = series.contains_key(name) || series.contains_key(&format!("{name}_bucket"));
+            assert!(known, "{guide}: {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named}");
 }
