@@ -7,6 +7,7 @@
 pub mod behavior;
 pub mod decide;
 pub mod limits;
+pub mod load;
 pub mod metric;
 pub mod pod;
 pub mod proposal;
