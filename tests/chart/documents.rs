@@ -36,6 +36,7 @@ const NO_REASONS: &[&str] = &[
     "ResourceInterpreterCustomization",
     "Scale",
     "Scheduled",
+    "StatefulSet",
     "Success",
     "TaintUntolerated",
     "Targets",

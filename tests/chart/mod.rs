@@ -5,6 +5,7 @@ mod certificates;
 mod command;
 mod documents;
 mod engine;
+mod hooks;
 mod image;
 mod monitoring;
 mod objects;
