@@ -8,42 +8,12 @@ use fhpa::cli::Cli;
 use super::{path, text};
 use crate::structure::sources::sources;
 
-/// Words in the code of the controller that look like reasons and are none: kinds, types of conditions, values of Karmada's
-/// fields, actions of Events, names of types.
-const NO_REASONS: &[&str] = &[
-    "AbleToScale",
-    "Applied",
-    "Apply",
-    "Assign",
-    "ClusterPropagationPolicy",
-    "Controller",
-    "CronFederatedHPA",
-    "Deployment",
-    "Directly",
-    "Disabled",
-    "Events",
-    "False",
-    "FederatedHPA",
-    "Gracefully",
-    "HorizontalPodAutoscaler",
-    "Immediately",
-    "Never",
-    "Normal",
-    "Poster",
-    "PropagationPolicy",
-    "Ready",
-    "Resource",
-    "ResourceInterpreterCustomization",
-    "Scale",
-    "Scheduled",
-    "StatefulSet",
-    "Success",
-    "TaintUntolerated",
-    "Targets",
-    "True",
-    "Warning",
-    "Work",
-];
+/// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
+const BEFORE: &[&str] =
+    &[": &str =", "\"True\",", "\"False\",", "\"Unknown\",", "Severity::Normal,", "Severity::Warning,", "{"];
+
+/// Words in such places that are none: types of conditions, and what is read of others.
+const NO_REASONS: &[&str] = &["AbleToScale", "Ready", "Scheduled", "Unschedulable"];
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {
@@ -67,11 +37,16 @@ fn reasons() -> BTreeSet<String> {
     of_notes(&mut found);
     assert!(found.contains("NoCandidates"), "the notes were not read");
     for source in sources("src/reconcile") {
-        for (_, line) in source.code() {
-            let words = line.split('"').skip(1).step_by(2).filter(|word| like_a_reason(word));
-            found.extend(words.filter(|word| !NO_REASONS.contains(word)).map(str::to_owned));
+        let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
+        for (at, _) in code.match_indices('"') {
+            let word = code[at + 1..].split('"').next().unwrap();
+            let before = code[..at].trim_end();
+            if like_a_reason(word) && !NO_REASONS.contains(&word) && BEFORE.iter().any(|mark| before.ends_with(mark)) {
+                found.insert(word.to_owned());
+            }
         }
     }
+    assert!(found.contains("RuleMissed") && found.contains("MembersScale") && found.contains("Released"), "{found:?}");
     found
 }
 
