@@ -25,12 +25,9 @@ use self::cron::execute::Executor;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
-use self::distributed::apply::Applier;
 use self::distributed::capacity::{Capacity, Unknown};
 use self::distributed::seen::Seen;
-use self::distributed::takeover::Takeover;
-use self::distributed::turn::DistributedWorker;
-use self::distributed::writer::Writer;
+use self::distributed::turn::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Dropped, Events, Observer, Poster};
 use self::target::Targets;
@@ -89,21 +86,20 @@ impl Controller {
         let (events, poster) = Events::new(client.clone(), &identity, counted);
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
-        let writer = Arc::new(Writer { client: client.clone(), seen: Arc::clone(&seen) });
-        let distributed = DistributedWorker {
+        let reporter = distributed::report::Reporter {
+            events: events.clone(),
+            metrics: Arc::clone(&metrics),
+            clock: Arc::clone(&clock),
+        };
+        let distributed = DistributedWorker::new(Parts {
+            client: client.clone(),
             seen: Arc::clone(&seen),
-            takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
-            applier: Applier { writer: Arc::clone(&writer), targets: Arc::clone(&targets), clock: Arc::clone(&clock) },
-            writer,
+            targets: Arc::clone(&targets),
             capacity: Arc::clone(&capacity),
             default_mode,
             clock: Arc::clone(&clock),
-            reporter: distributed::report::Reporter {
-                events: events.clone(),
-                metrics: Arc::clone(&metrics),
-                clock: Arc::clone(&clock),
-            },
-        };
+            reporter,
+        });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
@@ -143,6 +139,46 @@ impl Idle {
             self.distributed.run(leadership, stop.clone()),
             self.poster.run(stop),
         );
+    }
+}
+
+/// A controller that hands every workload back, and does nothing else.
+pub struct Withdrawal {
+    seen: Arc<Seen>,
+    engine: Engine<DistributedWorker>,
+    poster: Poster,
+}
+
+impl Withdrawal {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let Options { client, zones: _, settings, clock, metrics, identity, concurrency } = options;
+        let counted = Arc::new(Counted(Arc::clone(&metrics)));
+        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let seen = Arc::new(Seen::default());
+        let worker = DistributedWorker::new(Parts {
+            seen: Arc::clone(&seen),
+            targets: Arc::new(Targets::new(client.clone())),
+            client,
+            capacity: Arc::new(Unknown),
+            default_mode: settings.default_mode,
+            clock: Arc::clone(&clock),
+            reporter: distributed::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
+        });
+        Self { seen, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
+    }
+
+    /// What it sees, once `readers` tell it.
+    #[must_use]
+    pub fn read_by(&self, readers: &mut Readers) -> Arc<Seen> {
+        self.seen.read_by(readers);
+        Arc::clone(&self.seen)
+    }
+
+    /// Works while this process leads, until `stop` is told.
+    pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
+        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
     }
 }
 

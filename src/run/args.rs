@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
@@ -16,7 +18,8 @@ use super::process::{
 };
 use crate::admission::body;
 use crate::decision::lease::Timings;
-use crate::runtime::control_plane::Origin;
+use crate::runtime::control_plane::{self, Bounds, Origin};
+use crate::runtime::metrics::Metrics;
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{identity, logging, server};
 
@@ -100,7 +103,7 @@ pub(super) struct EndArgs {
 /// Which control plane.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Control plane")]
-pub(super) struct ControlPlaneArgs {
+pub struct ControlPlaneArgs {
     /// Kubeconfig of karmada-apiserver; new content is used without a restart. Default: the variable KUBECONFIG. The
     /// service account of a pod is never used: it leads to the host cluster.
     #[arg(long, value_name = "FILE")]
@@ -110,16 +113,24 @@ pub(super) struct ControlPlaneArgs {
     context: Option<String>,
 }
 
+/// Which Lease.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Controller")]
+pub struct LeaseArgs {
+    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
+    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
+    pub lease_name: String,
+    /// Namespace of the Lease.
+    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
+    pub lease_namespace: String,
+}
+
 /// Of a process with a controller.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Controller")]
 pub(super) struct ControllerArgs {
-    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
-    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
-    lease_name: String,
-    /// Namespace of the Lease.
-    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
-    lease_namespace: String,
+    #[command(flatten)]
+    lease: LeaseArgs,
     /// Seconds after which a Lease that is not renewed may be taken over.
     #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
     lease_duration: Duration,
@@ -306,13 +317,23 @@ impl ControlPlaneArgs {
             format!("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig{otherwise}")
         })
     }
+
+    /// A client of the control plane, for a command that ends.
+    ///
+    /// # Errors
+    /// None is named, or its kubeconfig cannot be used; the text says what to do.
+    pub async fn connect(self) -> Result<Client, String> {
+        let ControlPlane::Kubeconfig(origin) = self.choose("")? else { return Err("no control plane".to_owned()) };
+        let counted = Arc::new(Metrics::new()).requests();
+        let connected = control_plane::connect(origin, Bounds::default(), counted).await;
+        connected.map(|(client, _)| client).map_err(|error| error.to_string())
+    }
 }
 
 impl ControllerArgs {
     pub(super) fn options(self) -> Result<ControllerOptions, String> {
         let Self {
-            lease_name,
-            lease_namespace,
+            lease: LeaseArgs { lease_name, lease_namespace },
             lease_duration: lease,
             renew_deadline,
             retry_period: retry,

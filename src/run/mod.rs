@@ -7,3 +7,6 @@ mod estimators;
 pub mod forecast;
 pub mod process;
 pub mod webhook;
+pub mod withdrawal;
+
+pub use args::{ControlPlaneArgs, LeaseArgs};

@@ -194,6 +194,12 @@ pub fn labelled(template: &Meta) -> bool {
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
 }
 
+/// The customizations that every installation has: those of an HPA's status and of a StatefulSet's replicas.
+#[must_use]
+pub fn customizations() -> [Value; 2] {
+    [reflection(HpaVersion::V2), retention("apps/v1", "StatefulSet")]
+}
+
 fn customization(name: &str, api_version: &str, kind: &str, customizations: &Value) -> Value {
     json!({
         "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
