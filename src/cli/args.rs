@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::color::Color;
-use super::{completions, crds, cron, install, plan, trial, uninstall, validate};
+use super::{completions, crds, cron, doctor, install, plan, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
@@ -63,6 +63,8 @@ pub enum Command {
     Install(Box<install::Args>),
     /// Hand all workloads back and take away what was installed.
     Uninstall(Box<uninstall::Args>),
+    /// Say what is wrong with an installation, and what to do.
+    Doctor(doctor::Args),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),
     /// Run a Karmada with member clusters on this machine, for trying and testing.
@@ -85,6 +87,7 @@ impl Cli {
             Command::Cron(args) => args.run(),
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),
+            Command::Doctor(args) => args.run(self.color),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]
             Command::Playground(args) => args.run(),

@@ -5,6 +5,7 @@ mod color;
 mod completions;
 mod crds;
 mod cron;
+mod doctor;
 mod install;
 mod manifest;
 mod plan;

@@ -1,6 +1,6 @@
 //! Whether an object stands as it is wanted, whatever else it holds. No I/O.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Member of a CustomResourceDefinition that is ours as a whole: what stands there beside counts as a difference.
 const WHOLE: &str = "openAPIV3Schema";
@@ -49,7 +49,7 @@ fn walk(wanted: &Value, live: &Value, path: &mut Vec<String>, found: &mut Vec<St
                 path.push(name.clone());
                 match live.get(name) {
                     Some(live) if name == WHOLE => {
-                        if below != live {
+                        if !same(below, live) {
                             found.push(shown(path));
                         }
                     }
@@ -74,8 +74,22 @@ fn walk(wanted: &Value, live: &Value, path: &mut Vec<String>, found: &mut Vec<St
                 found.push(shown(path));
             }
         }
-        (wanted, live) if wanted == live => {}
+        (wanted, live) if same(wanted, live) => {}
         _ => found.push(shown(path)),
+    }
+}
+
+/// Whether two values mean the same: 1 is 1.0, and what is null is absent.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            // Each pair of members is compared once: schemas are deep.
+            a.iter().all(|(name, member)| same(member, b.get(name).unwrap_or(&Value::Null)))
+                && b.iter().all(|(name, member)| member.is_null() || a.contains_key(name))
+        }
+        (a, b) => a == b,
     }
 }
 
@@ -84,7 +98,7 @@ fn shown(path: &[String]) -> String {
 }
 
 fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The names of the elements, when all have one.
@@ -118,6 +132,7 @@ mod tests {
         let schema = |schema: Value| json!({"spec": {"versions": [{"name": "v1", "openAPIV3Schema": schema}]}});
         let (wanted, live) = (schema(json!({"a": 1})), schema(json!({"a": 1, "b": 2})));
         assert_eq!(differences(&wanted, &live), ["spec.versions"]);
+        assert_eq!(differences(&wanted, &schema(json!({"a": 1.0, "c": null}))), [""; 0]);
     }
 
     #[test]

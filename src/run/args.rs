@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ArgAction;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,9 +15,11 @@ use tracing::{error, info};
 
 use super::estimators::EstimatorArgs;
 use super::process::{
-    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Handle, Options, Server, WebhookOptions,
+    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, GuardOptions, Handle, Options, Registration,
+    Server, WebhookOptions,
 };
 use crate::admission::body;
+use crate::admission::registration::base_url;
 use crate::decision::lease::Timings;
 use crate::runtime::control_plane::{self, Bounds, Origin};
 use crate::runtime::metrics::Metrics;
@@ -148,7 +151,34 @@ pub(super) struct ControllerArgs {
     #[arg(long, default_value_t = 64, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     #[command(flatten)]
+    guard: GuardArgs,
+    #[command(flatten)]
     estimators: EstimatorArgs,
+}
+
+/// What the leader keeps as it is to be.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Installation")]
+struct GuardArgs {
+    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own webhooks for
+    /// them. Otherwise it only reports.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    manage_karmada: bool,
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered.
+    #[arg(long, value_name = "URL", value_parser = base_url, requires = "webhook_ca_file")]
+    webhook_url: Option<String>,
+    /// PEM file with the CA of the webhook's certificate; new content is registered without a restart.
+    #[arg(long, value_name = "FILE", requires = "webhook_url")]
+    webhook_ca_file: Option<PathBuf>,
+}
+
+impl GuardArgs {
+    fn options(self) -> GuardOptions {
+        let Self { manage_karmada, webhook_url, webhook_ca_file } = self;
+        let registration = webhook_url.zip(webhook_ca_file);
+        let registration = registration.map(|(base_url, ca_file)| Registration { base_url, ca_file });
+        GuardOptions { manage_karmada, registration }
+    }
 }
 
 /// Seconds, with fractions, up to an hour.
@@ -339,6 +369,7 @@ impl ControllerArgs {
             retry_period: retry,
             identity,
             concurrency,
+            guard,
             estimators,
         } = self;
         let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
@@ -352,6 +383,7 @@ impl ControllerArgs {
             timings,
             concurrency: usize::from(concurrency),
             estimators: estimators.settings(),
+            guard: Some(guard.options()),
         })
     }
 }

@@ -10,3 +10,5 @@ pub mod webhook;
 pub mod withdrawal;
 
 pub use args::{ControlPlaneArgs, LeaseArgs};
+
+pub use crate::reconcile::distributed::capacity::grpc::Address as EstimatorAddress;

@@ -37,7 +37,7 @@ fn the_processes_explain_themselves() {
 
 #[test]
 fn the_installation_explains_itself() {
-    for command in ["install", "uninstall"] {
+    for command in ["install", "uninstall", "doctor"] {
         insta::assert_snapshot!(format!("fhpa_{command}"), help(&[command]));
     }
 }

@@ -150,6 +150,7 @@ async fn served(controller: bool) -> Vec<String> {
         timings: Timings::default(),
         concurrency: 4,
         estimators: None,
+        guard: None,
     });
     let server = Server::bind(options).await.unwrap();
     let (address, ca, handle) = (server.local_addr(), server.ca_pem().unwrap(), server.handle());

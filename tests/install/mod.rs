@@ -1,6 +1,8 @@
 //! `fhpa install` and `fhpa uninstall`, on the embedded API server and on a real one.
 
+mod doctor;
 mod embedded;
+mod guard;
 mod output;
 mod real;
 

@@ -1,9 +1,13 @@
 //! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of Karmada.
 
+use std::time::Duration;
+
+use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
 use super::{DEFINITIONS, Desk, webhooks};
 use crate::cluster::control_plane::ControlPlane;
+use crate::controller::process::Replica;
 
 struct Stand {
     plane: ControlPlane,
@@ -143,4 +147,42 @@ async fn fields_of_a_newer_karmada_survive_the_installation() {
         assert!(patched, "{said}");
         assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"])["spec"]["warmUp"]["seconds"], 7);
     }
+}
+
+/// A kubeconfig of a user who is nobody but for the roles of the installation.
+fn kubeconfig_of(plane: &ControlPlane, user: &str) -> String {
+    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
+    kubeconfig["users"][0]["user"]["as"] = json!(user);
+    kubeconfig.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_its_role_gives() {
+    let Some(stand) = Stand::new("the leader's guard over the installation") else { return };
+    let installed = stand.desk.install(&[]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    stand.plane.established();
+    let limited = Desk::new(&kubeconfig_of(&stand.plane, "fhpa"));
+    let ca = stand.desk.file("ca.crt").display().to_string();
+    let more = ["--webhook-url", "https://fhpa.karmada-system.svc:443/", "--webhook-ca-file", &ca];
+    let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
+    one.is_ready().await;
+    let object = "CustomResourceDefinition/federatedhpas.autoscaling.karmada.io";
+    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    one.counts("fhpa_guarded_object_stands{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+
+    let begun = clock::steady();
+    stand.upgrade_karmada();
+    one.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}, with the upgrade itself");
+    assert!(stand.get(&["crd", "federatedhpas.autoscaling.karmada.io"]).to_string().contains("scalingToZero"));
+
+    let gone = stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration", "fhpa"], "");
+    assert!(gone.0, "{}", gone.1);
+    one.counts("fhpa_guarded_object_put_back_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    assert_eq!(one.metrics().await.lines().filter(|line| line.contains("code=\"403\"")).count(), 0);
+    one.signal("TERM").await;
+    assert_eq!(one.ends().await, Some(0));
 }

@@ -99,6 +99,7 @@ fn options(fleet: &Fleet) -> Options {
         timings: Timings::default(),
         concurrency: 16,
         estimators: None,
+        guard: None,
     };
     Options {
         controller: Some(controller),

@@ -8,6 +8,7 @@ mod failures;
 mod forecast;
 mod quiet;
 mod release;
+mod rights;
 mod straight;
 
 use std::collections::BTreeMap;
