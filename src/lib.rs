@@ -1,7 +1,7 @@
 //! fhpa: horizontal pod autoscaling over the member clusters of a Karmada control plane.
 //!
 //! The modules and the arrows between them: `api` (wire) and `decision` (pure core) never import each other;
-//! `convert` knows both; `admission`, `reconcile` and `runtime` sit around them; `run` makes processes of them; `cli` and
+//! `convert` knows both; `admission`, `reconcile` and `runtime` sit around them; `install` puts what they need into the control plane; `run` makes processes of them; `cli` and
 //! `main` start these.
 
 pub mod admission;
@@ -9,6 +9,7 @@ pub mod api;
 pub mod cli;
 pub mod convert;
 pub mod decision;
+pub mod install;
 #[cfg(feature = "playground")]
 pub mod playground;
 pub mod reconcile;

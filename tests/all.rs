@@ -24,6 +24,8 @@ mod cron;
 mod forecast;
 mod hpa;
 #[cfg(feature = "playground")]
+mod install;
+#[cfg(feature = "playground")]
 mod leader;
 #[cfg(feature = "playground")]
 mod playground;

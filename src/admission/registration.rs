@@ -25,6 +25,25 @@ pub struct Location {
     pub ca_bundle: Vec<u8>,
 }
 
+/// `https://HOST:PORT` of a URL that an operator gave for the webhook.
+///
+/// # Errors
+/// A sentence that says what the API server would not take.
+pub fn base_url(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|_| format!("{text:?} is not a URL such as https://NAME:443/"))?;
+    if uri.scheme_str() != Some("https") {
+        return Err("it does not begin with https://, and the API server asks no webhook without TLS".to_owned());
+    }
+    let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    if authority.is_empty() || authority.contains('@') {
+        return Err("it is to name a host, and no user".to_owned());
+    }
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() || text.contains('#') {
+        return Err("it is to end with the port: each kind has a path of its own, which is added".to_owned());
+    }
+    Ok(format!("https://{authority}"))
+}
+
 impl Location {
     fn client_config(&self, endpoint: Endpoint) -> WebhookClientConfig {
         WebhookClientConfig {
@@ -108,4 +127,23 @@ pub fn validating(location: &Location, endpoints: &[Endpoint]) -> ValidatingWebh
 fn metadata() -> ObjectMeta {
     let labels = [("app.kubernetes.io/name".to_owned(), "fhpa".to_owned())];
     ObjectMeta { name: Some(NAME.to_owned()), labels: Some(labels.into()), ..ObjectMeta::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base_url;
+
+    #[test]
+    fn a_url_is_one_that_the_api_server_takes() {
+        assert_eq!(
+            base_url("https://fhpa.karmada-system.svc:443/").as_deref(),
+            Ok("https://fhpa.karmada-system.svc:443")
+        );
+        assert_eq!(base_url("https://[::1]:9443").as_deref(), Ok("https://[::1]:9443"));
+        for wrong in
+            ["http://a:1", "fhpa:443", "https://a/b", "https://a/?x=1", "https://u@a/", "https://a/#x", "", "https://"]
+        {
+            assert!(base_url(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::color::Color;
-use super::{completions, crds, cron, plan, trial, validate};
+use super::{completions, crds, cron, doctor, install, plan, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
@@ -33,8 +33,8 @@ Examples:
     fhpa plan shop.yaml policy.yaml clusters.yaml
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
-  Install both kinds:
-    fhpa crds | kubectl apply --server-side -f -
+  Install what a control plane needs, and see what would change before:
+    fhpa install --kubeconfig karmada.config --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt --dry-run
   Serve the webhook, without a cluster:
     fhpa webhook --offline --self-signed --listen 127.0.0.1:9443
   Webhook and controller for a control plane:
@@ -59,6 +59,12 @@ pub enum Command {
     Plan(Box<plan::Args>),
     /// Show when a schedule runs next.
     Cron(cron::Args),
+    /// Put into karmada-apiserver what fhpa needs there.
+    Install(Box<install::Args>),
+    /// Hand all workloads back and take away what was installed.
+    Uninstall(Box<uninstall::Args>),
+    /// Say what is wrong with an installation, and what to do.
+    Doctor(doctor::Args),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),
     /// Run a Karmada with member clusters on this machine, for trying and testing.
@@ -79,6 +85,9 @@ impl Cli {
             Command::Validate(args) => args.run(self.color),
             Command::Plan(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
+            Command::Install(args) => args.run(self.color),
+            Command::Uninstall(args) => args.run(self.color),
+            Command::Doctor(args) => args.run(self.color),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]
             Command::Playground(args) => args.run(),

@@ -5,9 +5,17 @@ mod color;
 mod completions;
 mod crds;
 mod cron;
+mod doctor;
+mod install;
 mod manifest;
 mod plan;
 mod trial;
+mod uninstall;
 mod validate;
 
 pub use args::{Cli, Command};
+
+/// Threads for a command that talks to a control plane and ends.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| format!("no threads: {error}"))
+}

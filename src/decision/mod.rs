@@ -4,6 +4,7 @@ pub mod amount;
 pub mod api_version;
 pub mod backoff;
 pub mod capacity;
+pub mod contest;
 pub mod cron;
 pub mod defaults;
 pub mod excerpt;

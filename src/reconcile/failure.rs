@@ -155,11 +155,11 @@ impl Failure {
             reason::NOT_FOUND => format!("{object} does not exist"),
             reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
             reason::FORBIDDEN => format!(
-                "the controller may not {verb} {object}: allow its user the verb {verb:?} on {resource:?} in API group \
+                "the user of the kubeconfig may not {verb} {object}: allow it the verb {verb:?} on {resource:?} in API group \
                  {group:?}; the API server says: {said}"
             ),
             reason::UNAUTHORIZED => {
-                format!("the API server does not accept the controller's credentials; renew its kubeconfig: {said}")
+                format!("the API server does not accept the credentials of the kubeconfig; renew them: {said}")
             }
             reason::UNREACHABLE => {
                 format!("the API server cannot {verb} {object} at present (code {}): {said}", status.code)

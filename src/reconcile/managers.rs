@@ -21,11 +21,15 @@ pub const RETENTION: &str = "fhpa-retention";
 pub const REPLICAS: &str = "fhpa-replicas";
 /// What Karmada's interpreter is told of kinds.
 pub const INTERPRETER: &str = "fhpa-interpreter";
+/// Objects of the installation: definitions, roles, the registration of the webhook.
+pub const INSTALL: &str = "fhpa-install";
+/// Karmada's own webhooks for our kinds, which are asked no more.
+pub const SET_ASIDE: &str = "fhpa-set-aside";
 /// Events.
 pub const EVENTS: &str = "fhpa-events";
 
 /// All of them.
-pub const ALL: [&str; 11] = [
+pub const ALL: [&str; 13] = [
     CRON_BOUNDS,
     CRON_SCALE,
     CRON_STATUS,
@@ -36,6 +40,8 @@ pub const ALL: [&str; 11] = [
     RETENTION,
     REPLICAS,
     INTERPRETER,
+    INSTALL,
+    SET_ASIDE,
     EVENTS,
 ];
 

@@ -27,16 +27,11 @@ use self::cron::execute::Executor;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
-use self::distributed::apply::Applier;
 use self::distributed::capacity::{Capacity, Unknown};
-use self::distributed::fresh::Fresh;
 use self::distributed::members::Members;
-use self::distributed::pace::Pace;
 use self::distributed::seen::Seen;
 use self::distributed::sight::Sight;
-use self::distributed::takeover::Takeover;
-use self::distributed::turn::DistributedWorker;
-use self::distributed::writer::Writer;
+use self::distributed::turn::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Dropped, Events, Observer, Poster};
 use self::target::Targets;
@@ -98,22 +93,19 @@ impl Controller {
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
         let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period };
-        let writer = Arc::new(Writer { client: client.clone(), seen: Arc::clone(&seen) });
-        let distributed = DistributedWorker {
+        let reporter = distributed::report::Reporter {
+            events: events.clone(),
+            metrics: Arc::clone(&metrics),
+            clock: Arc::clone(&clock),
+        };
+        let distributed = DistributedWorker::new(Parts {
+            client: client.clone(),
             sight: sight.clone(),
-            takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
-            applier: Applier { writer: Arc::clone(&writer), targets: Arc::clone(&targets), clock: Arc::clone(&clock) },
-            writer,
+            targets: Arc::clone(&targets),
             default_mode,
             clock: Arc::clone(&clock),
-            fresh: Fresh::default(),
-            pace: Pace::default(),
-            reporter: distributed::report::Reporter {
-                events: events.clone(),
-                metrics: Arc::clone(&metrics),
-                clock: Arc::clone(&clock),
-            },
-        };
+            reporter,
+        });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
@@ -153,6 +145,45 @@ impl Idle {
             self.distributed.run(leadership, stop.clone()),
             self.poster.run(stop),
         );
+    }
+}
+
+/// A controller that hands every workload back, and does nothing else.
+pub struct Withdrawal {
+    seen: Arc<Seen>,
+    engine: Engine<DistributedWorker>,
+    poster: Poster,
+}
+
+impl Withdrawal {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let Options { client, zones: _, settings, clock, metrics, identity, concurrency, optimize_period: _ } = options;
+        let counted = Arc::new(Counted(Arc::clone(&metrics)));
+        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let seen = Arc::new(Seen::default());
+        let worker = DistributedWorker::new(Parts {
+            sight: Sight { seen: Arc::clone(&seen), ..Sight::default() },
+            targets: Arc::new(Targets::new(client.clone())),
+            client,
+            default_mode: settings.default_mode,
+            clock: Arc::clone(&clock),
+            reporter: distributed::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
+        });
+        Self { seen, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
+    }
+
+    /// What it sees, once `readers` tell it.
+    #[must_use]
+    pub fn read_by(&self, readers: &mut Readers) -> Arc<Seen> {
+        self.seen.read_by(readers);
+        Arc::clone(&self.seen)
+    }
+
+    /// Works while this process leads, until `stop` is told.
+    pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
+        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
     }
 }
 

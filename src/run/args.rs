@@ -4,19 +4,25 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ArgAction;
+use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
 use super::estimators::EstimatorArgs;
 use super::process::{
-    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Handle, Options, Server, WebhookOptions,
+    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, GuardOptions, Handle, Options, Registration,
+    Server, WebhookOptions,
 };
 use crate::admission::body;
+use crate::admission::registration::base_url;
 use crate::decision::lease::Timings;
-use crate::runtime::control_plane::Origin;
+use crate::runtime::control_plane::{self, Bounds, Origin};
+use crate::runtime::metrics::Metrics;
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{identity, logging, server};
 
@@ -100,7 +106,7 @@ pub(super) struct EndArgs {
 /// Which control plane.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Control plane")]
-pub(super) struct ControlPlaneArgs {
+pub struct ControlPlaneArgs {
     /// Kubeconfig of karmada-apiserver; new content is used without a restart. Default: the variable KUBECONFIG. The
     /// service account of a pod is never used: it leads to the host cluster.
     #[arg(long, value_name = "FILE")]
@@ -110,16 +116,24 @@ pub(super) struct ControlPlaneArgs {
     context: Option<String>,
 }
 
+/// Which Lease.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Controller")]
+pub struct LeaseArgs {
+    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
+    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
+    pub lease_name: String,
+    /// Namespace of the Lease.
+    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
+    pub lease_namespace: String,
+}
+
 /// Of a process with a controller.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Controller")]
 pub(super) struct ControllerArgs {
-    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
-    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
-    lease_name: String,
-    /// Namespace of the Lease.
-    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
-    lease_namespace: String,
+    #[command(flatten)]
+    lease: LeaseArgs,
     /// Seconds after which a Lease that is not renewed may be taken over.
     #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
     lease_duration: Duration,
@@ -140,6 +154,8 @@ pub(super) struct ControllerArgs {
     #[arg(long, default_value = "60", value_name = "SECONDS|none", value_parser = period)]
     optimize_period: Period,
     #[command(flatten)]
+    guard: GuardArgs,
+    #[command(flatten)]
     estimators: EstimatorArgs,
 }
 
@@ -157,6 +173,31 @@ fn period(text: &str) -> Result<Period, String> {
             Duration::ZERO => Err("0 is no period; `none` turns it off".to_owned()),
             each => Ok(Period::Each(each)),
         },
+    }
+}
+
+/// What the leader keeps as it is to be.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Installation")]
+struct GuardArgs {
+    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own webhooks for
+    /// them. Otherwise it only reports.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    manage_karmada: bool,
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered.
+    #[arg(long, value_name = "URL", value_parser = base_url, requires = "webhook_ca_file")]
+    webhook_url: Option<String>,
+    /// PEM file with the CA of the webhook's certificate; new content is registered without a restart.
+    #[arg(long, value_name = "FILE", requires = "webhook_url")]
+    webhook_ca_file: Option<PathBuf>,
+}
+
+impl GuardArgs {
+    fn options(self) -> GuardOptions {
+        let Self { manage_karmada, webhook_url, webhook_ca_file } = self;
+        let registration = webhook_url.zip(webhook_ca_file);
+        let registration = registration.map(|(base_url, ca_file)| Registration { base_url, ca_file });
+        GuardOptions { manage_karmada, registration }
     }
 }
 
@@ -326,19 +367,30 @@ impl ControlPlaneArgs {
             format!("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig{otherwise}")
         })
     }
+
+    /// A client of the control plane, for a command that ends.
+    ///
+    /// # Errors
+    /// None is named, or its kubeconfig cannot be used; the text says what to do.
+    pub async fn connect(self) -> Result<Client, String> {
+        let ControlPlane::Kubeconfig(origin) = self.choose("")? else { return Err("no control plane".to_owned()) };
+        let counted = Arc::new(Metrics::new()).requests();
+        let connected = control_plane::connect(origin, Bounds::default(), counted).await;
+        connected.map(|(client, _)| client).map_err(|error| error.to_string())
+    }
 }
 
 impl ControllerArgs {
     pub(super) fn options(self) -> Result<ControllerOptions, String> {
         let Self {
-            lease_name,
-            lease_namespace,
+            lease: LeaseArgs { lease_name, lease_namespace },
             lease_duration: lease,
             renew_deadline,
             retry_period: retry,
             identity,
             concurrency,
             optimize_period,
+            guard,
             estimators,
         } = self;
         let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
@@ -356,6 +408,7 @@ impl ControllerArgs {
                 Period::Each(each) => Some(each),
             },
             estimators: estimators.settings(),
+            guard: Some(guard.options()),
         })
     }
 }

@@ -7,3 +7,8 @@ mod estimators;
 pub mod forecast;
 pub mod process;
 pub mod webhook;
+pub mod withdrawal;
+
+pub use args::{ControlPlaneArgs, LeaseArgs};
+
+pub use crate::reconcile::distributed::capacity::grpc::Address as EstimatorAddress;

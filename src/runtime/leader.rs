@@ -312,12 +312,12 @@ fn advice(code: u16) -> &'static str {
     }
 }
 
-fn is_conflict(error: &kube::Error) -> bool {
+pub(super) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// What a Lease says.
-fn record(lease: &Lease) -> Record {
+pub(super) fn record(lease: &Lease) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
     Record {

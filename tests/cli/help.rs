@@ -36,6 +36,13 @@ fn the_processes_explain_themselves() {
 }
 
 #[test]
+fn the_installation_explains_itself() {
+    for command in ["install", "uninstall", "doctor"] {
+        insta::assert_snapshot!(format!("fhpa_{command}"), help(&[command]));
+    }
+}
+
+#[test]
 fn completions_explains_itself() {
     insta::assert_snapshot!("fhpa_completions", help(&["completions"]));
 }

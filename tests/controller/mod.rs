@@ -1,6 +1,6 @@
 //! The controller's process and its client.
 
 mod client;
-mod process;
+pub mod process;
 mod real;
 mod takeover;

@@ -82,8 +82,8 @@ impl Plane {
 }
 
 /// One process.
-pub(super) struct Replica {
-    pub(super) child: Child,
+pub struct Replica {
+    pub child: Child,
     log: watch::Receiver<Vec<Value>>,
     admin: SocketAddr,
     webhook: Option<SocketAddr>,
@@ -110,7 +110,7 @@ impl Replica {
         Self::start("controller", &plane.kubeconfig(), identity, &[], PathBuf::new()).await
     }
 
-    pub(super) async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+    pub async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
         let own = ["--identity", identity, "--log-level", "debug"];
         let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
@@ -135,21 +135,26 @@ impl Replica {
         self.log.borrow().iter().filter(|line| begins(line, words)).count()
     }
 
-    pub(super) async fn is_ready(&self) {
+    pub async fn is_ready(&self) {
         within(async { while probe(self.admin, "/readyz").await != (200, "ok\n".to_owned()) {} }).await;
     }
 
     /// Waits until the metrics have this line.
-    pub(super) async fn counts(&self, line: &str) {
+    pub async fn counts(&self, line: &str) {
         within(async { while !probe(self.admin, "/metrics").await.1.lines().any(|l| l == line) {} }).await;
     }
 
-    pub(super) async fn signal(&self, name: &str) {
+    /// What it counts.
+    pub async fn metrics(&self) -> String {
+        probe(self.admin, "/metrics").await.1
+    }
+
+    pub async fn signal(&self, name: &str) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-s", name, &pid]).status().await.unwrap().success());
     }
 
-    pub(super) async fn ends(&mut self) -> Option<i32> {
+    pub async fn ends(&mut self) -> Option<i32> {
         within(self.child.wait()).await.unwrap().code()
     }
 }

@@ -151,6 +151,7 @@ async fn served(controller: bool) -> Vec<String> {
         concurrency: 4,
         optimize_period: None,
         estimators: None,
+        guard: None,
     });
     let server = Server::bind(options).await.unwrap();
     let (address, ca, handle) = (server.local_addr(), server.ca_pem().unwrap(), server.handle());

@@ -39,6 +39,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::bed::role::{Used, limited};
+
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
@@ -261,6 +263,8 @@ pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
     pub sight: Sight,
+    /// Rights that it used; it has those of the roles and no others.
+    pub used: Used,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -275,7 +279,9 @@ impl Process {
     pub fn start_with(server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
-        let client = bounded(server.client(), Bounds::default(), metrics.requests());
+        let used = Used::default();
+        let limited = limited(server.client(), Arc::clone(&used));
+        let client = bounded(limited.clone(), Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
@@ -296,7 +302,7 @@ impl Process {
         let mut tasks = JoinSet::new();
         tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
-        let leases = Api::namespaced(server.client(), "karmada-system");
+        let leases = Api::namespaced(limited, "karmada-system");
         let (end, ended) = watch::channel(false);
         tasks.spawn(compete(leases, candidate, told, ended));
         let run = idle.run(leadership.clone(), stopped);
@@ -304,7 +310,7 @@ impl Process {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, sight, stop, works, tasks }
+        Self { metrics, leadership, sight, used, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

@@ -10,9 +10,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("admission", &["convert", "decision"]),
     ("runtime", &["admission", "api", "convert", "decision"]),
     ("reconcile", &["api", "convert", "decision", "runtime"]),
-    ("run", &["admission", "api", "convert", "decision", "reconcile", "runtime"]),
-    ("playground", &["admission", "api", "convert", "decision", "run", "runtime"]),
-    ("cli", &["admission", "api", "convert", "decision", "playground", "run", "runtime"]),
+    ("install", &["admission", "api", "convert", "decision", "reconcile", "runtime"]),
+    ("run", &["admission", "api", "convert", "decision", "install", "reconcile", "runtime"]),
+    ("playground", &["admission", "api", "convert", "decision", "install", "run", "runtime"]),
+    ("cli", &["admission", "api", "convert", "decision", "install", "playground", "run", "runtime"]),
     ("main", &["cli"]),
     ("lib", &[]),
 ];

@@ -11,10 +11,10 @@ use super::control;
 use super::directory::Directory;
 use super::samples::{MINUTES, MINUTES_TEXT, REFUSED, REFUSED_TEXT, SHOP, SHOP_TEXT};
 use super::{Error, Start};
-use crate::admission::endpoint::Endpoint;
-use crate::admission::registration::{Location, mutating, validating};
+use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::decision::lease::Timings;
+use crate::install::webhooks;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
@@ -100,6 +100,7 @@ fn options(fleet: &Fleet) -> Options {
         concurrency: 16,
         optimize_period: Some(std::time::Duration::from_mins(1)),
         estimators: None,
+        guard: None,
     };
     Options {
         controller: Some(controller),
@@ -112,16 +113,7 @@ fn options(fleet: &Fleet) -> Options {
 async fn register(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
     let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
-    let named = |kind: &str, value: Result<Value, serde_json::Error>| {
-        let mut value = value.unwrap_or_default();
-        crate::playground::json::set(&mut value, &["apiVersion"], "admissionregistration.k8s.io/v1".into());
-        crate::playground::json::set(&mut value, &["kind"], kind.into());
-        value
-    };
-    let configurations = [
-        named("MutatingWebhookConfiguration", serde_json::to_value(mutating(&location, &Endpoint::ALL))),
-        named("ValidatingWebhookConfiguration", serde_json::to_value(validating(&location, &Endpoint::ALL))),
-    ];
+    let configurations = webhooks::configurations(&location)?;
     for configuration in configurations {
         fleet.control().create(&configuration).await.map_err(crate::playground::fleet::Fault::from)?;
     }

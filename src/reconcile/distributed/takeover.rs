@@ -193,6 +193,13 @@ pub fn labelled(template: &Meta) -> bool {
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
 }
 
+/// The customizations that every installation has: those of an HPA's status and of a StatefulSet's replicas.
+#[must_use]
+pub fn customizations() -> [Value; 2] {
+    let always = [Customization::Reflection(HpaVersion::V2), Customization::Retention("apps/v1", "StatefulSet")];
+    always.map(|customization| customization.object(&customization.name()))
+}
+
 /// What Karmada's interpreter is told of a kind.
 #[derive(Clone, Copy)]
 enum Customization<'a> {

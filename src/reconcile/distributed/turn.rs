@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kube::Client;
 use tracing::{error, warn};
 
 use super::apply::{About, Applier};
@@ -29,6 +30,7 @@ use crate::reconcile::WallClock;
 use crate::reconcile::engine::{Ended, Standing, Worker};
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
+use crate::reconcile::target::Targets;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// Rounds of one turn; each but the last wrote something.
@@ -61,6 +63,24 @@ pub struct DistributedWorker {
     pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
+    /// Tells people.
+    pub reporter: Reporter,
+    /// Every workload is handed back, none taken over.
+    retiring: bool,
+}
+
+/// What a worker is made of.
+pub struct Parts {
+    /// Speaks to the API server.
+    pub client: Client,
+    /// What it looks at.
+    pub sight: Sight,
+    /// Knows where kinds are.
+    pub targets: Arc<Targets>,
+    /// Mode of a FederatedHPA that names none.
+    pub default_mode: Mode,
+    /// The time of day.
+    pub clock: WallClock,
     /// Tells people.
     pub reporter: Reporter,
 }
@@ -107,6 +127,37 @@ enum Round {
 }
 
 impl DistributedWorker {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts { client, sight, targets, default_mode, clock, reporter } = parts;
+        let writer = Arc::new(Writer { client, seen: Arc::clone(&sight.seen) });
+        Self {
+            sight,
+            takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
+            applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
+            writer,
+            default_mode,
+            clock,
+            fresh: Fresh::default(),
+            pace: Pace::default(),
+            reporter,
+            retiring: false,
+        }
+    }
+
+    /// One that hands every workload back and takes none over.
+    #[must_use]
+    pub fn retiring(mut self) -> Self {
+        self.retiring = true;
+        self
+    }
+
+    /// Whether the workload is to be taken over, or kept.
+    fn serves(&self, order: &Order) -> bool {
+        !self.retiring && !order.deleting() && self.is_distributed(order)
+    }
+
     async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
         if let Err(failure) = self.fresh.read(&self.writer.client, &self.sight.seen, leader).await {
             warn!(%failure, "the Works cannot be read, so nothing may be written yet");
@@ -166,7 +217,7 @@ impl DistributedWorker {
 
     async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
         let order = &view.order;
-        if order.deleting() || !self.is_distributed(order) {
+        if !self.serves(order) {
             if !order.held() {
                 return Ok(Round::Settled(None));
             }
@@ -351,7 +402,7 @@ impl DistributedWorker {
         let now = (self.clock)();
         let order = &view.order;
         let status = match bound(view) {
-            _ if order.deleting() || !self.is_distributed(order) => return Ok(()),
+            _ if !self.serves(order) => return Ok(()),
             Some(binding) => {
                 let words = Words::of(view, binding);
                 let observed = observe(view, binding, &words, &self.sight, now);

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::options::ControllerOptions;
+use super::guarding::Guarding;
+use super::options::{ControllerOptions, Error};
 use super::tasks::{Done, Tasks};
 use crate::admission::review::Preview;
 use crate::decision::validation::Settings;
@@ -30,6 +31,7 @@ pub(super) struct Acting {
     candidate: Candidate,
     controller: Idle,
     metrics: Arc<ControllerMetrics>,
+    guarding: Option<Guarding>,
     preview: Arc<Forecaster>,
 }
 
@@ -42,9 +44,10 @@ impl Acting {
         settings: Settings,
         metrics: &Metrics,
         readers: &mut Readers,
-    ) -> Self {
-        let ControllerOptions { namespace, lease, identity, timings, concurrency, optimize_period, estimators } =
+    ) -> Result<Self, Error> {
+        let ControllerOptions { namespace, lease, identity, timings, concurrency, optimize_period, estimators, guard } =
             options;
+        let guarding = guard.map(|guard| Guarding::new(guard, client, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),
@@ -58,13 +61,14 @@ impl Acting {
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
-        Self {
+        Ok(Self {
             preview: Arc::new(Forecaster { sight: controller.sight(), default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),
             metrics: metrics.controller(),
-        }
+            guarding,
+        })
     }
 
     /// Tells dry runs what it would do.
@@ -79,7 +83,16 @@ impl Acting {
         let (told, leadership) = watch::channel(None);
         let release = self.candidate.timings.retry;
         tasks.spawn("the count of leaders", count(leadership.clone(), self.metrics));
-        let controller = tasks.spawn("the controller", self.controller.run(leadership, controller_stopped));
+        let (controller, guarding) = (self.controller, self.guarding);
+        let works = async move {
+            let guards = async {
+                if let Some(guarding) = guarding {
+                    guarding.run(leadership.clone(), controller_stopped.clone()).await;
+                }
+            };
+            tokio::join!(controller.run(leadership.clone(), controller_stopped.clone()), guards);
+        };
+        let controller = tasks.spawn("the controller", works);
         let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, told, leader_stopped));
         Acts { stop_controller, controller, stop_leader, leader, release }
     }

@@ -2,6 +2,7 @@
 //! may a test.
 
 mod acting;
+mod guarding;
 mod options;
 mod serving;
 mod tasks;
@@ -31,7 +32,8 @@ use crate::runtime::watch::{Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
 pub use options::{
-    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Error, Options, WebhookOptions,
+    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Error, GuardOptions, Options, Registration,
+    WebhookOptions,
 };
 
 /// Ends the process from elsewhere.
@@ -89,7 +91,7 @@ impl Server {
         let acting = match (controller, &client) {
             (None, _) => None,
             (Some(options), Some(client)) => {
-                Some(Acting::new(options, client, Arc::clone(&zones), settings.clone(), &metrics, &mut readers))
+                Some(Acting::new(options, client, Arc::clone(&zones), settings.clone(), &metrics, &mut readers)?)
             }
             (Some(_), None) => return Err(Error::NoControlPlane),
         };

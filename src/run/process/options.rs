@@ -10,6 +10,7 @@ use kube::Client;
 use crate::admission::body;
 use crate::decision::lease::Timings;
 use crate::decision::validation::Settings;
+use crate::install::manifests::ManifestError;
 use crate::reconcile::distributed::capacity::grpc;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::server;
@@ -102,6 +103,26 @@ pub struct ControllerOptions {
     pub optimize_period: Option<Duration>,
     /// How karmada-scheduler-estimators are asked; none: they are not.
     pub estimators: Option<grpc::Settings>,
+    /// What the leader keeps as it is to be in the control plane; none: nothing.
+    pub guard: Option<GuardOptions>,
+}
+
+/// What the leader keeps as it is to be.
+#[derive(Clone, Debug)]
+pub struct GuardOptions {
+    /// Whether objects that Karmada has too are put back; otherwise they are only reported.
+    pub manage_karmada: bool,
+    /// The registration of the webhook; none: it is somebody else's work.
+    pub registration: Option<Registration>,
+}
+
+/// Where karmada-apiserver is to find the webhook.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    /// `https://HOST:PORT`
+    pub base_url: String,
+    /// PEM file with the CAs that it is to trust; new content is used without a restart.
+    pub ca_file: PathBuf,
 }
 
 /// The end of the process.
@@ -155,9 +176,15 @@ pub enum Error {
     /// No certificate to serve.
     #[error("no certificate to serve: {0}")]
     Certificate(#[from] tls::Error),
+    /// The CA that karmada-apiserver is to trust cannot be read.
+    #[error("no CA to register the webhook with (--webhook-ca-file): {0}")]
+    Authority(tls::Error),
     /// The kubeconfig cannot be used.
     #[error(transparent)]
     ControlPlane(#[from] control_plane::Error),
+    /// What the leader is to keep cannot be made.
+    #[error(transparent)]
+    Installation(#[from] ManifestError),
     /// The controller has nothing to control.
     #[error("the controller needs a control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")]
     NoControlPlane,

@@ -1,6 +1,7 @@
 //! What the process counts, in one registry under the prefix `fhpa_`. No I/O.
 
 mod controller;
+mod guard;
 mod requests;
 
 use std::array;
@@ -22,6 +23,7 @@ use crate::admission::envelope::Operation;
 use crate::admission::router::Outcome;
 
 pub use controller::{ControllerMetrics, EngineMetrics, MADE_UP_AFTER};
+pub use guard::GuardMetrics;
 pub use requests::{Code, RequestMetrics, Verb};
 
 /// Content type of the text that [`Metrics::text`] gives.
@@ -87,6 +89,7 @@ pub struct Metrics {
     registry: Registry,
     controller: Arc<ControllerMetrics>,
     requests: Arc<RequestMetrics>,
+    guard: Arc<GuardMetrics>,
     reviews: Family<ReviewLabels, Counter>,
     review_handles: [OnceLock<Counter>; OUTCOMES * OPERATIONS * ENDPOINTS],
     durations: [Histogram; ENDPOINTS],
@@ -149,6 +152,7 @@ impl Metrics {
         Self {
             controller: Arc::new(ControllerMetrics::new(&mut r)),
             requests: Arc::new(RequestMetrics::new(&mut r)),
+            guard: Arc::new(GuardMetrics::new(&mut r)),
             reviews: registered(&mut r, "reviews", "Reviews answered"),
             review_handles: array::from_fn(|_| OnceLock::new()),
             durations,
@@ -189,6 +193,11 @@ impl Metrics {
     /// What the client of the control plane counts.
     pub fn requests(&self) -> Arc<RequestMetrics> {
         Arc::clone(&self.requests)
+    }
+
+    /// What the guard over the installation counts.
+    pub fn guard(&self) -> Arc<GuardMetrics> {
+        Arc::clone(&self.guard)
     }
 
     /// One review was answered.

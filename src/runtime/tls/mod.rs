@@ -5,7 +5,7 @@ mod directory;
 mod keeper;
 mod self_signed;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -47,6 +47,14 @@ pub enum Error {
     /// The certificate and the key do not belong together, or cannot be served.
     #[error("tls.crt and tls.key cannot be served together: {0}")]
     BadPair(rustls::Error),
+    /// A file of CAs cannot be used.
+    #[error("{}: {what}", path.display())]
+    BadAuthority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The client CA cannot be used.
     #[error("client CA: {0}")]
     BadClientCa(String),
@@ -102,6 +110,23 @@ pub struct Pair {
     pub certificates: Vec<u8>,
     /// The leaf's key.
     pub key: Vec<u8>,
+}
+
+/// PEM of the CAs in a file, to be given to those who are to trust them.
+///
+/// # Errors
+/// The file cannot be read, is too large, or holds no certificate.
+pub fn authorities(path: &Path) -> Result<Vec<u8>, Error> {
+    let pem = directory::file(path)?;
+    let mut count = 0_usize;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        certificate.map_err(|error| Error::BadAuthority { path: path.to_owned(), what: error.to_string() })?;
+        count = count.saturating_add(1);
+    }
+    if count == 0 {
+        return Err(Error::BadAuthority { path: path.to_owned(), what: "no certificate found".to_owned() });
+    }
+    Ok(pem)
 }
 
 /// What is served to new connections.

@@ -11,6 +11,7 @@ mod pending;
 mod proxy;
 mod quiet;
 mod release;
+mod rights;
 mod straight;
 
 use std::collections::BTreeMap;

@@ -1,9 +1,15 @@
 //! Handing back.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use fhpa::decision::validation::Settings;
+use fhpa::playground::apiserver::faults::Which;
+use fhpa::playground::apiserver::status::Failure;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::objects::Objects;
+use fhpa::run::withdrawal::{HandedBack, Hold, Place};
+use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
 use super::{Stage, kind, weights};
@@ -79,4 +85,71 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!((stage.bounds().await, &binding["spec"]["suspension"]), ("- -".to_owned(), &Value::Null));
     one.stop().await;
+}
+
+/// The Lease, taken for a removal, and for how many seconds its holder could still act.
+async fn taken(stage: &Stage) -> (Hold, u64) {
+    let place = Place { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let mut waited = 0;
+    let told = |seized: &fhpa::runtime::succession::Seized| waited = seized.wait.as_secs();
+    let client = stage.fleet.control().client();
+    let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
+    (hold, waited)
+}
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn all_of_it() -> HandedBack {
+    HandedBack { done: vec!["prod/web".into()], left: Vec::new() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_takes_the_lease_from_a_controller_and_hands_back_without_moving_a_pod() {
+    let (stage, one) = moved().await;
+    let before = pods(&stage).await;
+    let (hold, waited) = taken(&stage).await;
+    assert_eq!(waited, 15, "the controller is waited for");
+    assert!(one.leadership.borrow().is_none(), "it stands by");
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    hold.park().await.unwrap();
+    handed_back(&stage).await;
+    // The controller still runs, and would like to begin anew.
+    stage.pass(240).await;
+    handed_back(&stage).await;
+    assert_eq!(pods(&stage).await, before);
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert!(items(&hpa, "/metadata/finalizers").is_empty());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_needs_no_controller_and_can_be_run_again() {
+    let (stage, one) = moved().await;
+    one.kill().await;
+    let (hold, _) = taken(&stage).await;
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    hold.park().await.unwrap();
+    handed_back(&stage).await;
+    let (hold, waited) = taken(&stage).await;
+    assert_eq!(waited, 0, "nobody holds the Lease but the last uninstallation");
+    let begun = clock::steady();
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(HandedBack::default()));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_handed_back_in_time_is_named() {
+    let (stage, one) = moved().await;
+    one.kill().await;
+    let said = "resourcebindings.work.karmada.io \"web-deployment\" is forbidden: User \"a\" cannot patch resource \"resourcebindings\"";
+    let which = Which { resource: "resourcebindings".into(), verb: "patch".into(), ..Which::default() };
+    let faults = stage.fleet.control().faults();
+    faults.fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+    let (hold, _) = taken(&stage).await;
+    let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
+    let missing = "its replicas are not settled in the ResourceBinding yet; its Events say why";
+    assert_eq!(back, HandedBack { done: Vec::new(), left: vec![("prod/web".into(), missing.into())] });
+    faults.heal();
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    handed_back(&stage).await;
 }

@@ -114,6 +114,8 @@ const DEDUCED: TypeId = TypeId(1);
 
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+/// Any value, which the client library describes as an object.
+const ANY: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Compiled tables of built-in kinds by (group, version, kind).
@@ -252,6 +254,9 @@ impl Compiler {
         let Some(name) = reference(schema) else { return self.inline(schema, preserve) };
         if name == RAW_EXTENSION {
             return UNTYPED;
+        }
+        if name == ANY {
+            return DEDUCED;
         }
         let key = (name.to_owned(), map_relation(schema));
         if let Some(id) = self.named.get(&key) {

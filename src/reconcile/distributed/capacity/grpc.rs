@@ -70,7 +70,9 @@ impl std::str::FromStr for Address {
 }
 
 impl Address {
-    fn of(&self, cluster: &str) -> String {
+    /// `HOST:PORT` of the estimator of one cluster.
+    #[must_use]
+    pub fn of(&self, cluster: &str) -> String {
         self.0.replace(CLUSTER, cluster)
     }
 }

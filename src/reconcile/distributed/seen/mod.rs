@@ -251,6 +251,14 @@ impl Seen {
         self.inner().orders.all().keys().cloned().collect()
     }
 
+    /// The FederatedHPAs with our finalizer; nothing when not everything was listed yet.
+    #[must_use]
+    pub fn held(&self) -> Option<Vec<Key>> {
+        let inner = self.inner();
+        let held = inner.orders.all().iter().filter(|(_, order)| order.held()).map(|(key, _)| key.clone());
+        inner.complete.then(|| held.collect())
+    }
+
     /// Waits until something changed, or what moved is to be shown.
     pub async fn news(&self) {
         loop {

@@ -1,0 +1,108 @@
+//! `fhpa doctor`: what is wrong with an installation, as a table or as JSON.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use super::color::Color;
+use crate::install::doctor::{Context, Estimators, Finding, State, examine};
+use crate::run::{ControlPlaneArgs, EstimatorAddress, LeaseArgs};
+use crate::runtime::clock;
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// How to print what was found.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Where the karmada-scheduler-estimator of a cluster is.
+    #[arg(long, default_value_t = EstimatorAddress::default(), value_name = "HOST:PORT")]
+    estimator_address: EstimatorAddress,
+    #[command(flatten)]
+    control_plane: ControlPlaneArgs,
+    #[command(flatten)]
+    lease: LeaseArgs,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: a table, and what to do.
+    Text,
+    /// For programs: one array.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Nothing is written. In a pod of the host cluster, names of that cluster are known, and so the certificate
+of the webhook and the estimators can be looked at, too.
+
+Example:
+  fhpa doctor --kubeconfig karmada.config
+
+Exit codes:
+  0  everything that could be looked at works
+  1  something does not
+  2  the arguments or the kubeconfig cannot be used";
+
+/// Something does not work.
+const FAILED: u8 = 1;
+/// Nothing was looked at.
+const UNUSABLE: u8 = 2;
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let Self { output, estimator_address, control_plane, lease } = self;
+        let found = super::runtime().and_then(|runtime| {
+            runtime.block_on(async {
+                let client = control_plane.connect().await?;
+                let LeaseArgs { lease_name, lease_namespace } = lease;
+                let estimators = Estimators { address: estimator_address };
+                let lease = (lease_namespace, lease_name);
+                Ok(examine(&Context { client, now: clock::wall(), lease, estimators }).await)
+            })
+        });
+        let found = match found {
+            Ok(found) => found,
+            Err(problem) => {
+                let problem: String = problem;
+                anstream::eprintln!("fhpa doctor: {problem}");
+                return ExitCode::from(UNUSABLE);
+            }
+        };
+        let text = match output {
+            Output::Text => table(&found),
+            Output::Json => serde_json::to_string_pretty(&found).map(|json| json + "\n").unwrap_or_default(),
+        };
+        // A reader that went away early has seen enough.
+        let _ = color.stdout().write_all(text.as_bytes());
+        let failed = found.iter().any(|finding| finding.state == State::Fail);
+        if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+    }
+}
+
+const fn word(state: State) -> &'static str {
+    match state {
+        State::Ok => "ok",
+        State::Skipped => "skipped",
+        State::Warn => "warn",
+        State::Fail => "FAIL",
+    }
+}
+
+/// One line for each finding, what to do below it, and a sum.
+fn table(found: &[Finding]) -> String {
+    let wide = found.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
+    let line = |finding: &Finding| {
+        let Finding { check, state, seen, to_do } = finding;
+        let first = format!("{:<7}  {check:<wide$}  {seen}\n", word(*state));
+        if to_do.is_empty() { first } else { format!("{first}{:<7}  {:<wide$}  -> {to_do}\n", "", "") }
+    };
+    let count = |state| found.iter().filter(|finding| finding.state == state).count();
+    let lines = found.iter().map(line).collect::<Vec<_>>().concat();
+    let [failed, warned, skipped] = [State::Fail, State::Warn, State::Skipped].map(count);
+    format!("{lines}\n{} checks: {failed} failed, {warned} to be looked at, {skipped} skipped\n", found.len())
+}

@@ -1,0 +1,299 @@
+//! `fhpa install`: what karmada-apiserver has to hold, applied there or printed.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ArgAction;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::color::Color;
+use crate::admission::registration::{Location, base_url};
+use crate::install::apply::{Mode, Outcome, apply};
+use crate::install::manifests::{self, Manifest, Part, Settings, Subject};
+use crate::install::permissions::ScaledKind;
+use crate::run::{ControlPlaneArgs, LeaseArgs};
+use crate::runtime::{succession, tls};
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
+    /// the webhook is not registered.
+    #[arg(long, value_name = "URL", value_parser = base_url, requires = "ca_file", display_order = 0)]
+    url: Option<String>,
+    /// PEM file with the CA of the webhook's certificate; several during a rotation.
+    #[arg(long, value_name = "FILE", requires = "url", display_order = 1)]
+    ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them, which
+    /// are set aside.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    manage_karmada: bool,
+    /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. May be given
+    /// several times.
+    #[arg(long, value_name = "GROUP/RESOURCE")]
+    scale_kind: Vec<ScaledKind>,
+    /// Say what would change, and change nothing.
+    #[arg(long, conflicts_with = "output")]
+    dry_run: bool,
+    /// Write plain manifests instead of applying them: one file each into this directory, or `-` for standard output. No
+    /// control plane is asked.
+    #[arg(long, short, value_name = "DIR|-")]
+    output: Option<PathBuf>,
+    /// With --output: what each member cluster needs where the processes are no administrators there.
+    #[arg(long, requires = "output")]
+    for_members: bool,
+    #[command(flatten)]
+    control_plane: ControlPlaneArgs,
+    #[command(flatten)]
+    lease: LeaseArgs,
+}
+
+/// Who the processes are. Default: the user of the kubeconfig.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct SubjectArgs {
+    /// User of the processes in karmada-apiserver, who gets the roles. Default: that of the kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// A group of users instead.
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+    /// A service account of karmada-apiserver instead.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = service_account)]
+    service_account: Option<Subject>,
+}
+
+const EXAMPLES: &str = "\
+It can be run again at any time: what is as it should be stays as it is. Stored objects keep all
+their fields, also those that only the definitions of a newer Karmada know.
+
+Examples:
+  What would be done?
+    fhpa install --kubeconfig karmada.config --dry-run \\
+      --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
+  Plain manifests for a repository; the leader sets Karmada's own webhooks aside:
+    fhpa install --output manifests --user fhpa --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
+
+Exit codes:
+  0  everything is as it should be
+  1  something could not be applied
+  2  the arguments or the kubeconfig cannot be used";
+
+fn service_account(text: &str) -> Result<Subject, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(Subject::ServiceAccount(namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err(format!("{text:?} is not NAMESPACE/NAME")),
+    }
+}
+
+impl SubjectArgs {
+    fn given(self) -> Option<Subject> {
+        let Self { user, group, service_account } = self;
+        user.map(Subject::User).or(group.map(Subject::Group)).or(service_account)
+    }
+}
+
+/// Something is not as it should be.
+const FAILED: u8 = 1;
+/// Nothing was done.
+const UNUSABLE: u8 = 2;
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        match self.install(color) {
+            Ok(code) => code,
+            Err(problem) => {
+                anstream::eprintln!("fhpa install: {problem}");
+                ExitCode::from(UNUSABLE)
+            }
+        }
+    }
+
+    fn install(self, color: Color) -> Result<ExitCode, String> {
+        let Self {
+            url,
+            ca_file,
+            subject,
+            manage_karmada,
+            scale_kind: scaled,
+            dry_run,
+            output,
+            for_members,
+            control_plane,
+            lease,
+        } = self;
+        let location = match url.zip(ca_file) {
+            Some((base_url, file)) => {
+                let ca_bundle = tls::authorities(&file).map_err(|error| error.to_string())?;
+                Some(Location { base_url, ca_bundle })
+            }
+            None => None,
+        };
+        let LeaseArgs { lease_name, lease_namespace } = lease;
+        let subject = subject.given();
+        let mut settings = Settings { location, subject, lease_namespace, manage_karmada, scaled };
+        if let Some(output) = output {
+            return render(&settings, &output, for_members);
+        }
+        let runtime = super::runtime()?;
+        runtime.block_on(async {
+            let client = control_plane.connect().await?;
+            if settings.subject.is_none() {
+                settings.subject = own_name(&client).await;
+            }
+            install(&client, &settings, &lease_name, dry_run, color).await
+        })
+    }
+}
+
+/// Who the API server takes us for; nobody, when it takes us for an administrator, or does not say.
+async fn own_name(client: &Client) -> Option<Subject> {
+    let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
+    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
+    let user = review.status?.user_info?;
+    let administrator = user.groups.iter().flatten().any(|group| group == "system:masters");
+    user.username.filter(|_| !administrator).map(Subject::User)
+}
+
+/// Applies everything, and says what became of it.
+async fn install(
+    client: &Client,
+    settings: &Settings,
+    lease: &str,
+    dry_run: bool,
+    color: Color,
+) -> Result<ExitCode, String> {
+    let mut out = color.stdout();
+    let mode = Mode { dry_run, manage_karmada: settings.manage_karmada };
+    let mut tally = Tally::default();
+    for manifest in manifests::all(settings).map_err(|error| error.to_string())? {
+        // A webhook that refuses whatever it is asked would be worse than none.
+        if manifest.part == Part::Webhook && tally.failed > 0 {
+            tally.failed += 1;
+            let _ = writeln!(out, "{}  not applied: something before it failed", name(&manifest));
+            continue;
+        }
+        let line = match apply(client, &manifest, mode).await {
+            Ok(outcome) => tally.count(&manifest, outcome),
+            Err(failure) => {
+                tally.failed += 1;
+                format!("failed: {failure}")
+            }
+        };
+        // A reader that went away early has seen enough.
+        let _ = writeln!(out, "{}  {line}", name(&manifest));
+    }
+    if !dry_run {
+        let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
+        if let Ok(true) = succession::unpark(&leases, lease).await {
+            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had kept controllers off");
+        }
+    }
+    let _ = writeln!(out, "\n{}", tally.summary(dry_run));
+    for note in notes(settings) {
+        let _ = writeln!(out, "{note}");
+    }
+    Ok(if tally.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn notes(settings: &Settings) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    if settings.location.is_none() {
+        notes.push("The webhook is not registered: give --url and --ca-file.");
+    }
+    if settings.subject.is_none() {
+        notes.push(
+            "The roles are bound to nobody: the user of the kubeconfig is an administrator, or unknown; --user names another.",
+        );
+    }
+    notes
+}
+
+/// How many objects became what.
+#[derive(Debug, Default)]
+struct Tally {
+    created: usize,
+    changed: usize,
+    unchanged: usize,
+    left: usize,
+    failed: usize,
+}
+
+impl Tally {
+    fn count(&mut self, manifest: &Manifest, outcome: Outcome) -> String {
+        let (counter, said) = match outcome {
+            Outcome::Created => (&mut self.created, "created".to_owned()),
+            Outcome::Changed(_) if matches!(manifest.part, Part::SetAside(_)) => {
+                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are asked no more".to_owned())
+            }
+            Outcome::Changed(places) => (&mut self.changed, format!("changed: {}", places.join(", "))),
+            Outcome::Unchanged => (&mut self.unchanged, "unchanged".to_owned()),
+            Outcome::Absent => {
+                (&mut self.unchanged, "unchanged: Karmada has no webhook for these kinds there".to_owned())
+            }
+            Outcome::Left(places) => (
+                &mut self.left,
+                format!("left as Karmada has it, and wrong for fhpa (--manage-karmada=false): {}", places.join(", ")),
+            ),
+        };
+        *counter += 1;
+        said
+    }
+
+    fn summary(&self, dry_run: bool) -> String {
+        let Self { created, changed, unchanged, left, failed } = self;
+        let would = if dry_run { " (nothing was stored)" } else { "" };
+        let more = [(left, "left as they are"), (failed, "failed")];
+        let more = more.iter().filter(|(count, _)| **count > 0).map(|(count, what)| format!(", {count} {what}"));
+        let more = more.collect::<Vec<_>>().concat();
+        format!("{created} created, {changed} changed, {unchanged} unchanged{more}{would}")
+    }
+}
+
+/// Kind and name.
+pub(super) fn name(manifest: &Manifest) -> String {
+    let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}
+
+/// Prints manifests, or writes them to files.
+fn render(settings: &Settings, output: &Path, for_members: bool) -> Result<ExitCode, String> {
+    let manifests = if for_members {
+        manifests::member_roles(settings)
+    } else {
+        let mut all = manifests::all(settings).map_err(|error| error.to_string())?;
+        // What is set aside depends on what Karmada has; the leader does it.
+        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_)));
+        all
+    };
+    let standard = output == Path::new("-");
+    if !standard {
+        std::fs::create_dir_all(output).map_err(|error| format!("{}: {error}", output.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    for manifest in &manifests {
+        let yaml = serde_saphyr::to_string(&manifest.object).map_err(|error| error.to_string())?;
+        if standard {
+            // A reader that went away early has seen enough.
+            let _ = out.write_all(format!("---\n{yaml}").as_bytes());
+        } else {
+            let path = output.join(format!("{}.yaml", name(manifest).to_lowercase().replace(' ', "-")));
+            std::fs::write(&path, yaml).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    for note in notes(settings) {
+        anstream::eprintln!("{note}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

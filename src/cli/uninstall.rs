@@ -1,0 +1,237 @@
+//! `fhpa uninstall`: takes back what `fhpa install` and the controller did, workloads first.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+
+use super::color::Color;
+use super::install::name;
+use crate::admission::registration::Location;
+use crate::decision::validation::Settings;
+use crate::install::apply::list;
+use crate::install::manifests::{self, Manifest, Part};
+use crate::install::remove::{self, Removed};
+use crate::run::withdrawal::{Hold, Place};
+use crate::run::{ControlPlaneArgs, LeaseArgs};
+use crate::runtime::{clock, identity};
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Seconds in which all workloads are to be handed back.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    timeout: u32,
+    /// Delete the definitions of both kinds, too, and with them EVERY FederatedHPA and CronFederatedHPA that is stored.
+    #[arg(long)]
+    crds: bool,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    control_plane: ControlPlaneArgs,
+    #[command(flatten)]
+    lease: LeaseArgs,
+}
+
+const EXAMPLES: &str = "\
+First the controller is kept off, by taking its Lease; then the webhook is registered no more, and every
+workload is handed back to Karmada with the replicas it has. Only then the rest goes. The definitions stay,
+with all objects; Karmada's own controllers and webhooks can go on with them. It can be run again.
+
+Example:
+  fhpa uninstall --kubeconfig karmada.config
+
+Exit codes:
+  0  everything is taken back
+  1  something is left; the output says what
+  2  the arguments or the kubeconfig cannot be used";
+
+/// Something is left.
+const LEFT: u8 = 1;
+/// Nothing was done.
+const UNUSABLE: u8 = 2;
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let Self { timeout, crds, dry_run, control_plane, lease } = self;
+        let patience = Duration::from_secs(timeout.into());
+        let done = super::runtime().and_then(|runtime| {
+            runtime.block_on(async {
+                let client = control_plane.connect().await?;
+                let LeaseArgs { lease_name, lease_namespace } = lease;
+                let place = Place { namespace: lease_namespace, name: lease_name };
+                Ok(Removal { client, place, patience, crds, dry_run, out: color.stdout() }.run().await)
+            })
+        });
+        match done {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(LEFT),
+            Err(problem) => {
+                anstream::eprintln!("fhpa uninstall: {problem}");
+                ExitCode::from(UNUSABLE)
+            }
+        }
+    }
+}
+
+/// A removal under way.
+struct Removal {
+    client: Client,
+    place: Place,
+    patience: Duration,
+    crds: bool,
+    dry_run: bool,
+    out: anstream::AutoStream<std::io::Stdout>,
+}
+
+impl Removal {
+    fn say(&mut self, line: &str) {
+        // A reader that went away early has seen enough.
+        let _ = writeln!(self.out, "{line}");
+    }
+
+    /// Returns whether nothing is left.
+    async fn run(mut self) -> bool {
+        let hold = match self.take_lease().await {
+            Ok(hold) => hold,
+            Err(problem) => {
+                self.say(&problem);
+                return false;
+            }
+        };
+        let whole = self.steps(hold.as_ref()).await;
+        if let Some(hold) = hold
+            && let Err(error) = hold.park().await
+        {
+            self.say(&format!("The Lease could not be kept from controllers that still run: {error}"));
+        }
+        if !whole {
+            self.say("\nNot everything is taken back: see above, and run it again.");
+        }
+        whole
+    }
+
+    async fn take_lease(&mut self) -> Result<Option<Hold>, String> {
+        if self.dry_run {
+            return Ok(None);
+        }
+        let (client, place) = (self.client.clone(), self.place.clone());
+        let out = &mut self.out;
+        let told = |seized: &crate::runtime::succession::Seized| {
+            if let Some(holder) = &seized.from {
+                let seconds = seized.wait.as_secs();
+                let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);
+            }
+        };
+        let identity = format!("uninstall_{}", identity::unique());
+        let taken = Hold::take(client, place.clone(), identity, Arc::new(clock::wall), told).await;
+        taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
+    }
+
+    /// One after the other; what comes later needs what comes before.
+    async fn steps(&mut self, hold: Option<&Hold>) -> bool {
+        let everything = match everything(&self.place.namespace) {
+            Ok(everything) => everything,
+            Err(error) => {
+                self.say(&error.to_string());
+                return false;
+            }
+        };
+        let of = |part: fn(Part) -> bool| everything.iter().filter(move |manifest| part(manifest.part));
+        if !self.remove(of(|part| part == Part::Webhook)).await || !self.hand_back(hold).await {
+            return false;
+        }
+        let customizations = match remove::customizations(&self.client).await {
+            Ok(found) => found,
+            Err(failure) => {
+                self.say(&format!("ResourceInterpreterCustomizations  failed: {failure}"));
+                return false;
+            }
+        };
+        let mut whole = self.remove(customizations.iter()).await;
+        whole &= self.remove(of(|part| matches!(part, Part::SetAside(_)))).await;
+        whole &= self.remove(of(|part| part == Part::Role)).await;
+        if !self.crds {
+            self.say(
+                "The definitions of FederatedHPA and CronFederatedHPA stay, with all objects; --crds deletes them. Karmada's own \
+                 come back with its next upgrade.",
+            );
+            return whole;
+        }
+        whole & self.remove(of(|part| part == Part::Definition)).await
+    }
+
+    async fn remove(&mut self, manifests: impl Iterator<Item = &Manifest>) -> bool {
+        let mut whole = true;
+        for manifest in manifests {
+            let removed = remove::remove(&self.client, manifest, self.dry_run).await;
+            whole &= removed.is_ok();
+            let line = said(&removed, self.dry_run);
+            self.say(&format!("{}  {line}", name(manifest)));
+        }
+        whole
+    }
+
+    async fn hand_back(&mut self, hold: Option<&Hold>) -> bool {
+        const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+        let stored = match list(&self.client, PATH, "autoscaling.karmada.io", "federatedhpas").await {
+            Ok(stored) => stored.len(),
+            Err(failure) => {
+                self.say(&format!("FederatedHPAs  failed: {failure}"));
+                return false;
+            }
+        };
+        let Some(hold) = hold.filter(|_| stored > 0) else {
+            self.say(&format!(
+                "FederatedHPAs  {stored} stored{}",
+                if stored > 0 { ", would be handed back" } else { "" }
+            ));
+            return true;
+        };
+        match hold.hand_back(Settings::default(), self.patience).await {
+            Ok(back) => {
+                for key in &back.done {
+                    self.say(&format!("FederatedHPA {key}  handed back: the workload keeps its replicas"));
+                }
+                for (key, missing) in &back.left {
+                    self.say(&format!("FederatedHPA {key}  left: {missing}"));
+                }
+                back.left.is_empty()
+            }
+            Err(stuck) => {
+                self.say(&format!("FederatedHPAs  failed: {stuck}"));
+                false
+            }
+        }
+    }
+}
+
+fn said(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
+    match (removed, dry_run) {
+        (Ok(Removed::Deleted), false) => "deleted".to_owned(),
+        (Ok(Removed::Deleted), true) => "would be deleted".to_owned(),
+        (Ok(Removed::GivenBack), false) => {
+            "given back: Karmada's own webhooks for these kinds are asked again".to_owned()
+        }
+        (Ok(Removed::GivenBack), true) => "would be given back to Karmada".to_owned(),
+        (Ok(Removed::Absent), _) => "absent".to_owned(),
+        (Err(failure), _) => format!("failed: {failure}"),
+    }
+}
+
+/// All that an installation can have made; only names matter.
+fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::ManifestError> {
+    manifests::all(&manifests::Settings {
+        location: Some(Location { base_url: String::new(), ca_bundle: Vec::new() }),
+        subject: Some(manifests::Subject::User(String::new())),
+        lease_namespace: lease_namespace.to_owned(),
+        manage_karmada: true,
+        scaled: Vec::new(),
+    })
+}

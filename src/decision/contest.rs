@@ -1,0 +1,116 @@
+//! Whether to put back what another writer changed: at once, and not for ever (design: Living with Karmada). Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Time without a change after which all is forgotten, at least.
+const WINDOW: SignedDuration = SignedDuration::from_mins(10);
+/// Acts in a row after which the other writer is taken to fight.
+pub const ALLOWED: u32 = 5;
+/// First and longest pause in a fight.
+const PAUSES: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(1), SignedDuration::from_mins(30));
+
+/// How often one object was put back of late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contest {
+    /// Acts in a row.
+    acts: u32,
+    /// When the last one was.
+    last: Option<Timestamp>,
+}
+
+/// What to do about a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Put it back.
+    Act,
+    /// Another writer fights: look again then.
+    Pause(Timestamp),
+}
+
+impl Contest {
+    /// What to do at `now`.
+    #[must_use]
+    pub fn step(self, now: Timestamp) -> Step {
+        let Some(last) = self.last.filter(|_| self.acts >= ALLOWED && !self.is_over(now)) else { return Step::Act };
+        match last.checked_add(self.pause()) {
+            Ok(until) if until > now => Step::Pause(until),
+            _ => Step::Act,
+        }
+    }
+
+    /// It was put back at `now`.
+    #[must_use]
+    pub fn acted(self, now: Timestamp) -> Self {
+        let acts = if self.is_over(now) { 1 } else { self.acts.saturating_add(1) };
+        Self { acts, last: Some(now) }
+    }
+
+    /// Acts in a row, the last one included.
+    #[must_use]
+    pub const fn acts(self) -> u32 {
+        self.acts
+    }
+
+    /// Whether nothing happened for so long that what was before does not count.
+    fn is_over(self, now: Timestamp) -> bool {
+        let quiet = WINDOW.max(self.pause().saturating_mul(2));
+        self.last.is_none_or(|last| now.duration_since(last) >= quiet)
+    }
+
+    /// The pause after the last act.
+    fn pause(self) -> SignedDuration {
+        let (first, longest) = PAUSES;
+        let doubled = 1_i32.checked_shl(self.acts.saturating_sub(ALLOWED).min(16)).unwrap_or(i32::MAX);
+        first.saturating_mul(doubled).min(longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    /// Instants at which it is put back, when the other writer undoes it a second later, until `end`.
+    fn fight(contest: &mut Contest, from: i64, end: i64) -> Vec<i64> {
+        let (mut acts, mut now) = (Vec::new(), from);
+        while now < end {
+            match contest.step(at(now)) {
+                Step::Act => {
+                    *contest = contest.acted(at(now));
+                    acts.push(now);
+                    now += 1;
+                }
+                Step::Pause(until) => now = until.duration_since(at(0)).as_secs(),
+            }
+        }
+        acts
+    }
+
+    #[test]
+    fn a_change_now_and_then_is_put_back_at_once() {
+        let mut contest = Contest::default();
+        for day in 0..30 {
+            assert_eq!(contest.step(at(day * 86_400)), Step::Act);
+            contest = contest.acted(at(day * 86_400));
+        }
+    }
+
+    #[test]
+    fn a_fight_is_met_with_pauses_that_grow_to_half_an_hour() {
+        let acts = fight(&mut Contest::default(), 0, 4 * 3600);
+        assert_eq!(acts.get(..6).unwrap(), [0, 1, 2, 3, 4, 64]);
+        let pauses: Vec<i64> = acts.windows(2).skip(4).map(|pair| pair[1] - pair[0]).collect();
+        assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "{pauses:?}");
+        assert_eq!((pauses.first(), pauses.last()), (Some(&60), Some(&1800)));
+    }
+
+    #[test]
+    fn once_the_other_gave_up_a_change_is_put_back_at_once_again() {
+        let mut contest = Contest::default();
+        fight(&mut contest, 0, 7200);
+        assert_eq!(fight(&mut contest, 20_000, 20_004), [20_000, 20_001, 20_002, 20_003]);
+    }
+}

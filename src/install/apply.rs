@@ -1,0 +1,171 @@
+//! Brings one object of the installation to what it is to be, by server-side apply, and says what that changed. Talks to the API
+//! server.
+
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::compare::changes;
+use super::manifests::{Manifest, Part};
+use super::set_aside;
+use super::superset::superset;
+use crate::decision::backoff::ErrorClass;
+use crate::reconcile::failure::{Asked, Failure, reason};
+use crate::reconcile::request::send;
+
+/// What became of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There was none.
+    Created,
+    /// It was another one in these places.
+    Changed(Vec<String>),
+    /// It was so already.
+    Unchanged,
+    /// There is nothing of Karmada's to be set aside.
+    Absent,
+    /// It is Karmada's, differs in these places, and is not to be changed.
+    Left(Vec<String>),
+}
+
+/// How objects are applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// Nothing is stored.
+    pub dry_run: bool,
+    /// Objects that Karmada has too are changed.
+    pub manage_karmada: bool,
+}
+
+/// An object as it is found by its kind and name.
+pub struct Found<'a> {
+    /// `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL`
+    path: String,
+    group: &'a str,
+    plural: String,
+    name: &'a str,
+    shown: String,
+}
+
+/// Finds the place of an object of the installation.
+#[must_use]
+pub fn place(object: &Value) -> Found<'_> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    let plural = format!("{}s", kind.to_lowercase());
+    let path = match text("/metadata/namespace") {
+        "" => format!("/apis/{api_version}/{plural}"),
+        namespace => format!("/apis/{api_version}/namespaces/{namespace}/{plural}"),
+    };
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Found { path, group, plural, name, shown: format!("{kind} {name}") }
+}
+
+impl Found<'_> {
+    fn asked<'a>(&'a self, verb: &'a str) -> Asked<'a> {
+        Asked { verb, group: self.group, resource: &self.plural, object: &self.shown }
+    }
+
+    /// The stored object, if there is one.
+    ///
+    /// # Errors
+    /// When the API server refuses, does not serve the kind, or is not reached.
+    pub async fn get(&self, client: &Client) -> Result<Option<Value>, Failure> {
+        let request = Request::new(&self.path).get(self.name, &GetParams::default());
+        match send(client, request, self.asked("get")).await {
+            Ok(live) => Ok(Some(live)),
+            Err(failure) if failure.reason == reason::NOT_FOUND => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Applies `object` under `manager`.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn apply(&self, client: &Client, manager: &str, object: &Value, dry_run: bool) -> Result<Value, Failure> {
+        let parameters = PatchParams { dry_run, ..PatchParams::apply(manager).force() };
+        let request = Request::new(&self.path).patch(self.name, &parameters, &Patch::Apply(object));
+        send(client, request, self.asked("patch")).await
+    }
+
+    /// Deletes the object; returns whether there was one.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn delete(&self, client: &Client, dry_run: bool) -> Result<bool, Failure> {
+        if dry_run {
+            return match self.get(client).await {
+                Err(failure) if failure.class == ErrorClass::Missing => Ok(false),
+                found => Ok(found?.is_some()),
+            };
+        }
+        let request = Request::new(&self.path).delete(self.name, &DeleteParams::default());
+        match send::<Value>(client, request, self.asked("delete")).await {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.class == ErrorClass::Missing => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What of a list is looked at.
+#[derive(Debug, Deserialize)]
+struct Items {
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+/// All objects at `path`; none when their kind is not served.
+///
+/// # Errors
+/// When the API server refuses or is not reached.
+pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> Result<Vec<Value>, Failure> {
+    let asked = Asked { verb: "list", group, resource, object: &resource };
+    match send::<Items>(client, Request::new(path).list(&ListParams::default()), asked).await {
+        Ok(listed) => Ok(listed.items),
+        Err(failure) if failure.class == ErrorClass::Missing => Ok(Vec::new()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What is to be applied where `live` stands; none: there is nothing to be changed.
+///
+/// # Errors
+/// When what stands there cannot be replaced.
+pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>, Failure> {
+    match (manifest.part, live) {
+        (Part::Definition, Some(live)) => {
+            let refused = |error: super::superset::StoredElsewhere| {
+                Failure::new(ErrorClass::Refused, reason::REFUSED, error.to_string())
+            };
+            superset(&manifest.object, live).map(Some).map_err(refused)
+        }
+        (Part::SetAside(entries), live) => {
+            let present = live.map(|live| set_aside::present(entries, live)).unwrap_or_default();
+            Ok((!present.is_empty()).then(|| set_aside::configuration(entries, &present)))
+        }
+        _ => Ok(Some(manifest.object.clone())),
+    }
+}
+
+/// Brings the object to what it is to be.
+///
+/// # Errors
+/// When the API server refuses or is not reached, or what stands there cannot be replaced.
+pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<Outcome, Failure> {
+    let found = place(&manifest.object);
+    let live = found.get(client).await?;
+    let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Outcome::Absent) };
+    let karmadas = matches!(manifest.part, Part::Definition | Part::SetAside(_));
+    if let Some(live) = live.as_ref().filter(|_| karmadas && !mode.manage_karmada) {
+        let differs = super::compare::differences(&wanted, live);
+        return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
+    }
+    let after = found.apply(client, manifest.manager(), &wanted, mode.dry_run).await?;
+    let Some(live) = live else { return Ok(Outcome::Created) };
+    let changed = changes(&live, &after);
+    Ok(if changed.is_empty() { Outcome::Unchanged } else { Outcome::Changed(changed) })
+}

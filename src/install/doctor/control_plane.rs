@@ -1,0 +1,204 @@
+//! The control plane: connection, versions, clocks, rights, the Lease, Karmada's own controllers. Talks to the API server.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::PostParams;
+use kube::client::Body;
+use serde_json::Value;
+
+use super::{Context, Finding, State};
+use crate::install::apply::list;
+use crate::install::permissions::{PERMISSIONS, Place};
+use crate::reconcile::distributed::says::UPSTREAM_RUNS;
+use crate::runtime::succession::PARKED;
+
+/// Oldest minor version of Kubernetes 1 whose API server checks rules of definitions as they are written here.
+const OLDEST: u32 = 30;
+/// Difference of clocks that makes cron rules run late or early.
+const CLOCKS: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(2), SignedDuration::from_secs(30));
+
+/// Connection, version, clock, and whether it is Karmada's.
+pub(super) async fn connection(context: &Context) -> Vec<Finding> {
+    let asked = http::Request::get("/version").body(Body::empty());
+    let answer = match asked {
+        Ok(request) => context.client.send(request).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let (head, body) = match answer {
+        Ok(answer) => answer.into_parts(),
+        Err(error) => {
+            return vec![Finding::fail(
+                "connection",
+                error,
+                "is karmada-apiserver up, and does the kubeconfig lead there?",
+            )];
+        }
+    };
+    if !head.status.is_success() {
+        let to_do = if head.status.as_u16() == 401 { "renew the credentials of the kubeconfig" } else { "" };
+        return vec![Finding::fail("connection", format!("the API server answers {}", head.status), to_do)];
+    }
+    let bytes = http_body_util::BodyExt::collect(http_body_util::Limited::new(body, 1 << 16)).await;
+    let version: Value = bytes.ok().and_then(|body| serde_json::from_slice(&body.to_bytes()).ok()).unwrap_or_default();
+    let text = version.get("gitVersion").and_then(Value::as_str).unwrap_or("an unknown version").to_owned();
+    let mut found = vec![Finding::ok("connection", "the API server answers")];
+    let minor = text.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
+    found.push(match minor {
+        Some(minor) if minor < OLDEST => {
+            let to_do = "stored objects that break a new rule cannot be changed in other fields before Kubernetes 1.30: update it";
+            Finding::new("version", State::Warn, text, to_do)
+        }
+        _ => Finding::ok("version", text),
+    });
+    let date = head.headers.get("date").and_then(|date| date.to_str().ok());
+    found.push(clocks(
+        date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()).map(|date| date.timestamp()),
+        context.now,
+    ));
+    found.push(karmada(context).await);
+    found
+}
+
+fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
+    let Some(theirs) = theirs else {
+        return Finding::new("clock", State::Skipped, "the API server does not tell its time", "");
+    };
+    let (warn, fail) = CLOCKS;
+    // It tells whole seconds.
+    let apart = ours.duration_since(theirs).abs();
+    let seen = format!("{} s apart from the API server's", apart.as_secs());
+    let to_do = "set the clocks by NTP: cron rules run by the clock of the controller";
+    match apart {
+        apart if apart > fail => Finding::fail("clock", seen, to_do),
+        apart if apart > warn => Finding::new("clock", State::Warn, seen, to_do),
+        _ => Finding::ok("clock", seen),
+    }
+}
+
+async fn karmada(context: &Context) -> Finding {
+    let request = http::Request::get("/apis/work.karmada.io").body(Vec::new());
+    let served = match request {
+        Ok(request) => context.client.request::<Value>(request).await,
+        Err(error) => return Finding::fail("karmada", error.to_string(), ""),
+    };
+    match served {
+        Ok(_) => Finding::ok("karmada", "it serves Karmada's kinds"),
+        Err(kube::Error::Api(status)) if status.code == 404 => Finding::fail(
+            "karmada",
+            "it does not serve Works and ResourceBindings",
+            "give the kubeconfig of karmada-apiserver, not that of the host cluster",
+        ),
+        Err(error) => Finding::fail("karmada", error.to_string(), ""),
+    }
+}
+
+/// Whether the user of the kubeconfig has every right of the table.
+pub(super) async fn rights(context: &Context) -> Option<Finding> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(context.client.clone());
+    let mut missing = Vec::new();
+    let mut asked = 0_usize;
+    for row in PERMISSIONS.iter().filter(|row| row.place != Place::Members) {
+        for (resource, verb) in
+            row.resources.iter().flat_map(|resource| row.verbs.iter().map(move |verb| (resource, verb)))
+        {
+            let (plural, sub) = resource.split_once('/').unwrap_or((resource, ""));
+            let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            let attributes = ResourceAttributes {
+                group: given(row.group),
+                resource: given(plural),
+                subresource: given(sub),
+                verb: given(verb),
+                name: row.names.first().map(|name| (*name).to_owned()),
+                namespace: (row.place == Place::LeaseNamespace).then(|| context.lease.0.clone()),
+                ..ResourceAttributes::default()
+            };
+            let spec = SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(attributes),
+                ..SelfSubjectAccessReviewSpec::default()
+            };
+            let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+            asked = asked.saturating_add(1);
+            match reviews.create(&PostParams::default(), &review).await {
+                Ok(review) if review.status.as_ref().is_some_and(|status| status.allowed) => {}
+                Ok(_) => missing.push(format!("{verb} {resource}")),
+                Err(error) => return Some(Finding::new("rights", State::Skipped, error.to_string(), "")),
+            }
+        }
+    }
+    Some(if missing.is_empty() {
+        Finding::ok("rights", format!("the user of this kubeconfig has all {asked}"))
+    } else {
+        let seen = format!("missing: {}", missing.join(", "));
+        Finding::fail("rights", seen, "run `fhpa install --user NAME` with the user of the processes")
+    })
+}
+
+/// Who leads.
+pub(super) async fn lease(context: &Context) -> Finding {
+    const CHECK: &str = "lease";
+    let (namespace, name) = &context.lease;
+    let leases: Api<Lease> = Api::namespaced(context.client.clone(), namespace);
+    let lease = match leases.get_opt(name).await {
+        Ok(Some(lease)) => lease.spec.unwrap_or_default(),
+        Ok(None) => {
+            let seen = format!("there is no Lease {namespace}/{name}");
+            return Finding::new(
+                CHECK,
+                State::Warn,
+                seen,
+                "no controller has led yet: is one running, with these --lease flags?",
+            );
+        }
+        Err(error) => return Finding::fail(CHECK, error.to_string(), ""),
+    };
+    let holder = lease.holder_identity.unwrap_or_default();
+    let age = lease.renew_time.map(|time| context.now.duration_since(time.0));
+    let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
+    match age {
+        _ if holder == PARKED => {
+            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation keeps controllers off";
+            Finding::new(CHECK, State::Warn, "it is kept from controllers", to_do)
+        }
+        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "nobody holds it", "is a controller running?"),
+        Some(age) if age > lasts.saturating_mul(2) => {
+            let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
+            Finding::fail(CHECK, seen, "no controller acts: see the logs of its pods")
+        }
+        _ => Finding::ok(CHECK, format!("{holder} leads")),
+    }
+}
+
+/// Whether Karmada's own controllers write our kinds.
+pub(super) async fn upstream(context: &Context) -> Vec<Finding> {
+    const CHECK: &str = "upstream controllers";
+    let mut found = Vec::new();
+    let mut writes = Vec::new();
+    for plural in ["federatedhpas", "cronfederatedhpas"] {
+        let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
+        match list(&context.client, &path, "autoscaling.karmada.io", plural).await {
+            Ok(objects) if objects.iter().any(|object| upstream_wrote(object, context.now)) => writes.push(plural),
+            Ok(_) => {}
+            Err(failure) => found.push(Finding::fail(CHECK, failure.message, "")),
+        }
+    }
+    if !writes.is_empty() {
+        let to_do = "start karmada-controller-manager with \
+                     --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
+        found.push(Finding::fail(CHECK, format!("karmada-controller-manager writes {}", writes.join(" and ")), to_do));
+    } else if found.is_empty() {
+        found.push(Finding::ok(CHECK, "karmada-controller-manager wrote none of these kinds of late"));
+    }
+    found
+}
+
+fn upstream_wrote(object: &Value, now: Timestamp) -> bool {
+    let shares = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let text = |share: &Value, name: &str| share.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    shares.into_iter().flatten().any(|share| {
+        let time = text(share, "time").parse::<Timestamp>().ok();
+        text(share, "manager") == "karmada-controller-manager"
+            && time.is_some_and(|time| now.duration_since(time) < UPSTREAM_RUNS)
+    })
+}

@@ -1,0 +1,147 @@
+//! What `fhpa install` puts there: definitions, Karmada's webhooks set aside, customizations, the registration, and whether it
+//! works. Talks to the API server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+
+use super::{Context, Finding, State};
+use crate::admission::endpoint::Endpoint;
+use crate::admission::registration::Location;
+use crate::install::apply::{place, wanted};
+use crate::install::compare::differences;
+use crate::install::manifests::{self, Manifest, Part};
+
+const INSTALL: &str = "run `fhpa install`";
+
+/// How an object stands: nothing, or what was seen.
+async fn standing(context: &Context, manifest: &Manifest) -> Result<(), String> {
+    let live = place(&manifest.object).get(&context.client).await.map_err(|failure| failure.message)?;
+    let wanted = wanted(manifest, live.as_ref()).map_err(|failure| failure.message)?;
+    let (name, Some(wanted)) = (name(manifest), wanted) else { return Ok(()) };
+    let Some(live) = live else { return Err(format!("{name} does not exist")) };
+    let places = differences(&wanted, &live);
+    if places.is_empty() { Ok(()) } else { Err(format!("{name} differs in {}", places.join(", "))) }
+}
+
+fn name(manifest: &Manifest) -> String {
+    let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}
+
+async fn all(context: &Context, check: &'static str, manifests: &[Manifest], fine: &str, to_do: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for manifest in manifests {
+        if let Err(seen) = standing(context, manifest).await {
+            found.push(Finding::fail(check, seen, to_do));
+        }
+    }
+    if found.is_empty() {
+        found.push(Finding::ok(check, fine));
+    }
+    found
+}
+
+fn shared(check: &'static str, part: fn(Part) -> bool) -> Result<Vec<Manifest>, Finding> {
+    let mut shared = manifests::shared().map_err(|error| Finding::fail(check, error.to_string(), ""))?;
+    shared.retain(|manifest| part(manifest.part));
+    Ok(shared)
+}
+
+/// Whether both definitions are those of fhpa.
+pub(super) async fn definitions(context: &Context) -> Vec<Finding> {
+    const CHECK: &str = "definitions";
+    let to_do = "run `fhpa install`: Karmada's own definitions drop fields of fhpa";
+    match shared(CHECK, |part| part == Part::Definition) {
+        Ok(manifests) => all(context, CHECK, &manifests, "both are those of fhpa", to_do).await,
+        Err(finding) => vec![finding],
+    }
+}
+
+/// Whether Karmada's own webhooks for these kinds are asked no more.
+pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
+    const CHECK: &str = "karmada's webhooks";
+    let to_do = "run `fhpa install`: Karmada's own webhooks drop fields of fhpa, and refuse what it can run";
+    match shared(CHECK, |part| matches!(part, Part::SetAside(_))) {
+        Ok(manifests) => all(context, CHECK, &manifests, "they are set aside", to_do).await,
+        Err(finding) => vec![finding],
+    }
+}
+
+/// Whether Karmada brings back what is needed of HPAs.
+pub(super) async fn customizations(context: &Context) -> Vec<Finding> {
+    all(context, "customizations", &manifests::customizations(), "Karmada's interpreter knows them", INSTALL).await
+}
+
+/// Whether the webhook is registered, and where.
+pub(super) async fn registration(context: &Context) -> (Finding, Option<Location>) {
+    const CHECK: &str = "registration";
+    let to_do = "run `fhpa install --url https://NAME:PORT/ --ca-file FILE`";
+    let empty = Location { base_url: String::new(), ca_bundle: Vec::new() };
+    let manifests = match manifests::registration(&empty) {
+        Ok(manifests) => manifests,
+        Err(error) => return (Finding::fail(CHECK, error.to_string(), ""), None),
+    };
+    let mut location = None;
+    for manifest in &manifests {
+        let live = match place(&manifest.object).get(&context.client).await {
+            Ok(Some(live)) => live,
+            Ok(None) => return (Finding::fail(CHECK, format!("{} does not exist", name(manifest)), to_do), None),
+            Err(failure) => return (Finding::fail(CHECK, failure.message, ""), None),
+        };
+        let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let url = text("/webhooks/0/clientConfig/url");
+        let path = Endpoint::ALL.iter().map(|endpoint| endpoint.path()).find(|path| url.ends_with(path));
+        let base_url = path.and_then(|path| url.strip_suffix(path)).unwrap_or(url).to_owned();
+        let ca_bundle = STANDARD.decode(text("/webhooks/0/clientConfig/caBundle")).unwrap_or_default();
+        let here = Location { base_url, ca_bundle };
+        // With the place that stands there, all else is to be as we would write it.
+        let wanted = manifests::registration(&here).unwrap_or_default();
+        let of_kind = |wanted: &&Manifest| wanted.object.get("kind") == manifest.object.get("kind");
+        let places = wanted.iter().find(of_kind).map(|wanted| differences(&wanted.object, &live)).unwrap_or_default();
+        if !places.is_empty() {
+            let seen = format!("{} differs in {}", name(manifest), places.join(", "));
+            return (Finding::fail(CHECK, seen, to_do), Some(here));
+        }
+        location = Some(here);
+    }
+    let url = location.as_ref().map(|location| location.base_url.clone()).unwrap_or_default();
+    (Finding::ok(CHECK, format!("the webhook is registered at {url}")), location)
+}
+
+/// Whether a wrong object is refused, by the webhook and through the API server.
+pub(super) async fn probe(context: &Context) -> Finding {
+    const CHECK: &str = "probe";
+    const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/default/cronfederatedhpas?dryRun=All";
+    let object = json!({
+        "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA",
+        "metadata": {"generateName": "fhpa-doctor-", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "fhpa-doctor"},
+            "rules": [{"name": "never", "schedule": "0 0 30 2 *", "targetReplicas": 1}],
+        },
+    });
+    let request =
+        http::Request::post(PATH).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes());
+    let answer = match request {
+        Ok(request) => context.client.request::<Value>(request).await,
+        Err(error) => return Finding::fail(CHECK, error.to_string(), ""),
+    };
+    match answer {
+        Err(kube::Error::Api(status))
+            if status.message.contains("fhpa.karmada.io") && status.message.contains("denied") =>
+        {
+            Finding::ok(CHECK, "a schedule that never fires is refused by the webhook (dry run)")
+        }
+        Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
+            let to_do = "the API server does not reach the webhook: see the line above, and whether its pods are ready";
+            Finding::fail(CHECK, status.message, to_do)
+        }
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            Finding::new(CHECK, State::Skipped, status.message, "this user may not create a CronFederatedHPA")
+        }
+        Err(error) => Finding::fail(CHECK, error.to_string(), ""),
+        Ok(_) => Finding::fail(CHECK, "a schedule that never fires is accepted (dry run)", INSTALL),
+    }
+}

@@ -1,0 +1,94 @@
+//! The member clusters: whether they are ready, reached through the proxy, and estimated. Talks to the API server and to
+//! estimators.
+
+use futures::future::join_all;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{Context, Finding, PATIENCE, State};
+use crate::reconcile::distributed::capacity::grpc::Address;
+
+/// Members that are looked at one by one.
+const LOOKED_AT: usize = 100;
+
+/// Where estimators are.
+#[derive(Clone, Debug, Default)]
+pub struct Estimators {
+    /// Of the cluster of a name.
+    pub address: Address,
+}
+
+fn name(cluster: &Value) -> &str {
+    cluster.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_ready(cluster: &Value) -> bool {
+    let conditions = cluster.pointer("/status/conditions").and_then(Value::as_array);
+    let text =
+        |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    conditions.into_iter().flatten().any(|one| text(one, "type") == "Ready" && text(one, "status") == "True")
+}
+
+/// Whether each member is ready and answers through the proxy.
+pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
+    const CHECK: &str = "members";
+    if clusters.is_empty() {
+        return Finding::new(CHECK, State::Warn, "no cluster has joined", "join one with `karmadactl join`");
+    }
+    let looked_at = clusters.get(..clusters.len().min(LOOKED_AT)).unwrap_or_default();
+    let down: Vec<&str> = looked_at.iter().filter(|cluster| !is_ready(cluster)).map(name).collect();
+    let ready = looked_at.iter().filter(|cluster| is_ready(cluster));
+    let asked =
+        join_all(ready.map(|cluster| async move { (name(cluster), proxied(context, name(cluster)).await) })).await;
+    let forbidden = asked.iter().any(|(_, answer)| answer.as_ref().is_err_and(|error| error.0 == 403));
+    let mut wrong: Vec<String> =
+        asked.iter().filter_map(|(name, answer)| Some(format!("{name}: {}", answer.as_ref().err()?.1))).collect();
+    if forbidden {
+        let to_do = "ask with an administrator's kubeconfig; the processes themselves only patch through the proxy";
+        return Finding::new(
+            CHECK,
+            State::Skipped,
+            format!("this user may not read through the proxy: {}", wrong.join("; ")),
+            to_do,
+        );
+    }
+    wrong.extend((!down.is_empty()).then(|| format!("not ready: {}", down.join(", "))));
+    if wrong.is_empty() {
+        return Finding::ok(CHECK, format!("{} ready, and reached through the proxy", clusters.len()));
+    }
+    let to_do = "bring them back; a member that is not reached through clusters/proxy is scaled by its HPA alone";
+    Finding::new(CHECK, State::Warn, wrong.join("; "), to_do)
+}
+
+/// Code and words of a failure.
+async fn proxied(context: &Context, cluster: &str) -> Result<(), (u16, String)> {
+    let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy/version");
+    let request = http::Request::get(path).body(Vec::new()).map_err(|error| (0, error.to_string()))?;
+    match context.client.request::<Value>(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err((status.code, status.message)),
+        Err(error) => Err((0, error.to_string())),
+    }
+}
+
+/// Where a karmada-scheduler-estimator listens.
+pub(super) async fn estimators(context: &Context, clusters: &[Value]) -> Finding {
+    const CHECK: &str = "estimators";
+    let looked_at = clusters.get(..clusters.len().min(LOOKED_AT)).unwrap_or_default();
+    let reached = join_all(looked_at.iter().map(async |cluster| {
+        let address = context.estimators.address.of(name(cluster));
+        matches!(timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_)))
+    }))
+    .await;
+    let count = reached.iter().filter(|reached| **reached).count();
+    let seen = format!("{count} of {} clusters have one that is reached from here", looked_at.len());
+    if count == 0 || looked_at.is_empty() {
+        let to_do = "nothing, when none is installed: room is then what a Cluster says of its resources";
+        return Finding::new(CHECK, State::Skipped, seen, to_do);
+    }
+    if count < looked_at.len() {
+        return Finding::new(CHECK, State::Warn, seen, "install karmada-scheduler-estimator for the others, too");
+    }
+    Finding::ok(CHECK, seen)
+}

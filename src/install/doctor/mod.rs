@@ -1,0 +1,108 @@
+//! What is wrong with an installation, in plain words: one small function for each thing that is looked at. Nothing is written.
+//! Talks to the API server, and to the webhook.
+
+mod certificate;
+mod control_plane;
+mod installation;
+mod members;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use serde::Serialize;
+
+pub use self::members::Estimators;
+use super::apply::list;
+use crate::decision::excerpt::excerpt;
+
+/// Longest time for one thing that is not a request to the API server.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Characters of what somebody else said.
+const SHOWN: usize = 300;
+
+/// How it stands with one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it is to be.
+    Ok,
+    /// It could not be looked at from here.
+    Skipped,
+    /// It works, and somebody should look.
+    Warn,
+    /// Something does not work.
+    Fail,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// Name of the check.
+    pub check: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What was seen.
+    pub seen: String,
+    /// What to do; empty when there is nothing.
+    pub to_do: String,
+}
+
+impl Finding {
+    fn new(check: &'static str, state: State, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
+        let (seen, to_do): (String, String) = (seen.into(), to_do.into());
+        Self { check, state, seen: excerpt(&seen, SHOWN).to_owned(), to_do }
+    }
+
+    fn ok(check: &'static str, seen: impl Into<String>) -> Self {
+        Self::new(check, State::Ok, seen, "")
+    }
+
+    fn fail(check: &'static str, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
+        Self::new(check, State::Fail, seen, to_do)
+    }
+}
+
+/// What checks work with.
+pub struct Context {
+    /// Speaks to karmada-apiserver.
+    pub client: Client,
+    /// The time of day.
+    pub now: Timestamp,
+    /// Namespace and name of the Lease.
+    pub lease: (String, String),
+    /// Where estimators are.
+    pub estimators: Estimators,
+}
+
+/// Looks at everything, in the order in which things depend on each other. Without a connection at nothing else.
+pub async fn examine(context: &Context) -> Vec<Finding> {
+    let connected = control_plane::connection(context).await;
+    if connected.iter().any(|finding| finding.state == State::Fail) {
+        return connected;
+    }
+    let mut all = connected;
+    all.extend(control_plane::rights(context).await);
+    all.extend(installation::definitions(context).await);
+    all.extend(installation::set_aside(context).await);
+    all.extend(installation::customizations(context).await);
+    let (registration, location) = installation::registration(context).await;
+    all.push(registration);
+    if let Some(location) = &location {
+        all.push(certificate::certificate(context, location).await);
+        all.push(installation::probe(context).await);
+    }
+    all.push(control_plane::lease(context).await);
+    all.extend(control_plane::upstream(context).await);
+    let clusters =
+        list(&context.client, "/apis/cluster.karmada.io/v1alpha1/clusters", "cluster.karmada.io", "clusters");
+    match clusters.await {
+        Ok(clusters) => {
+            all.push(members::members(context, &clusters).await);
+            all.push(members::estimators(context, &clusters).await);
+        }
+        Err(failure) => all.push(Finding::fail("members", failure.message, "")),
+    }
+    all
+}

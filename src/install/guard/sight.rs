@@ -1,0 +1,175 @@
+//! The objects under guard: as they are wanted, and as watches last brought them. Talks to the API server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt as _;
+use futures::future::join_all;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::{GroupVersionKind, TypeMeta};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use crate::decision::excerpt::excerpt;
+use crate::install::manifests::Manifest;
+use crate::reconcile::key::Key;
+
+/// Characters of an error that are logged.
+const SHOWN: usize = 300;
+
+/// An object under guard.
+#[derive(Clone, Debug)]
+pub struct Guarded {
+    /// As it is wanted.
+    pub wanted: Manifest,
+    /// As it stands.
+    pub live: Live,
+}
+
+/// How an object stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Live {
+    /// That is not known yet.
+    Unknown,
+    /// There is none.
+    Absent,
+    /// As it was last seen.
+    Seen(Value),
+}
+
+impl Live {
+    /// The object, when there is one.
+    #[must_use]
+    pub const fn object(&self) -> Option<&Value> {
+        match self {
+            Self::Seen(object) => Some(object),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+}
+
+/// All objects under guard.
+#[derive(Debug, Default)]
+pub struct Sight {
+    inner: Mutex<Inner>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    objects: BTreeMap<Key, Guarded>,
+    changed: BTreeSet<Key>,
+}
+
+/// Kind and name.
+fn key(manifest: &Manifest) -> Key {
+    let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    Key::new(text("/kind"), text("/metadata/name"))
+}
+
+impl Sight {
+    /// Of these objects, of which nothing is known yet.
+    #[must_use]
+    pub fn new(wanted: Vec<Manifest>) -> Self {
+        let objects =
+            wanted.into_iter().map(|wanted| (key(&wanted), Guarded { wanted, live: Live::Unknown })).collect();
+        Self { inner: Mutex::new(Inner { objects, changed: BTreeSet::new() }), news: Notify::new() }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Objects under guard are wanted otherwise from now on.
+    pub fn want(&self, wanted: Vec<Manifest>) {
+        let mut inner = self.inner();
+        for wanted in wanted {
+            let key = key(&wanted);
+            if let Some(guarded) = inner.objects.get_mut(&key) {
+                guarded.wanted = wanted;
+                inner.changed.insert(key);
+            }
+        }
+        drop(inner);
+        self.news.notify_one();
+    }
+
+    fn saw(&self, key: &Key, live: Option<Value>) {
+        let mut inner = self.inner();
+        if let Some(guarded) = inner.objects.get_mut(key) {
+            guarded.live = live.map_or(Live::Absent, Live::Seen);
+            inner.changed.insert(key.clone());
+        }
+        drop(inner);
+        self.news.notify_one();
+    }
+
+    /// One object.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<Guarded> {
+        self.inner().objects.get(key).cloned()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
+        self.inner().objects.keys().cloned().collect()
+    }
+
+    /// Waits until something changed.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// What changed since this was last asked.
+    #[must_use]
+    pub fn changed(&self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.inner().changed)
+    }
+
+    /// Watches each object by its name, for ever.
+    pub async fn watch(&self, client: &Client) {
+        let objects: Vec<(Key, String)> = {
+            let inner = self.inner();
+            let version =
+                |guarded: &Guarded| guarded.wanted.object.get("apiVersion").and_then(Value::as_str).map(str::to_owned);
+            inner.objects.iter().map(|(key, guarded)| (key.clone(), version(guarded).unwrap_or_default())).collect()
+        };
+        join_all(objects.iter().map(|(key, version)| self.watch_one(client, key, version))).await;
+    }
+
+    async fn watch_one(&self, client: &Client, key: &Key, api_version: &str) {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &key.namespace));
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        let events = watcher::watch_object(api, &key.name).default_backoff();
+        futures::pin_mut!(events);
+        let mut failing = false;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(object) => {
+                    if std::mem::take(&mut failing) {
+                        info!(object = %key, "the watch works again");
+                    }
+                    // Elements of a list need not say what they are.
+                    let typed = |mut object: DynamicObject| {
+                        object.types =
+                            Some(TypeMeta { api_version: api_version.to_owned(), kind: key.namespace.to_string() });
+                        serde_json::to_value(object).ok()
+                    };
+                    self.saw(key, object.and_then(typed));
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    if !std::mem::replace(&mut failing, true) {
+                        let error = excerpt(&error, SHOWN);
+                        warn!(object = %key, error, "it cannot be watched, and is not put back when it is changed");
+                    }
+                }
+            }
+        }
+    }
+}

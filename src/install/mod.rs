@@ -1,0 +1,16 @@
+//! What karmada-apiserver holds for fhpa: the list of objects, their server-side apply, their removal, and the leader's guard
+//! over them (design: Living with Karmada). Talks to the API server in `apply`, `remove`, `guard` and
+//! `doctor`; the rest is made
+//! without I/O.
+
+pub mod apply;
+pub mod compare;
+pub mod doctor;
+pub mod guard;
+
+pub mod manifests;
+pub mod permissions;
+pub mod remove;
+pub mod set_aside;
+pub mod superset;
+pub mod webhooks;

@@ -1,0 +1,300 @@
+//! What the processes may do: one table of which all roles are made. No I/O.
+//!
+//! Each row says why it is there. A test has every story of the controller run with these rights alone, and fails when a row
+//! is not used.
+
+use serde_json::{Value, json};
+
+use super::set_aside::ENTRIES;
+use crate::admission::registration;
+
+/// Where a right is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In karmada-apiserver, in all namespaces.
+    ControlPlane,
+    /// In karmada-apiserver, in the namespace of the Lease.
+    LeaseNamespace,
+    /// In every member cluster, for the same user: requests come there through the cluster proxy.
+    Members,
+}
+
+/// What has to be switched on for a right to be needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing.
+    Always,
+    /// `--manage-karmada`, which is on by default, or the registration of the webhook.
+    Guard,
+}
+
+/// A right, and why it is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Permission {
+    /// What for.
+    pub why: &'static str,
+    /// Where.
+    pub place: Place,
+    /// When.
+    pub need: Need,
+    /// API group; empty: the core group.
+    pub group: &'static str,
+    /// Resources, with subresources.
+    pub resources: &'static [&'static str],
+    /// Verbs.
+    pub verbs: &'static [&'static str],
+    /// Names of objects; empty: all.
+    pub names: &'static [&'static str],
+}
+
+const ROW: Permission = Permission {
+    why: "",
+    place: Place::ControlPlane,
+    need: Need::Always,
+    group: "",
+    resources: &[],
+    verbs: &[],
+    names: &[],
+};
+
+/// Kinds that can be scaled without further rights, as they are written in roles.
+pub const SCALED: [(&str, &str); 2] = [("apps", "deployments"), ("apps", "statefulsets")];
+
+/// The table.
+pub const PERMISSIONS: &[Permission] = &[
+    Permission {
+        why: "reviews look at the other objects; the controller works them off",
+        group: "autoscaling.karmada.io",
+        resources: &["federatedhpas", "cronfederatedhpas"],
+        verbs: &["list", "watch"],
+        ..ROW
+    },
+    Permission {
+        why: "bounds that a cron rule sets; the finalizer",
+        group: "autoscaling.karmada.io",
+        resources: &["federatedhpas"],
+        verbs: &["get", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "what the controller says of its work",
+        group: "autoscaling.karmada.io",
+        resources: &["federatedhpas/status", "cronfederatedhpas/status"],
+        verbs: &["patch"],
+        ..ROW
+    },
+    Permission {
+        why: "which clusters run a workload is decided here while a FederatedHPA scales it",
+        group: "work.karmada.io",
+        resources: &["resourcebindings"],
+        verbs: &["list", "watch", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "what Karmada's scheduler would write there",
+        group: "work.karmada.io",
+        resources: &["resourcebindings/status"],
+        verbs: &["patch"],
+        ..ROW
+    },
+    Permission {
+        why: "HPAs travel to the member clusters as Works",
+        group: "work.karmada.io",
+        resources: &["works"],
+        verbs: &["list", "watch", "create", "patch", "delete"],
+        ..ROW
+    },
+    Permission {
+        why: "which clusters there are, and how they are",
+        group: "cluster.karmada.io",
+        resources: &["clusters"],
+        verbs: &["list", "watch"],
+        ..ROW
+    },
+    Permission {
+        why: "replicas of a member that no HPA can set; what Karmada does not report of members",
+        group: "cluster.karmada.io",
+        resources: &["clusters/proxy"],
+        verbs: &["get", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "what Karmada brings back of HPAs, and what members keep of workloads",
+        group: "config.karmada.io",
+        resources: &["resourceinterpretercustomizations"],
+        verbs: &["create", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "the label that lets members keep their replicas",
+        group: "apps",
+        resources: &["deployments", "statefulsets"],
+        verbs: &["get", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "replicas that a cron rule sets, or that a workload is handed back with",
+        group: "apps",
+        resources: &["deployments/scale", "statefulsets/scale"],
+        verbs: &["patch"],
+        ..ROW
+    },
+    Permission {
+        why: "Events on what the controller did",
+        group: "events.k8s.io",
+        resources: &["events"],
+        verbs: &["create"],
+        ..ROW
+    },
+    Permission {
+        why: "one process acts, the others stand by",
+        place: Place::LeaseNamespace,
+        group: "coordination.k8s.io",
+        resources: &["leases"],
+        verbs: &["get", "create", "update"],
+        ..ROW
+    },
+    Permission {
+        why: "a Karmada upgrade restores its own schemas, which would drop fields of fhpa",
+        need: Need::Guard,
+        group: "apiextensions.k8s.io",
+        resources: &["customresourcedefinitions"],
+        verbs: &["get", "list", "watch", "patch"],
+        names: &["federatedhpas.autoscaling.karmada.io", "cronfederatedhpas.autoscaling.karmada.io"],
+        ..ROW
+    },
+    Permission {
+        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        need: Need::Guard,
+        group: "admissionregistration.k8s.io",
+        resources: &["mutatingwebhookconfigurations"],
+        verbs: &["get", "list", "watch", "patch"],
+        names: &[registration::NAME, ENTRIES[0].configuration],
+        ..ROW
+    },
+    Permission {
+        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        need: Need::Guard,
+        group: "admissionregistration.k8s.io",
+        resources: &["validatingwebhookconfigurations"],
+        verbs: &["get", "list", "watch", "patch"],
+        names: &[registration::NAME, ENTRIES[1].configuration],
+        ..ROW
+    },
+    Permission {
+        why: "a registration that was deleted is made anew",
+        need: Need::Guard,
+        group: "admissionregistration.k8s.io",
+        resources: &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        verbs: &["create"],
+        names: &[registration::NAME],
+        ..ROW
+    },
+    Permission {
+        why: "replicas of a member that no HPA can set, and which pods are the workload's",
+        place: Place::Members,
+        group: "apps",
+        resources: &["deployments/scale", "statefulsets/scale"],
+        verbs: &["get", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "pods that find no node, where no estimator says so",
+        place: Place::Members,
+        resources: &["pods"],
+        verbs: &["list"],
+        ..ROW
+    },
+    Permission {
+        why: "whether an HPA arrived, where Karmada does not report it",
+        place: Place::Members,
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["get"],
+        ..ROW
+    },
+];
+
+/// A kind beside [`SCALED`] that is to be scaled: `GROUP/RESOURCE`, for example `argoproj.io/rollouts`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledKind {
+    /// API group.
+    pub group: String,
+    /// Plural.
+    pub resource: String,
+}
+
+impl std::str::FromStr for ScaledKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = |part: &str| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c))
+        };
+        match text.split_once('/') {
+            Some((group, resource)) if name(group) && name(resource) => {
+                Ok(Self { group: group.to_owned(), resource: resource.to_owned() })
+            }
+            _ => Err(format!("{text:?} is not GROUP/RESOURCE in lower case; argoproj.io/rollouts is")),
+        }
+    }
+}
+
+/// The rules of the role for one place, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`] are left
+/// out.
+#[must_use]
+pub fn rules(place: Place, guard: bool, scaled: &[ScaledKind]) -> Vec<Value> {
+    let rows = PERMISSIONS.iter().filter(|row| row.place == place && (guard || row.need == Need::Always));
+    let mut rules: Vec<Value> = rows.map(rule).collect();
+    for kind in scaled {
+        let scale = format!("{}/scale", kind.resource);
+        if place == Place::ControlPlane {
+            rules.push(json!({"apiGroups": [kind.group], "resources": [kind.resource], "verbs": ["get", "patch"]}));
+        }
+        let verbs: &[&str] = match place {
+            Place::ControlPlane => &["patch"],
+            Place::Members => &["get", "patch"],
+            Place::LeaseNamespace => continue,
+        };
+        rules.push(json!({"apiGroups": [kind.group], "resources": [scale], "verbs": verbs}));
+    }
+    rules
+}
+
+fn rule(row: &Permission) -> Value {
+    let mut rule = json!({"apiGroups": [row.group], "resources": row.resources, "verbs": row.verbs});
+    if !row.names.is_empty()
+        && let Some(rule) = rule.as_object_mut()
+    {
+        rule.insert("resourceNames".to_owned(), json!(row.names));
+    }
+    rule
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_right_says_why_and_nothing_is_a_wildcard() {
+        for row in PERMISSIONS {
+            assert!(!row.why.is_empty() && !row.resources.is_empty() && !row.verbs.is_empty(), "{row:?}");
+            let words = row.resources.iter().chain(row.verbs).chain(row.names);
+            assert!(words.into_iter().all(|word| *word != "*" && !word.is_empty()), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_kind_of_the_users_own_is_scaled_too() {
+        let rollouts: ScaledKind = "argoproj.io/rollouts".parse().unwrap();
+        let more = rules(Place::ControlPlane, true, std::slice::from_ref(&rollouts));
+        assert_eq!(more.len(), rules(Place::ControlPlane, true, &[]).len() + 2);
+        assert!("rollouts".parse::<ScaledKind>().is_err() && "Argo/Rollout".parse::<ScaledKind>().is_err());
+    }
+
+    #[test]
+    fn without_the_guard_nothing_of_karmada_is_touched() {
+        let text = serde_json::to_string(&rules(Place::ControlPlane, false, &[])).unwrap();
+        assert!(!text.contains("webhookconfigurations") && !text.contains("customresourcedefinitions"));
+    }
+}

@@ -1,0 +1,27 @@
+//! The registration of the webhook as objects that can be applied. No I/O.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::admission::endpoint::Endpoint;
+use crate::admission::registration::{Location, mutating, validating};
+
+/// Both configurations, with their kinds: first the one that completes objects, then the one that refuses them.
+///
+/// # Errors
+/// When one cannot be written as JSON.
+pub fn configurations(location: &Location) -> Result<[Value; 2], serde_json::Error> {
+    Ok([
+        named("MutatingWebhookConfiguration", &mutating(location, &Endpoint::ALL))?,
+        named("ValidatingWebhookConfiguration", &validating(location, &Endpoint::ALL))?,
+    ])
+}
+
+fn named(kind: &str, configuration: &impl Serialize) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(configuration)?;
+    if let Some(members) = value.as_object_mut() {
+        members.insert("apiVersion".to_owned(), "admissionregistration.k8s.io/v1".into());
+        members.insert("kind".to_owned(), kind.into());
+    }
+    Ok(value)
+}

@@ -1,0 +1,122 @@
+//! What `fhpa doctor` finds, on the embedded API server with a webhook that really serves.
+
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::serve::Listening;
+use fhpa::run::process::{Options, Server};
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, Desk};
+use crate::bed::Bed;
+use crate::bed::webhook::certificate;
+
+struct Stand {
+    bed: Bed,
+    desk: Desk,
+    _listening: Listening,
+}
+
+impl Stand {
+    async fn new() -> Self {
+        let bed = Bed::of(ApiServer::builder()).with_karmada().await;
+        for definition in DEFINITIONS {
+            bed.server().create(&serde_saphyr::from_str(definition).unwrap()).await.unwrap();
+        }
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-system"}});
+        bed.server().create(&space).await.unwrap();
+        let listening = bed.listen().await;
+        let desk = Desk::new(&listening.kubeconfig("karmada"));
+        Self { bed, desk, _listening: listening }
+    }
+
+    /// `check state`, line by line, and everything that was found.
+    async fn found(&self) -> (i32, Vec<String>, Vec<Value>) {
+        let outcome = self.desk.fhpa("doctor", &["-o", "json", "--estimator-address", "127.0.0.1:1{cluster}"]).await;
+        assert_eq!(outcome.stderr, "");
+        let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
+        let text = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
+        let lines = found.iter().map(|finding| format!("{} {}", text(finding, "check"), text(finding, "state")));
+        (outcome.code, lines.collect(), found)
+    }
+
+    /// Installs with the CA of a file, for a webhook at `url`.
+    async fn install(&self, url: &str, ca: &str) {
+        std::fs::write(self.desk.file("webhook.crt"), ca).unwrap();
+        let file = self.desk.file("webhook.crt").display().to_string();
+        let outcome = self.desk.fhpa("install", &["--user", "fhpa", "--url", url, "--ca-file", &file]).await;
+        assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+    }
+}
+
+fn of<'a>(found: &'a [Value], check: &str) -> &'a Value {
+    found.iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("no {check} in {found:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_karmada_without_fhpa_is_told_what_to_do() {
+    let stand = Stand::new().await;
+    let (code, lines, found) = stand.found().await;
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(lines.join("\n"));
+    let to_do = "run `fhpa install`: Karmada's own definitions drop fields of fhpa";
+    assert_eq!(of(&found, "definitions")["toDo"], to_do);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_installation_that_works_has_no_failure_and_a_wrong_ca_is_seen() {
+    let stand = Stand::new().await;
+    let webhook = Server::bind(Options::loopback()).await.unwrap();
+    let (url, ca, handle) =
+        (format!("https://localhost:{}/", webhook.local_addr().port()), webhook.ca_pem().unwrap(), webhook.handle());
+    let serving = tokio::spawn(webhook.run());
+    stand.install(&url, &ca).await;
+    let (code, lines, found) = stand.found().await;
+    assert_eq!(code, 0, "{found:#?}");
+    insta::assert_snapshot!(lines.join("\n"));
+    assert!(
+        of(&found, "certificate")["seen"].as_str().unwrap().starts_with("trusted, for the name of the URL, until ")
+    );
+
+    stand.install(&url, &certificate("another").1).await;
+    let (code, _, found) = stand.found().await;
+    assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("fail")));
+    assert_eq!(of(&found, "probe")["state"], "fail", "{found:?}");
+    handle.shut_down();
+    serving.await.unwrap();
+    stand.install(&url, &ca).await;
+    let (code, _, found) = stand.found().await;
+    assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("skipped")));
+    assert_eq!(of(&found, "probe")["state"], "fail");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upstream_controllers_and_a_member_that_is_not_ready_are_seen() {
+    let stand = Stand::new().await;
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "default"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    let path = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/default/federatedhpas?fieldManager=karmada-controller-manager";
+    assert_eq!(stand.bed.post(path, &hpa).await.code, 201);
+    let cluster = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": "member1"},
+        "spec": {"syncMode": "Push"}});
+    stand.bed.server().create(&cluster).await.unwrap();
+    let (_, _, found) = stand.found().await;
+    let upstream = of(&found, "upstream controllers");
+    assert_eq!(upstream["seen"], "karmada-controller-manager writes federatedhpas");
+    assert!(upstream["toDo"].as_str().unwrap().contains("-federatedHorizontalPodAutoscaler"));
+    assert_eq!(
+        (&of(&found, "members")["state"], &of(&found, "members")["seen"]),
+        (&json!("warn"), &json!("not ready: member1"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_connection_nothing_else_is_looked_at() {
+    let desk = Desk::new(
+        r#"{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "a", "user": {}}]}"#,
+    );
+    let outcome = desk.fhpa("doctor", &[]).await;
+    assert_eq!((outcome.code, outcome.stdout.lines().count()), (1, 4), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("FAIL     connection  "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("-> is karmada-apiserver up"), "{}", outcome.stdout);
+}

@@ -1,0 +1,196 @@
+//! On the embedded API server, with Karmada's own definitions and webhooks.
+
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::faults::Which;
+use fhpa::playground::apiserver::serve::Listening;
+use fhpa::playground::apiserver::status::Failure;
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, Desk, webhooks};
+use crate::bed::Bed;
+use crate::bed::webhook::Webhook;
+
+struct Stand {
+    bed: Bed,
+    desk: Desk,
+    _listening: Listening,
+}
+
+impl Stand {
+    /// A Karmada as its own installation leaves it.
+    async fn new() -> Self {
+        let bed = Bed::of(ApiServer::builder()).with_karmada().await;
+        for definition in DEFINITIONS {
+            bed.server().create(&serde_saphyr::from_str(definition).unwrap()).await.unwrap();
+        }
+        for name in ["karmada-system", "prod"] {
+            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            bed.server().create(&space).await.unwrap();
+        }
+        let listening = bed.listen().await;
+        let desk = Desk::new(&listening.kubeconfig("karmada"));
+        Self { bed, desk, _listening: listening }
+    }
+
+    async fn with_webhooks() -> Self {
+        let stand = Self::new().await;
+        for configuration in webhooks() {
+            stand.bed.server().create(&configuration).await.unwrap();
+        }
+        stand
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.bed.get(path).await;
+        assert_eq!(answer.code, 200, "{path}: {answer:?}");
+        answer.body
+    }
+
+    async fn is_there(&self, path: &str) -> bool {
+        self.bed.get(path).await.code == 200
+    }
+
+    /// Versions of everything that an installation writes.
+    async fn versions(&self) -> Vec<String> {
+        let mut versions = Vec::new();
+        for path in WRITTEN {
+            let list = self.get(path).await;
+            versions.extend(
+                list["items"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|item| format!("{} {}", item["metadata"]["name"], item["metadata"]["resourceVersion"])),
+            );
+        }
+        versions
+    }
+}
+
+const WRITTEN: [&str; 8] = [
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/karmada-system/roles",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/karmada-system/rolebindings",
+    "/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations",
+];
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_karmada_is_brought_to_what_is_needed_and_a_second_run_changes_nothing() {
+    let stand = Stand::with_webhooks().await;
+    let before = stand.versions().await;
+    let tried = stand.desk.install(&["--dry-run"]).await;
+    assert_eq!((tried.code, stand.versions().await), (0, before), "a dry run stores nothing: {}", tried.stdout);
+    let first = stand.desk.install(&[]).await;
+    assert_eq!((first.code, &*first.stderr), (0, ""));
+    insta::assert_snapshot!(first.stdout);
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    assert!(readme.contains(&first.stdout), "README shows what is printed");
+    let would = tried.stdout.replace(" (nothing was stored)", "");
+    assert_eq!(would, first.stdout, "a dry run says what a run does");
+    let installed = stand.versions().await;
+    let second = stand.desk.install(&[]).await;
+    assert!(second.stdout.contains("\n0 created, 0 changed, 12 unchanged\n"), "{}", second.stdout);
+    assert_eq!(stand.versions().await, installed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn karmadas_own_webhook_is_asked_no_more_and_after_the_removal_again() {
+    let stand = Stand::new().await;
+    let theirs = Webhook::start(|review| {
+        (
+            200,
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": {"uid": review["request"]["uid"], "allowed": true}}),
+        )
+    })
+    .await;
+    let rules = json!([{"operations": ["CREATE", "UPDATE"], "apiGroups": ["autoscaling.karmada.io"], "apiVersions": ["*"],
+        "resources": ["federatedhpas"], "scope": "Namespaced"}]);
+    let entry = theirs.entry("autoscaling.karmada.io", json!({"rules": rules, "failurePolicy": "Fail"}));
+    let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "mutating-config"}, "webhooks": [entry]});
+    stand.bed.server().create(&configuration).await.unwrap();
+    let hpa = |name: &str| {
+        json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": name, "namespace": "prod"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}}})
+    };
+    stand.bed.server().create(&hpa("one")).await.unwrap();
+    assert_eq!(theirs.calls(), 1);
+    // Ours is not registered here: nobody serves it.
+    let installed = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert!(installed.stdout.contains("The webhook is not registered"), "{}", installed.stdout);
+    stand.bed.server().create(&hpa("two")).await.unwrap();
+    assert_eq!(theirs.calls(), 1, "set aside");
+    let removed = stand.desk.fhpa("uninstall", &[]).await;
+    assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
+    stand.bed.server().create(&hpa("three")).await.unwrap();
+    assert_eq!(theirs.calls(), 2, "given back");
+    assert_eq!(stand.get(&format!("{MUTATING}/mutating-config")).await["webhooks"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_leaves_definitions_and_objects_and_can_be_run_again() {
+    let stand = Stand::with_webhooks().await;
+    let installed = stand.desk.install(&[]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    let first = stand.desk.fhpa("uninstall", &[]).await;
+    assert_eq!((first.code, &*first.stderr), (0, ""));
+    insta::assert_snapshot!(first.stdout);
+    let again = stand.desk.fhpa("uninstall", &[]).await;
+    assert_eq!(again.code, 0, "{}", again.stdout);
+    assert!(!again.stdout.contains("deleted"), "{}", again.stdout);
+    let hpas = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+    assert!(stand.is_there(hpas).await);
+    let with_crds = stand.desk.fhpa("uninstall", &["--crds"]).await;
+    assert_eq!(with_crds.code, 0, "{}", with_crds.stdout);
+    assert!(!stand.is_there(hpas).await);
+    assert_eq!(stand.desk.fhpa("uninstall", &[]).await.code, 0, "where nothing is left, nothing is to be done");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_webhook_is_not_registered_when_something_before_it_failed() {
+    let stand = Stand::new().await;
+    let said = "clusterroles.rbac.authorization.k8s.io is forbidden: User \"a\" cannot patch resource \"clusterroles\"";
+    let which = Which { resource: "clusterroles".into(), verb: "patch".into(), ..Which::default() };
+    stand.bed.server().faults().fail(which, 1, Failure::plain(403, "Forbidden", said));
+    let outcome = stand.desk.install(&[]).await;
+    assert_eq!(outcome.code, 1);
+    assert!(
+        outcome.stdout.contains("ClusterRole fhpa  failed: the user of the kubeconfig may not patch"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(outcome.stdout.contains("not applied: something before it failed"), "{}", outcome.stdout);
+    assert!(!stand.is_there(&format!("{MUTATING}/fhpa")).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_karmada_has_too_is_left_when_so_told() {
+    let stand = Stand::with_webhooks().await;
+    let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
+    let left =
+        "CustomResourceDefinition federatedhpas.autoscaling.karmada.io  left as Karmada has it, and wrong for fhpa";
+    assert!(outcome.code == 0 && outcome.stdout.contains(left), "{}", outcome.stdout);
+    let entries = stand.get(&format!("{MUTATING}/mutating-config")).await;
+    assert!(!entries.to_string().contains("objectSelector\":{\"match"), "{entries}");
+    assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_karmada_it_says_so() {
+    let desk = Desk::new("apiVersion: v1\nkind: Config\nclusters: []\n");
+    let outcome = desk.install(&[]).await;
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.starts_with("fhpa install: kubeconfig: "), "{}", outcome.stderr);
+    let bare = Bed::embedded();
+    let listening = bare.listen().await;
+    let outcome = Desk::new(&listening.kubeconfig("host")).install(&[]).await;
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stdout.contains("does not serve resourceinterpretercustomizations"), "{}", outcome.stdout);
+}

@@ -1,0 +1,251 @@
+//! The leader's guard over the installation, in virtual time on the embedded API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fhpa::admission::registration::Location;
+use fhpa::decision::lease::Timings;
+use fhpa::install::apply::{Mode, apply};
+use fhpa::install::guard::{Guard, Options};
+use fhpa::install::manifests::{self, Settings};
+use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::faults::Which;
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::runtime::leader::{Candidate, compete};
+use fhpa::runtime::metrics::Metrics;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::{DEFINITIONS, webhooks};
+use crate::bed::Bed;
+use crate::stories::Wall;
+
+const HPAS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/federatedhpas.autoscaling.karmada.io";
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+/// An installation with a leader that guards it.
+struct Stage {
+    bed: Bed,
+    metrics: Arc<Metrics>,
+    location: watch::Sender<Location>,
+    tasks: JoinSet<()>,
+    _stop: watch::Sender<bool>,
+}
+
+fn location(ca: &str) -> Location {
+    Location { base_url: "https://fhpa.karmada-system.svc:443".into(), ca_bundle: ca.as_bytes().to_vec() }
+}
+
+impl Stage {
+    async fn new(manage_karmada: bool) -> Self {
+        let wall = Wall::new("2026-11-20T08:00:00Z");
+        let bed = Bed::of(ApiServer::builder().clock(wall.clock())).with_karmada().await;
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-system"}});
+        bed.server().create(&space).await.unwrap();
+        for definition in DEFINITIONS {
+            bed.server().create(&serde_saphyr::from_str(definition).unwrap()).await.unwrap();
+        }
+        for configuration in webhooks() {
+            bed.server().create(&configuration).await.unwrap();
+        }
+        let settings = Settings {
+            location: Some(location("old")),
+            subject: None,
+            lease_namespace: "karmada-system".into(),
+            manage_karmada: true,
+            scaled: Vec::new(),
+        };
+        for manifest in manifests::all(&settings).unwrap() {
+            apply(&bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
+        }
+        let metrics = Arc::new(Metrics::new());
+        let (told, location) = watch::channel(location("old"));
+        let guard = Guard::new(Options {
+            client: bed.client.clone(),
+            manage_karmada,
+            location: Some(location),
+            clock: wall.clock(),
+            metrics: metrics.guard(),
+            counted: metrics.controller(),
+            identity: "one".into(),
+        });
+        let (tell, leadership) = watch::channel(None);
+        let (stop, stopped) = watch::channel(false);
+        let candidate = Candidate { lease: "fhpa".into(), identity: "one".into(), timings: Timings::default() };
+        let leases = Api::namespaced(bed.client.clone(), "karmada-system");
+        let mut tasks = JoinSet::new();
+        tasks.spawn(compete(leases, candidate, tell, stopped.clone()));
+        tasks.spawn(guard.unwrap().run(leadership, stopped));
+        let stage = Self { bed, metrics, location: told, tasks, _stop: stop };
+        stage.pass(5).await;
+        stage.bed.server().faults().record();
+        stage
+    }
+
+    async fn pass(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.bed.get(path).await;
+        assert_eq!(answer.code, 200, "{answer:?}");
+        answer.body
+    }
+
+    /// Replaces an object by what `change` makes of it, as Karmada's operator does.
+    async fn replace(&self, path: &str, change: impl Fn(&mut Value)) {
+        let mut object = self.get(path).await;
+        change(&mut object);
+        object["metadata"].as_object_mut().unwrap().remove("managedFields");
+        let answer = self.bed.put(&format!("{path}?fieldManager=karmada-operator"), &object).await;
+        assert_eq!(answer.code, 200, "{answer:?}");
+    }
+
+    /// Restores Karmada's own definition of FederatedHPAs.
+    async fn restore(&self) {
+        let theirs: Value = serde_saphyr::from_str(DEFINITIONS[0]).unwrap();
+        self.replace(HPAS, |object| object["spec"]["versions"] = theirs["spec"]["versions"].clone()).await;
+    }
+
+    async fn is_ours(&self) -> bool {
+        self.get(HPAS).await.to_string().contains("scalingToZero")
+    }
+
+    fn patches(&self) -> Vec<String> {
+        let seen = self.bed.server().faults().recorded();
+        seen.into_iter().filter(|seen| seen.verb == "patch").map(|seen| seen.name).collect()
+    }
+
+    fn counts(&self, line: &str) {
+        let text = self.metrics.text();
+        assert!(text.lines().any(|known| known == line), "{line} not in {text}");
+    }
+
+    /// `reason: note` of all Events.
+    async fn events(&self) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.bed.client.clone(), "default");
+        let events = events.list(&ListParams::default()).await.unwrap().items;
+        let text = |text: Option<String>| text.unwrap_or_default();
+        events.into_iter().map(|event| format!("{}: {}", text(event.reason), text(event.note))).collect()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.tasks.abort_all();
+    }
+}
+
+const OBJECT: &str = "CustomResourceDefinition/federatedhpas.autoscaling.karmada.io";
+
+#[tokio::test(start_paused = true)]
+async fn what_an_upgrade_of_karmada_restores_is_put_back_within_a_second() {
+    let stage = Stage::new(true).await;
+    stage.pass(120).await;
+    assert_eq!(stage.patches(), [""; 0], "at rest nothing is written");
+    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 1"));
+    stage.restore().await;
+    assert!(!stage.is_ours().await);
+    stage.pass(1).await;
+    assert!(stage.is_ours().await);
+    stage.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{OBJECT}\"}} 1"));
+    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 1"));
+    assert_eq!(stage.events().await, ["PutBack: karmada-operator had changed it (spec.versions); it is put back"]);
+
+    let path = format!("{MUTATING}/mutating-config");
+    stage
+        .replace(&path, |object| {
+            for webhook in object["webhooks"].as_array_mut().unwrap() {
+                webhook.as_object_mut().unwrap().remove("objectSelector");
+            }
+        })
+        .await;
+    stage.pass(1).await;
+    assert!(stage.get(&path).await.to_string().contains("reviewed-by-fhpa"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_registration_follows_its_ca_and_comes_back_when_it_is_lost() {
+    let stage = Stage::new(false).await;
+    let path = format!("{MUTATING}/fhpa");
+    let ca = async || stage.get(&path).await["webhooks"][0]["clientConfig"]["caBundle"].clone();
+    assert_eq!(ca().await, "b2xk");
+    stage.location.send_replace(location("old and new"));
+    stage.pass(1).await;
+    assert_eq!(ca().await, "b2xkIGFuZCBuZXc=");
+    stage
+        .replace(&path, |object| {
+            object["webhooks"][0]["clientConfig"].as_object_mut().unwrap().remove("caBundle");
+        })
+        .await;
+    stage.pass(1).await;
+    assert_eq!(ca().await, "b2xkIGFuZCBuZXc=", "it is ours, whatever Karmada's objects are");
+    assert_eq!(stage.bed.delete(&path, &Value::Null).await.code, 200);
+    stage.pass(1).await;
+    assert_eq!(ca().await, "b2xkIGFuZCBuZXc=");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_managed_is_reported_once_and_let_be() {
+    let stage = Stage::new(false).await;
+    stage.restore().await;
+    stage.pass(60).await;
+    stage.restore().await;
+    stage.pass(60).await;
+    assert!(!stage.is_ours().await);
+    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 0"));
+    let said = "NotManaged: it is not as fhpa needs it (spec.versions), and is not put right (--manage-karmada=false): run `fhpa install`";
+    assert_eq!(stage.events().await, [said]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fight_is_reported_and_not_fought_for_ever() {
+    let stage = Stage::new(true).await;
+    // Another writer restores it whenever it is put back.
+    for _ in 0..1800 {
+        if stage.is_ours().await {
+            stage.restore().await;
+        }
+        stage.pass(2).await;
+    }
+    let times = stage.patches().len();
+    assert!((6..=12).contains(&times), "{times} times within an hour");
+    stage.counts(&format!("fhpa_guarded_object_contested{{object=\"{OBJECT}\"}} 1"));
+    let events = stage.events().await;
+    let contested: Vec<&String> =
+        events.iter().filter(|event| event.starts_with("Contested: karmada-operator changes it")).collect();
+    assert!(!contested.is_empty() && contested.len() <= times, "{events:?}");
+    // The other gives in.
+    stage.pass(3600).await;
+    assert!(stage.is_ours().await);
+    stage.counts(&format!("fhpa_guarded_object_contested{{object=\"{OBJECT}\"}} 0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_was_deleted_is_not_made_anew() {
+    let stage = Stage::new(true).await;
+    assert_eq!(stage.bed.delete(HPAS, &Value::Null).await.code, 200);
+    stage.pass(30).await;
+    assert_eq!(stage.bed.get(HPAS).await.code, 404);
+    assert_eq!(stage.events().await, ["DefinitionMissing: it does not exist: run `fhpa install` to have it back"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_refused_is_told_and_tried_again() {
+    let stage = Stage::new(true).await;
+    let said = "customresourcedefinitions is forbidden: User \"a\" cannot patch resource \"customresourcedefinitions\"";
+    let which = Which { resource: "customresourcedefinitions".into(), verb: "patch".into(), ..Which::default() };
+    stage.bed.server().faults().fail(which, 3, Failure::plain(403, "Forbidden", said));
+    stage.restore().await;
+    stage.pass(60).await;
+    assert!(stage.is_ours().await);
+    let events = stage.events().await;
+    assert_eq!(
+        events.iter().filter(|event| event.starts_with("Forbidden: the user of the kubeconfig may not patch")).count(),
+        1
+    );
+}

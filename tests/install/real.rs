@@ -1,0 +1,188 @@
+//! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of Karmada.
+
+use std::time::Duration;
+
+use fhpa::runtime::clock;
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, Desk, webhooks};
+use crate::cluster::control_plane::ControlPlane;
+use crate::controller::process::Replica;
+
+struct Stand {
+    plane: ControlPlane,
+    desk: Desk,
+}
+
+impl Stand {
+    /// A Karmada as its own installation leaves it.
+    fn new(shows: &str) -> Option<Self> {
+        let plane = ControlPlane::own(shows)?;
+        plane.install_karmada();
+        plane.namespace("karmada-system");
+        plane.namespace("prod");
+        let stand = Self { desk: Desk::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap()), plane };
+        stand.upgrade_karmada();
+        stand.plane.established();
+        Some(stand)
+    }
+
+    /// What the job of Karmada's chart does at each install and upgrade.
+    fn upgrade_karmada(&self) {
+        let webhooks = webhooks().into_iter().map(|configuration| configuration.to_string());
+        for text in DEFINITIONS.into_iter().map(str::to_owned).chain(webhooks) {
+            let (applied, said) = self.plane.kubectl(&["apply", "-f", "-"], &text);
+            assert!(applied, "{said}");
+        }
+    }
+
+    fn get(&self, what: &[&str]) -> Value {
+        let (found, said) = self.plane.kubectl(&[&["get", "-o", "json"][..], what].concat(), "");
+        assert!(found, "{what:?}: {said}");
+        serde_json::from_str(&said).unwrap()
+    }
+
+    fn patch(&self, object: &str, patch: &Value) -> (bool, String) {
+        self.plane.kubectl(&["patch", "-n", "prod", object, "--type=merge", "-p", &patch.to_string()], "")
+    }
+
+    /// Whether entries of Karmada's are set aside.
+    fn set_aside(&self, kind: &str, configuration: &str) -> Vec<String> {
+        let object = self.get(&[kind, configuration]);
+        let aside = |webhook: &&Value| webhook["objectSelector"].to_string().contains("reviewed-by-fhpa");
+        let webhooks = object["webhooks"].as_array().unwrap().iter().filter(aside);
+        webhooks.map(|webhook| webhook["name"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn hpa(name: &str, more: Value) -> String {
+    let mut spec = json!({"minReplicas": 2, "maxReplicas": 9, "metrics": [{"type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}}],
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": name, "namespace": "prod"}, "spec": spec})
+    .to_string()
+}
+
+/// Karmada's webhooks do not run here, so its objects are made before they are registered.
+fn stored(stand: &Stand, manifest: &str) {
+    for configuration in
+        ["mutatingwebhookconfiguration/mutating-config", "validatingwebhookconfiguration/validating-config"]
+    {
+        stand.plane.kubectl(&["delete", configuration], "");
+    }
+    stand.plane.apply(manifest);
+    stand.upgrade_karmada();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_right() {
+    let Some(stand) = Stand::new("an installation over Karmada's own definitions") else { return };
+    stored(&stand, &hpa("web", json!({"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}})));
+    let before = stand.get(&["-n", "prod", "fhpa", "web"]);
+
+    let first = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert_eq!((first.code, &*first.stderr), (0, ""), "{}", first.stdout);
+    assert!(first.stdout.contains("\n6 created, 4 changed, 0 unchanged\n"), "{}", first.stdout);
+    assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"]), before);
+    assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
+    let ours = ["federatedhpa.karmada.io", "cronfederatedhpa.karmada.io"];
+    assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
+    let second = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert!(second.stdout.contains("\n0 created, 0 changed, 10 unchanged\n"), "{}", second.stdout);
+
+    // Karmada's webhook for this kind does not run, and is not asked.
+    let known = json!({"spec": {"scalingToZero": true, "autoscaleMultiClusterDelay": 30}});
+    for _ in 0..600 {
+        if stand.patch("fhpa/web", &known).0 {
+            break;
+        }
+    }
+    assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"])["spec"]["scalingToZero"], true);
+
+    stand.upgrade_karmada();
+    // What is set aside stays so: Karmada's manifests do not say anything of it.
+    assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
+    assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
+    let third = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert!(third.stdout.contains("0 created, 2 changed, 8 unchanged"), "{}", third.stdout);
+    // Nothing wrote the object in between: what etcd holds is whole.
+    stand.plane.established();
+    let after = stand.get(&["-n", "prod", "fhpa", "web"]);
+    assert_eq!(
+        (&after["spec"]["scalingToZero"], &after["spec"]["autoscaleMultiClusterDelay"]),
+        (&json!(true), &json!(30))
+    );
+
+    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
+    assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
+    assert!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config").is_empty());
+    assert!(stand.set_aside("validatingwebhookconfiguration", "validating-config").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fields_of_a_newer_karmada_survive_the_installation() {
+    let Some(stand) = Stand::new("a definition with fields that only a newer Karmada knows") else { return };
+    let mut newer: Value = serde_saphyr::from_str(DEFINITIONS[0]).unwrap();
+    newer["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["warmUp"] =
+        json!({"type": "object", "properties": {"seconds": {"type": "integer"}}});
+    stand.plane.apply(&newer.to_string());
+    stored(&stand, &hpa("web", json!({})));
+    stand.plane.apply(&newer.to_string());
+    stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration/mutating-config"], "");
+    stand.plane.kubectl(&["delete", "validatingwebhookconfiguration/validating-config"], "");
+    for _ in 0..600 {
+        if stand.patch("fhpa/web", &json!({"spec": {"warmUp": {"seconds": 7}}})).0
+            && stand.get(&["-n", "prod", "fhpa", "web"])["spec"]["warmUp"]["seconds"] == 7
+        {
+            break;
+        }
+    }
+    for _ in 0..2 {
+        let outcome = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+        assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+        stand.plane.established();
+        let (patched, said) = stand.patch("fhpa/web", &json!({"spec": {"maxReplicas": 8}}));
+        assert!(patched, "{said}");
+        assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"])["spec"]["warmUp"]["seconds"], 7);
+    }
+}
+
+/// A kubeconfig of a user who is nobody but for the roles of the installation.
+fn kubeconfig_of(plane: &ControlPlane, user: &str) -> String {
+    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
+    kubeconfig["users"][0]["user"]["as"] = json!(user);
+    kubeconfig.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_its_role_gives() {
+    let Some(stand) = Stand::new("the leader's guard over the installation") else { return };
+    let installed = stand.desk.install(&[]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    stand.plane.established();
+    let limited = Desk::new(&kubeconfig_of(&stand.plane, "fhpa"));
+    let ca = stand.desk.file("ca.crt").display().to_string();
+    let more = ["--webhook-url", "https://fhpa.karmada-system.svc:443/", "--webhook-ca-file", &ca];
+    let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
+    one.is_ready().await;
+    let object = "CustomResourceDefinition/federatedhpas.autoscaling.karmada.io";
+    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    one.counts("fhpa_guarded_object_stands{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+
+    let begun = clock::steady();
+    stand.upgrade_karmada();
+    one.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}, with the upgrade itself");
+    assert!(stand.get(&["crd", "federatedhpas.autoscaling.karmada.io"]).to_string().contains("scalingToZero"));
+
+    let gone = stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration", "fhpa"], "");
+    assert!(gone.0, "{}", gone.1);
+    one.counts("fhpa_guarded_object_put_back_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    assert_eq!(one.metrics().await.lines().filter(|line| line.contains("code=\"403\"")).count(), 0);
+    one.signal("TERM").await;
+    assert_eq!(one.ends().await, Some(0));
+}
