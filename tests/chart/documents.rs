@@ -9,8 +9,17 @@ use super::{path, text};
 use crate::structure::sources::sources;
 
 /// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
-const BEFORE: &[&str] =
-    &[": &str =", "\"True\",", "\"False\",", "\"Unknown\",", "Severity::Normal,", "Severity::Warning,", "{"];
+const BEFORE: &[&str] = &[
+    ": &str =",
+    "\"True\",",
+    "\"False\",",
+    "\"Unknown\",",
+    "Severity::Normal,",
+    "Severity::Warning,",
+    "live,",
+    "Foreign(",
+    "{",
+];
 
 /// Words in such places that are none: types of conditions, and what is read of others.
 const NO_REASONS: &[&str] = &["AbleToScale", "Ready", "Scheduled", "Unschedulable"];
@@ -36,7 +45,7 @@ fn reasons() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     of_notes(&mut found);
     assert!(found.contains("NoCandidates"), "the notes were not read");
-    for source in sources("src/reconcile") {
+    for source in sources("src/reconcile").into_iter().chain(sources("src/install/guard")) {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for (at, _) in code.match_indices('"') {
             let word = code[at + 1..].split('"').next().unwrap();

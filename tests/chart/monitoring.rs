@@ -41,6 +41,10 @@ fn series() -> Series {
     }
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);
+    let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";
+    metrics.guard().stands(definition, true);
+    metrics.guard().contested(definition, false);
+    metrics.guard().put_back(definition);
     for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
         metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
     }

@@ -67,7 +67,8 @@ pub const CASES: &[Case] = &[
     plain(
         "no alert of a group",
         "{prometheusRule: {enabled: true, disabled: [FhpaForbidden, FhpaRequestsFail, FhpaWatchesBreak, \
-         FhpaKubeconfigNotTaken, FhpaDown]}}",
+         FhpaKubeconfigNotTaken, \
+         FhpaInstallationChanged, FhpaInstallationContested, FhpaDown]}}",
     ),
     plain("no budget", "{podDisruptionBudget: {enabled: false}}"),
     plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),
