@@ -7,6 +7,7 @@ mod crds;
 mod cron;
 mod manifest;
 mod plan;
+mod simulate;
 mod trial;
 mod validate;
 
