@@ -94,7 +94,8 @@ impl Autoscaler {
         let (value, load) = measured(*target, sight.share);
         self.load = (counted > 0).then_some(load).or(self.load);
         let at = instant(now);
-        let wanted = || if current == 0 { Alike::from_none(*target, value) } else { alike.replicas(*target, value, REQUEST) };
+        let wanted =
+            || if current == 0 { Alike::from_none(*target, value) } else { alike.replicas(*target, value, REQUEST) };
         let written = follow(&self.policy, current, at, &mut self.history, wanted);
         if let Some(replicas) = written {
             self.history.scaled(&self.policy, current, replicas, at);

@@ -128,7 +128,8 @@ impl<'a> Control<'a> {
     /// Decides, when there is a reason to; the commands that follow.
     pub(super) fn decide(&mut self, now: Second) -> Vec<(usize, Command)> {
         self.since_plan = self.since_plan.saturating_add(1);
-        let due = self.next.is_some_and(|next| next <= instant(now)) || self.rejudge.is_some_and(|end| end <= instant(now));
+        let due =
+            self.next.is_some_and(|next| next <= instant(now)) || self.rejudge.is_some_and(|end| end <= instant(now));
         if self.ended || !(self.dirty || due) || self.since_plan < self.scenario.timing.settle {
             return Vec::new();
         }
@@ -139,14 +140,27 @@ impl<'a> Control<'a> {
         self.counts.decisions = self.counts.decisions.saturating_add(1);
         self.keep(&plan, &request);
         if self.scenario.driver == Driver::Once {
-            self.ended = plan.steps.is_empty();
+            return self.divide(&plan, now);
         }
         let actions: Vec<Action<'_>> = plan.now().map(|step| step.action.clone()).collect();
         let mut commands = Vec::new();
         for action in &actions {
-            self.counts.writes = self.counts.writes.saturating_add(1);
             self.act(action, now, &mut commands);
         }
+        commands
+    }
+
+    /// Writes all bounds at once and nothing ever after, as one does who makes an HPA in each cluster by hand.
+    fn divide(&mut self, plan: &Plan<'_>, now: Second) -> Vec<(usize, Command)> {
+        self.ended = true;
+        let mut commands = Vec::new();
+        for share in plan.shares.iter().filter(|share| share.target.is_some()) {
+            let (cluster, bounds, version) = (share.cluster, share.target, HpaVersion::default());
+            let action = Action::Bound { cluster, bounds, version, outstanding: bounds.max, held: false };
+            self.act(&action, now, &mut commands);
+        }
+        let action = Action::Bind { entries: plan.binding.clone(), evictions: Vec::new() };
+        self.act(&action, now, &mut commands);
         commands
     }
 
@@ -261,10 +275,13 @@ impl<'a> Control<'a> {
     }
 
     fn act(&mut self, action: &Action<'_>, now: Second, commands: &mut Vec<(usize, Command)>) {
+        self.counts.writes = self.counts.writes.saturating_add(1);
         let place = |name: &str| self.places.get(name).copied();
         match *action {
             Action::Bound { cluster, bounds, version, outstanding, held } => {
-                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else { return };
+                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
+                    return;
+                };
                 match file.work {
                     None => self.stale = true,
                     Some(_) => self.counts.moves = self.counts.moves.saturating_add(1),
@@ -274,7 +291,9 @@ impl<'a> Control<'a> {
                 commands.push((at, Command::Bound { number: file.number, bounds, held }));
             }
             Action::Unbound { cluster } => {
-                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else { return };
+                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
+                    return;
+                };
                 let Some(work) = file.work else { return };
                 let ceiling = if file.report.arrived >= file.number { 0 } else { work.outstanding };
                 let outstanding = ceiling.max(work.written.unwrap_or_default().max);

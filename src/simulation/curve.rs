@@ -53,7 +53,8 @@ impl Curve {
         }
         let chance = mixed(self.seed ^ second.div_euclid(NOISE).cast_unsigned());
         let width = u64::from(self.noise).saturating_mul(20);
-        let thousandths = 1000_u64.saturating_sub(width / 2).saturating_add(chance.checked_rem(width.max(1)).unwrap_or(0));
+        let thousandths =
+            1000_u64.saturating_sub(width / 2).saturating_add(chance.checked_rem(width.max(1)).unwrap_or(0));
         load.saturating_mul(thousandths) / 1000
     }
 
@@ -104,7 +105,8 @@ impl Daily {
 
 fn between(from: u64, to: u64, part: u128, whole: u128) -> u64 {
     let part = part.min(whole);
-    let sum = u128::from(from).saturating_mul(whole.saturating_sub(part)).saturating_add(u128::from(to).saturating_mul(part));
+    let sum =
+        u128::from(from).saturating_mul(whole.saturating_sub(part)).saturating_add(u128::from(to).saturating_mul(part));
     u64::try_from(sum.checked_div(whole).unwrap_or_default()).unwrap_or(u64::MAX)
 }
 
@@ -126,7 +128,8 @@ mod tests {
 
     #[test]
     fn steps_and_ramps_follow_each_other() {
-        let curve = Curve { points: vec![point(0, 0, 1000), point(10, 10, 3000), point(15, 0, 500)], ..Curve::default() };
+        let curve =
+            Curve { points: vec![point(0, 0, 1000), point(10, 10, 3000), point(15, 0, 500)], ..Curve::default() };
         assert_eq!([0, 9, 10, 12, 14, 15, 99].map(|at| curve.at(at)), [1000, 1000, 1000, 1400, 1800, 500, 500]);
         assert_eq!(Curve { points: vec![point(5, 0, 7)], ..Curve::default() }.at(4), 0);
     }

@@ -133,13 +133,12 @@ impl<'a> Member<'a> {
                 (self.autoscaler, self.given_away, self.arrived) = (None, false, number);
             }
             Command::Create(replicas) if self.spec.is_none() => self.scale(replicas),
-            Command::Create(_) => {}
             Command::Remove => {
                 self.scale(0);
                 self.spec = None;
             }
             Command::Scale(replicas) if self.spec.is_some() => self.scale(replicas),
-            Command::Scale(_) => {}
+            Command::Create(_) | Command::Scale(_) => {}
         }
     }
 
@@ -194,8 +193,8 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Says what has changed.
-    pub(super) fn tell(&mut self, due: Second) {
+    /// Says what has changed, to be heard after `delay`. How it stood at the start is known.
+    pub(super) fn tell(&mut self, now: Second, delay: Second) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -211,6 +210,7 @@ impl<'a> Member<'a> {
             arrived: self.arrived,
         };
         if self.last != Some(report) {
+            let due = if self.last.is_some() { now.saturating_add(delay) } else { now };
             self.last = Some(report);
             self.outbox.push_back((due, report));
         }

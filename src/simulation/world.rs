@@ -176,7 +176,7 @@ impl World<'_> {
             let share = burden.own.as_ref().and_then(|own| own.get(at).copied()).unwrap_or(burden.even);
             member.look(self.scenario, share, now);
             let late = late.get(at).copied().unwrap_or_default();
-            member.tell(now.saturating_add(self.scenario.timing.report).saturating_add(late));
+            member.tell(now, self.scenario.timing.report.saturating_add(late));
         }
         if !self.frozen {
             self.reconcile(now);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -34,6 +35,7 @@ const FONT: &str = "sans-serif";
 const MARKS: usize = 12;
 
 type Area<'a, 'b> = DrawingArea<SVGBackend<'b>, Shift>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Across, RangedCoordf64>>;
 type Drawn<E = ()> = Result<E, String>;
 
 /// One run: replicas, load and capacity above, bounds below.
@@ -152,22 +154,49 @@ impl Sheet<'_> {
             mesh.y_desc("replicas");
         }
         mesh.draw().map_err(said)?;
-        let stacks: Vec<Vec<u64>> = self.record.samples.iter().map(|sample| stacked(&self.values(sample, |row| row.placed))).collect();
+        self.stack(&mut chart)?;
+        self.lines(&mut chart, top)?;
+        self.mark(&mut chart, real(top) * 1.15, legend)?;
+        if legend {
+            let mut labels = chart.configure_series_labels();
+            labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.85)).border_style(OTHERS);
+            labels.label_font((FONT, 12)).draw().map_err(said)?;
+        }
+        Ok(())
+    }
+
+    /// The replicas, one cluster on the other.
+    fn stack(&self, chart: &mut Chart<'_, '_>) -> Drawn {
+        let stacks: Vec<Vec<u64>> =
+            self.record.samples.iter().map(|sample| stacked(&self.values(sample, |row| row.placed))).collect();
         for (layer, (name, color)) in self.layers().into_iter().enumerate() {
             let edge = |level: usize| {
                 let height = move |stack: &Vec<u64>| {
                     level.checked_sub(1).and_then(|level| stack.get(level)).copied().unwrap_or_default()
                 };
-                self.record.samples.iter().zip(&stacks).map(move |(sample, stack)| (time(sample.second), real(height(stack))))
+                self.record
+                    .samples
+                    .iter()
+                    .zip(&stacks)
+                    .map(move |(sample, stack)| (time(sample.second), real(height(stack))))
             };
             let outline: Vec<(f64, f64)> =
                 edge(layer.saturating_add(1)).chain(edge(layer).collect::<Vec<_>>().into_iter().rev()).collect();
             let drawn = chart.draw_series([Polygon::new(outline, color.mix(0.75))]).map_err(said)?;
-            drawn.label(name).legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.mix(0.75).filled()));
+            drawn
+                .label(name)
+                .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.mix(0.75).filled()));
         }
+        Ok(())
+    }
+
+    /// Load, capacity, and what is not served.
+    fn lines(&self, chart: &mut Chart<'_, '_>, top: u64) -> Drawn {
         let missing: Vec<(f64, f64)> = self.gap();
         let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(said)?;
-        drawn.label("not served").legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], UNSERVED.mix(0.6).filled()));
+        drawn
+            .label("not served")
+            .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], UNSERVED.mix(0.6).filled()));
         let capacity = |sample: &Sample| sample.rows.iter().map(|row| u64::from(row.capacity)).sum();
         let capacity = self.line(|sample| real(u64::min(capacity(sample), top.saturating_mul(115) / 100)));
         let drawn = chart.draw_series(LineSeries::new(capacity, CAPACITY.stroke_width(1))).map_err(said)?;
@@ -175,18 +204,17 @@ impl Sheet<'_> {
         let load = self.line(|sample| real(sample.load) / 1000.0);
         let drawn = chart.draw_series(LineSeries::new(load, INK.stroke_width(2))).map_err(said)?;
         drawn.label("load").legend(|(x, y)| PathElement::new([(x, y), (x + 14, y)], INK.stroke_width(2)));
-        let height = real(top) * 1.15;
-        for (at, words) in self.marks() {
+        Ok(())
+    }
+
+    /// The events.
+    fn mark(&self, chart: &mut Chart<'_, '_>, height: f64, words: bool) -> Drawn {
+        for (at, text) in self.marks() {
             chart.draw_series([PathElement::new([(at, 0.0), (at, height)], INK.mix(0.4))]).map_err(said)?;
-            if legend {
-                let text = Text::new(words, (at, height), (FONT, 11).into_font().color(&INK));
+            if words {
+                let text = Text::new(text, (at, height), (FONT, 11).into_font().color(&INK));
                 chart.draw_series([text]).map_err(said)?;
             }
-        }
-        if legend {
-            let mut labels = chart.configure_series_labels();
-            labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.85)).border_style(OTHERS);
-            labels.label_font((FONT, 12)).draw().map_err(said)?;
         }
         Ok(())
     }
@@ -229,7 +257,9 @@ impl Sheet<'_> {
     }
 
     fn bounds(&self, area: &Area<'_, '_>) -> Drawn {
-        let most = |sample: &Sample| sample.rows.iter().filter_map(|row| row.bounds).map(|bounds| u64::from(bounds.max)).sum::<u64>();
+        let most = |sample: &Sample| {
+            sample.rows.iter().filter_map(|row| row.bounds).map(|bounds| u64::from(bounds.max)).sum::<u64>()
+        };
         let top = self.record.samples.iter().map(most).max().unwrap_or_default().max(self.scenario.total.max.into());
         let across = Across { range: (0.0..self.end()).into(), end: self.end(), marks: self.times() };
         let mut chart = ChartBuilder::on(area)
@@ -283,10 +313,13 @@ impl Ranged for Across {
 
 fn stacked(values: &[u64]) -> Vec<u64> {
     let mut sum = 0_u64;
-    values.iter().map(|value| {
-        sum = sum.saturating_add(*value);
-        sum
-    }).collect()
+    values
+        .iter()
+        .map(|value| {
+            sum = sum.saturating_add(*value);
+            sum
+        })
+        .collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "points of a drawing")]

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::reader::{Fields, Reader};
 use crate::api::resource_binding::Placement;
 use crate::decision::finding::{Cause, Violation};
-use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::decision::split::Replicas;
+use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::simulation::{Curve, Daily, Growth, Point, Second, Timing};
 
 /// The longest time, a month.
@@ -176,7 +176,11 @@ fn clusters(fields: &mut Fields<'_>, reader: &Reader) -> Vec<Cluster> {
         }
     }
     if clusters.len() >= CLUSTERS {
-        reader.add("clusters", Cause::TooLong { max: CLUSTERS }, format!("fewer than {CLUSTERS} clusters are simulated"));
+        reader.add(
+            "clusters",
+            Cause::TooLong { max: CLUSTERS },
+            format!("fewer than {CLUSTERS} clusters are simulated"),
+        );
     }
     clusters
 }
@@ -194,7 +198,11 @@ fn cluster(name: &str, own: &mut Fields<'_>) -> Cluster {
                 nodes.missing("capacity", "how many replicas fit when all nodes are there");
             }
             Some(most) if most < capacity => {
-                nodes.wrong("capacity", &most.to_string(), format!("must not be less than what fits at first, {capacity}"));
+                nodes.wrong(
+                    "capacity",
+                    &most.to_string(),
+                    format!("must not be less than what fits at first, {capacity}"),
+                );
             }
             _ => {}
         }
@@ -252,13 +260,12 @@ fn load(fields: &mut Fields<'_>, reader: &Reader, names: &BTreeSet<&str>) -> Loa
     let seed = own.number("seed", 0..=u64::MAX).unwrap_or_default();
     let mut shares = BTreeMap::new();
     for (name, path, value) in own.entries("shares") {
-        match value.as_u64().filter(|share| *share <= 1_000_000) {
-            Some(share) => shares.insert(name.to_owned(), share),
-            None => {
-                reader.add(&path, Cause::Invalid(value.to_string().as_str().into()), "must be a number from 0 to 1000000");
-                None
-            }
-        };
+        if let Some(share) = value.as_u64().filter(|share| *share <= 1_000_000) {
+            shares.insert(name.to_owned(), share);
+        } else {
+            let cause = Cause::Invalid(value.to_string().as_str().into());
+            reader.add(&path, cause, "must be a number from 0 to 1000000");
+        }
         known(name, &path, names, reader);
     }
     if !shares.is_empty() && shares.values().all(|share| *share == 0) {

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
 use super::super::validate::{Class, text as findings};
+use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
 use super::Failure;
 use super::document::Document;
 use super::reader::{seconds, thousandths};
@@ -33,8 +33,8 @@ pub(super) struct Subject {
 /// Reads the files; findings are told as `fhpa validate` does.
 pub(super) fn subject(paths: &[PathBuf], namespace: &str, settings: &Settings) -> Result<Subject, Failure> {
     let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
-    let mut found = report(&files, namespace, settings, clock::wall())
-        .map_err(|error| Failure::unreadable(error.to_string()))?;
+    let mut found =
+        report(&files, namespace, settings, clock::wall()).map_err(|error| Failure::unreadable(error.to_string()))?;
     let given: Vec<&Given> = files.iter().flatten().flatten().collect();
     let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();
     let hpas = given.iter().filter(|given| matches!(given.subject.class, Class::Known(Kind::FederatedHPA)));
@@ -98,7 +98,9 @@ fn document(given: &Given) -> Result<Document, Vec<Violation>> {
 fn rows(path: &Path) -> Result<Vec<Point>, String> {
     let mut text = String::new();
     let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    file.take(MAX_BYTES.saturating_add(1)).read_to_string(&mut text).map_err(|error| format!("cannot be read: {error}"))?;
+    file.take(MAX_BYTES.saturating_add(1))
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
         return Err(format!("is larger than {MAX_BYTES} bytes"));
     }
@@ -140,10 +142,10 @@ mod tests {
     #[test]
     fn rows_are_read_with_their_heading_and_remarks() {
         let points = parse("time,replicas\n# night\n0,1\n\n1m,2.5\n").unwrap();
-        assert_eq!(points.iter().map(|point| (point.at, point.ramp, point.load)).collect::<Vec<_>>(), [
-            (0, 0, 1000),
-            (0, 60, 2500)
-        ]);
+        assert_eq!(
+            points.iter().map(|point| (point.at, point.ramp, point.load)).collect::<Vec<_>>(),
+            [(0, 0, 1000), (0, 60, 2500)]
+        );
     }
 
     #[test]

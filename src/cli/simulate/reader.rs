@@ -93,8 +93,8 @@ impl<'a> Fields<'a> {
 
     /// A number of replicas with at most three decimals, in thousandths.
     pub(super) fn thousandths(&mut self, name: &'static str, most: u64) -> Option<u64> {
-        let must = format!("a number of replicas from 0 to {most}, with at most three decimals");
-        self.read(name, &must, |value| match value {
+        let range = format!("a number of replicas from 0 to {most}, with at most three decimals");
+        self.read(name, &range, |value| match value {
             Value::Number(number) => thousandths(&number.to_string(), most),
             _ => None,
         })
@@ -103,12 +103,14 @@ impl<'a> Fields<'a> {
     /// A time, in seconds.
     pub(super) fn time(&mut self, name: &'static str, range: RangeInclusive<Second>) -> Option<Second> {
         let must = format!("{TIME}, from {} to {}", clock(*range.start()), clock(*range.end()));
-        self.read(name, &must, |value| match value {
-            Value::Number(number) => number.as_i64(),
-            Value::String(text) => seconds(text),
-            _ => None,
-        }
-        .filter(|seconds| range.contains(seconds)))
+        self.read(name, &must, |value| {
+            match value {
+                Value::Number(number) => number.as_i64(),
+                Value::String(text) => seconds(text),
+                _ => None,
+            }
+            .filter(|seconds| range.contains(seconds))
+        })
     }
 
     /// A text.
@@ -137,12 +139,11 @@ impl<'a> Fields<'a> {
     /// Texts by name.
     pub(super) fn texts(&mut self, name: &'static str) -> BTreeMap<String, String> {
         let entries = self.entries(name);
-        let text = |(key, path, value): (&str, String, &Value)| match value.as_str() {
-            Some(text) => Some((key.to_owned(), text.to_owned())),
-            None => {
+        let text = |(key, path, value): (&str, String, &Value)| {
+            if value.as_str().is_none() {
                 self.reader.add(&path, Cause::TypeInvalid(shown(value)), "must be text");
-                None
             }
+            Some((key.to_owned(), value.as_str()?.to_owned()))
         };
         entries.into_iter().filter_map(text).collect()
     }
@@ -216,9 +217,11 @@ pub(super) fn thousandths(text: &str, most: u64) -> Option<u64> {
 /// A time as people write it: `90s`, `5m`, `1h30m`.
 pub(super) fn clock(second: Second) -> String {
     let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
-    let parts = [(hours, 'h'), (minutes, 'm'), (seconds, 's')];
-    let text: String =
-        parts.iter().filter(|(number, _)| *number > 0).map(|(number, unit)| format!("{number}{unit}")).collect();
+    let mut text = String::new();
+    for (number, unit) in [(hours, 'h'), (minutes, 'm'), (seconds, 's')].into_iter().filter(|(number, _)| *number > 0) {
+        text.push_str(&number.to_string());
+        text.push(unit);
+    }
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 

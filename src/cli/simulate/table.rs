@@ -150,7 +150,7 @@ pub(super) fn aligned(lines: &[Vec<String>]) -> String {
 /// Thousandths of a replica with at most one decimal.
 pub(super) fn replicas(thousandths: u64) -> String {
     let tenths = thousandths.saturating_add(50) / 100;
-    if tenths % 10 == 0 { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
 }
 
 /// Thousandths of replica-seconds, whole.
@@ -181,6 +181,9 @@ mod tests {
     #[test]
     fn numbers_are_rounded_to_what_is_read() {
         assert_eq!([0, 949, 950, 12_500, 99_960].map(replicas), ["0", "0.9", "1", "12.5", "100"]);
-        assert_eq!((whole(1499), whole(1500), hours(5400), percent(9_905)), ("1".into(), "2".into(), "1.5".into(), "99.05%".into()));
+        assert_eq!(
+            (whole(1499), whole(1500), hours(5400), percent(9_905)),
+            ("1".into(), "2".into(), "1.5".into(), "99.05%".into())
+        );
     }
 }
