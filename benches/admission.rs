@@ -21,12 +21,14 @@ use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
+use fhpa::runtime::zones::ZoneDatabase;
 use fhpa::runtime::{clock, journal::Journal, metrics::Metrics};
 use http_body_util::BodyExt as _;
 use tower::Service as _;
 
 fn reviews(c: &mut Criterion) {
-    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), preview: None });
+    let zones = Arc::new(ZoneDatabase::open());
+    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
     let journal = Arc::new(Journal::new(Arc::new(Metrics::new())));
     let desk = Arc::new(Desk::new(judge.clone(), clocks, journal, Limits::default(), 64));

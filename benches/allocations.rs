@@ -18,9 +18,11 @@ use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
 use fhpa::runtime::clock;
+use fhpa::runtime::zones::ZoneDatabase;
 
 fn main() {
-    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), preview: None });
+    let zones = Arc::new(ZoneDatabase::open());
+    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None });
     let now = clock::wall();
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "body", "envelope", "", "whole", "");
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "bytes", "allocs", "bytes", "allocs", "bytes");

@@ -11,10 +11,13 @@ use fhpa::admission::{envelope, response};
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
+use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
 
-static JUDGE: LazyLock<Judge> =
-    LazyLock::new(|| judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), preview: None }));
+static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
+    let zones = Arc::new(ZoneDatabase::open());
+    judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None })
+});
 
 /// Bytes that an answer may have, whatever was asked: 256 violations and warnings of bounded length, told twice.
 const MAX_ANSWER: usize = 1 << 20;

@@ -8,6 +8,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::endpoint::Endpoint;
+use crate::decision::api_version::GROUP;
 
 /// Name of both configuration objects.
 pub const NAME: &str = "fhpa";
@@ -38,10 +39,10 @@ impl Location {
 fn rule(endpoint: Endpoint) -> RuleWithOperations {
     let (group, resource, operations) = match endpoint {
         Endpoint::MutateFederatedHPA | Endpoint::ValidateFederatedHPA => {
-            ("autoscaling.karmada.io", "federatedhpas", &["CREATE", "UPDATE"][..])
+            (GROUP, "federatedhpas", &["CREATE", "UPDATE"][..])
         }
         Endpoint::MutateCronFederatedHPA | Endpoint::ValidateCronFederatedHPA => {
-            ("autoscaling.karmada.io", "cronfederatedhpas", &["CREATE", "UPDATE"][..])
+            (GROUP, "cronfederatedhpas", &["CREATE", "UPDATE"][..])
         }
         Endpoint::MutateResourceBinding => ("work.karmada.io", "resourcebindings", &["CREATE"][..]),
     };

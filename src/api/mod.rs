@@ -21,8 +21,3 @@ pub use cron_federated_hpa::CronFederatedHPA;
 pub use federated_hpa::FederatedHPA;
 pub use resource_binding::ResourceBinding;
 pub use work::Work;
-
-/// API group of both kinds.
-pub const GROUP: &str = "autoscaling.karmada.io";
-/// Version of both kinds.
-pub const VERSION: &str = "v1alpha1";

@@ -1,10 +1,13 @@
 //! What an HPA of any kind is told, wire -> the algorithm of `decision::hpa`. No I/O.
 
 use crate::api::hpa::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
+use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
 use crate::decision::amount::milli;
 use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
-use crate::decision::hpa::metric::{Source, Target};
+use crate::decision::hpa::load;
+use crate::decision::hpa::metric::{Current, Source, Target};
+use crate::decision::plan::Load;
 
 /// CPU utilization that is held when an HPA names no metric.
 const DEFAULT_UTILIZATION: i32 = 80;
@@ -17,6 +20,53 @@ pub fn metrics(specs: &[MetricSpec], namespace: &str) -> Vec<Option<(Source, Tar
         return vec![Some((source, Target::Utilization(DEFAULT_UTILIZATION)))];
     }
     specs.iter().map(|spec| metric(spec, namespace)).collect()
+}
+
+/// How much the workload of an HPA has to do, by what it measures and reports; nothing where that does not say.
+#[must_use]
+pub fn load(specs: &[MetricSpec], reported: &[MetricStatus], namespace: &str) -> Option<Load> {
+    let current: Vec<(Source, Current)> = reported.iter().filter_map(|one| current(one, namespace)).collect();
+    load::load(&metrics(specs, namespace), &current)
+}
+
+fn current(status: &MetricStatus, namespace: &str) -> Option<(Source, Current)> {
+    let namespace = namespace.to_owned();
+    let (source, value) = match status.type_.as_str() {
+        "Resource" => {
+            let resource = status.resource.as_ref()?;
+            (Source::Resource { name: resource.name.clone() }, &resource.current)
+        }
+        "ContainerResource" => {
+            let resource = status.container_resource.as_ref()?;
+            let (name, container) = (resource.name.clone(), resource.container.clone());
+            (Source::ContainerResource { name, container }, &resource.current)
+        }
+        "Pods" => {
+            let pods = status.pods.as_ref()?;
+            (Source::Pods { metric: pods.metric.name.clone() }, &pods.current)
+        }
+        "Object" => {
+            let object = status.object.as_ref()?;
+            let (metric, about) = (object.metric.name.clone(), &object.described_object);
+            let (kind, name) = (about.kind.clone(), about.name.clone());
+            (Source::Object { metric, kind, namespace, name }, &object.current)
+        }
+        "External" => {
+            let external = status.external.as_ref()?;
+            (Source::External { metric: external.metric.name.clone(), namespace }, &external.current)
+        }
+        _ => return None,
+    };
+    Some((source, measured(value)))
+}
+
+fn measured(value: &MetricValueStatus) -> Current {
+    let number = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
+    Current {
+        value: number(&value.value),
+        average_value: number(&value.average_value),
+        utilization: value.average_utilization,
+    }
 }
 
 fn metric(spec: &MetricSpec, namespace: &str) -> Option<(Source, Target)> {
@@ -99,14 +149,25 @@ fn share(text: &str) -> Option<f64> {
 mod tests {
     use serde_json::json;
 
-    use super::{behavior, metrics};
+    use super::{behavior, load, metrics};
     use crate::decision::hpa::behavior::{Rules, Select};
     use crate::decision::hpa::metric::{Source, Target};
+    use crate::decision::plan::Load;
 
     #[test]
     fn an_hpa_without_metrics_holds_the_cpu() {
         let cpu = Source::Resource { name: "cpu".into() };
         assert_eq!(metrics(&[], "shop"), [Some((cpu, Target::Utilization(80)))]);
+    }
+
+    #[test]
+    fn what_an_hpa_reports_is_compared_with_what_it_holds() {
+        let specs = json!([{"type": "Pods", "pods": {"metric": {"name": "qps"}, "target": {"type": "AverageValue", "averageValue": "2"}}}]);
+        let reported = json!([{"type": ""}, {"type": "Pods", "pods": {"metric": {"name": "qps"}, "current": {"averageValue": "2500m"}}}]);
+        let specs: Vec<_> = serde_json::from_value(specs).unwrap();
+        let found = load(&specs, &serde_json::from_value::<Vec<_>>(reported).unwrap(), "shop");
+        assert_eq!(found, Some(Load { value: 2_500, target: 2_000 }));
+        assert_eq!(load(&specs, &[], "shop"), None);
     }
 
     #[test]

@@ -74,6 +74,17 @@ pub enum WriteError {
     Failed(#[from] Failure),
 }
 
+impl WriteError {
+    /// The same, with a failure told by `how`.
+    #[must_use]
+    pub fn told(self, how: impl FnOnce(Failure) -> Failure) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(how(failure)),
+            lost @ Self::LeaseLost(_) => lost,
+        }
+    }
+}
+
 /// What was asked of the API server.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {

@@ -1,6 +1,7 @@
 //! The controller: watch -> observe -> decide -> apply(&Leader) -> status. Talks to the API server; decisions are made
 //! in `decision`.
 
+pub mod condition;
 pub mod cron;
 pub mod distributed;
 pub mod engine;
@@ -8,6 +9,7 @@ pub mod events;
 pub mod failure;
 pub mod key;
 pub mod managers;
+pub mod own;
 pub mod request;
 pub mod table;
 pub mod target;
@@ -27,7 +29,10 @@ use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
 use self::distributed::apply::Applier;
 use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::members::Members;
+use self::distributed::pace::Pace;
 use self::distributed::seen::Seen;
+use self::distributed::sight::Sight;
 use self::distributed::takeover::Takeover;
 use self::distributed::turn::DistributedWorker;
 use self::distributed::writer::Writer;
@@ -65,8 +70,7 @@ pub struct Options {
 pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
-    seen: Arc<Seen>,
-    capacity: Arc<dyn Capacity>,
+    sight: Sight,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
 }
@@ -89,15 +93,17 @@ impl Controller {
         let (events, poster) = Events::new(client.clone(), &identity, counted);
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
+        let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
+        let sight = Sight { seen: Arc::clone(&seen), capacity, members };
         let writer = Arc::new(Writer { client: client.clone(), seen: Arc::clone(&seen) });
         let distributed = DistributedWorker {
-            seen: Arc::clone(&seen),
+            sight: sight.clone(),
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
             applier: Applier { writer: Arc::clone(&writer), targets: Arc::clone(&targets), clock: Arc::clone(&clock) },
             writer,
-            capacity: Arc::clone(&capacity),
             default_mode,
             clock: Arc::clone(&clock),
+            pace: Pace::default(),
             reporter: distributed::report::Reporter {
                 events: events.clone(),
                 metrics: Arc::clone(&metrics),
@@ -110,20 +116,20 @@ impl Controller {
         let steppers = Steppers::default();
         let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), clock, concurrency);
-        Self { reader, engine, seen, capacity, distributed, poster }
+        Self { reader, engine, sight, distributed, poster }
     }
 
-    /// What it sees, and what it knows of the room in clusters: enough to look ahead.
+    /// What it looks at: enough to look ahead.
     #[must_use]
-    pub fn sight(&self) -> (Arc<Seen>, Arc<dyn Capacity>) {
-        (Arc::clone(&self.seen), Arc::clone(&self.capacity))
+    pub fn sight(&self) -> Sight {
+        self.sight.clone()
     }
 
     /// What is left to start once `readers` tell the controller of its objects.
     #[must_use]
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
-        self.seen.read_by(readers);
+        self.sight.seen.read_by(readers);
         Idle { engine: self.engine, distributed: self.distributed, poster: self.poster }
     }
 }

@@ -7,10 +7,25 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::failure::{Asked, Failure};
+use super::failure::{Asked, Failure, WriteError};
+use crate::runtime::leader::Leader;
 
 /// How long an answer may take. A write in flight when the lease is lost ends soon after.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends a write, if this process leads still, and reads its answer.
+///
+/// # Errors
+/// When it leads no more, or as [`send`].
+pub async fn write<T: DeserializeOwned>(
+    client: &Client,
+    leader: &Leader,
+    request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    asked: Asked<'_>,
+) -> Result<T, WriteError> {
+    leader.check()?;
+    Ok(send(client, request, asked).await?)
+}
 
 /// Sends `request` and reads its answer.
 ///

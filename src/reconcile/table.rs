@@ -15,6 +15,8 @@ pub trait Item {
     fn version(&self) -> &str;
     /// What it is about, if anything.
     fn about(&self) -> Option<Self::About>;
+    /// Takes over what is known beside the object itself.
+    fn inherit(&mut self, _known: &Self) {}
 }
 
 /// Whether `new` is not older than `known`, nor the same. Versions are numbers that grow; where they are not, whatever
@@ -80,9 +82,12 @@ impl<I: Item> Table<I> {
     }
 
     /// Takes in an object, unless what is known is as new.
-    pub fn put(&mut self, key: Key, item: I) -> Option<Change<I>> {
-        if self.entries.get(&key).is_some_and(|known| !is_news(&item, known)) {
-            return None;
+    pub fn put(&mut self, key: Key, mut item: I) -> Option<Change<I>> {
+        if let Some(known) = self.entries.get(&key) {
+            if !is_news(&item, known) {
+                return None;
+            }
+            item.inherit(known);
         }
         let after = Arc::new(item);
         let before = self.insert(key.clone(), Arc::clone(&after));
@@ -96,6 +101,14 @@ impl<I: Item> Table<I> {
         }
         self.entries.insert(key, item);
         before
+    }
+
+    /// The object as it is kept, to note something beside it.
+    pub fn note(&mut self, key: &Key) -> Option<&mut I>
+    where
+        I: Clone,
+    {
+        self.entries.get_mut(key).map(Arc::make_mut)
     }
 
     /// The object is gone.

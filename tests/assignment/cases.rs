@@ -2,24 +2,24 @@
 
 use fhpa::decision::plan::{Action, Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, Wait, plan};
 
-fn total(min: u32, max: u32) -> Bounds {
+pub fn total(min: u32, max: u32) -> Bounds {
     Bounds { min, max }
 }
 
-fn cluster(name: &'static str) -> Cluster<'static> {
+pub fn cluster(name: &'static str) -> Cluster<'static> {
     Cluster { name, chosen: true, weight: 1, ..Cluster::default() }
 }
 
 /// A cluster with an entry in the binding that runs as it says.
-fn runs(name: &'static str, replicas: u32) -> Cluster<'static> {
+pub fn runs(name: &'static str, replicas: u32) -> Cluster<'static> {
     Cluster { entry: Some(replicas), current: Some(replicas), ready: replicas, ..cluster(name) }
 }
 
-fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -> Request<'static> {
+pub fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -> Request<'static> {
     Request { total, policy, clusters, scale_assist: true, ..Request::default() }
 }
 
-fn targets(plan: &Plan<'_>) -> Vec<(String, u32, u32)> {
+pub fn targets(plan: &Plan<'_>) -> Vec<(String, u32, u32)> {
     plan.shares.iter().map(|share| (share.cluster.to_owned(), share.target.min, share.target.max)).collect()
 }
 
@@ -27,7 +27,7 @@ fn binding(plan: &Plan<'_>) -> Vec<(String, u32)> {
     plan.binding.iter().map(|entry| (entry.cluster.to_owned(), entry.replicas)).collect()
 }
 
-fn named<const N: usize>(shares: [(&str, u32, u32); N]) -> Vec<(String, u32, u32)> {
+pub fn named<const N: usize>(shares: [(&str, u32, u32); N]) -> Vec<(String, u32, u32)> {
     shares.map(|(name, min, max)| (name.to_owned(), min, max)).to_vec()
 }
 
@@ -35,7 +35,7 @@ fn entries<const N: usize>(entries: [(&str, u32); N]) -> Vec<(String, u32)> {
     entries.map(|(name, replicas)| (name.to_owned(), replicas)).to_vec()
 }
 
-fn to_zero(mut request: Request<'static>) -> Request<'static> {
+pub fn to_zero(mut request: Request<'static>) -> Request<'static> {
     request.scaling_to_zero = true;
     request
 }
@@ -182,7 +182,7 @@ fn a_full_cluster_keeps_what_it_runs() {
 }
 
 /// A request whose members have what the plan says.
-fn settled(mut request: Request<'static>) -> Request<'static> {
+pub fn settled(mut request: Request<'static>) -> Request<'static> {
     let planned = request.clone();
     let plan = plan(&planned);
     for cluster in &mut request.clusters {
@@ -361,14 +361,22 @@ fn a_leaving_cluster_goes_after_the_others_run_their_min() {
 
 #[test]
 fn a_cluster_at_zero_is_woken_unless_it_may_sleep() {
-    let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![runs("m1", 3), runs("m2", 3)]));
+    let mut request = settled(request(total(1, 20), Policy::StaticWeighted, vec![runs("m1", 3), runs("m2", 3)]));
     (request.clusters[0].current, request.clusters[0].ready) = (Some(0), 0);
     let scaled = |request: &Request<'_>| {
         let plan = plan(request);
         plan.now().filter(|step| matches!(step.action, Action::Scale { cluster: "m1", replicas: 1 })).count()
     };
     assert_eq!(scaled(&request), 1);
-    assert_eq!(scaled(&to_zero(request)), 0);
+    request.scaling_to_zero = true;
+    assert_eq!(scaled(&request), 1);
+    request.clusters[0].memory.zero = true;
+    assert_eq!(scaled(&request), 0);
+    // Without it the user's min would not be covered.
+    request.clusters[1].target = Some(Bounds { min: 0, max: 10 });
+    request.total.min = 2;
+    request.basis = Some(plan(&request).basis);
+    assert_eq!(scaled(&request), 1);
 }
 
 #[test]

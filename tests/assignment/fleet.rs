@@ -1,10 +1,15 @@
 //! Random fleets.
 
-use fhpa::decision::plan::{Bounds, Cluster, Hpa, Limits, Policy, Request, Standing};
+use fhpa::decision::plan::{
+    Assist, Bounds, Cause, Cluster, Hpa, Limits, Load, Memory, Policy, Reach, Request, Standing, Stuck,
+};
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 /// Names that sort in another order than they stand.
 pub const NAMES: [&str; 12] = ["g", "c", "a", "k", "e", "i", "b", "l", "d", "h", "f", "j"];
+
+pub const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
 
 pub fn policy() -> impl Strategy<Value = Policy> {
     prop::sample::select(Policy::ALL.to_vec())
@@ -84,10 +89,49 @@ fn standing() -> impl Strategy<Value = Standing> {
     ]
 }
 
+fn ago() -> impl Strategy<Value = Option<Timestamp>> {
+    prop::option::of((0..400_i64).prop_map(|seconds| NOW - SignedDuration::from_secs(seconds)))
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    let cause = prop::sample::select(vec![Cause::Pending, Cause::AtMax]);
+    let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| Stuck { cause, since }));
+    let assist = prop::option::of((0..20_u32, 0..100_i64)).prop_map(|assist| {
+        assist.map(|(replicas, ago)| Assist { replicas, since: NOW - SignedDuration::from_secs(ago) })
+    });
+    (stuck, ago(), ago(), 0..9_u32, assist, any::<bool>()).prop_map(|(stuck, gave, got, helped, assist, zero)| Memory {
+        stuck,
+        gave,
+        got,
+        helped,
+        assist,
+        zero,
+    })
+}
+
+/// What its HPA says and what was decided before.
+fn life() -> impl Strategy<Value = (Option<Load>, Option<u32>, Memory, Reach)> {
+    let load = prop::option::of((0..300_u64).prop_map(|value| Load { value, target: 100 }));
+    let reach = prop_oneof![
+        4 => Just(Reach::Scale),
+        1 => any::<bool>().prop_map(|zero| Reach::Bounds { zero }),
+    ];
+    (load, prop::option::of(0..20_u32), memory(), reach)
+}
+
 /// Anything that may ever be seen, whether or not a plan led to it.
 pub fn any_request() -> impl Strategy<Value = Request<'static>> {
     let odd = (standing(), prop::option::of(hpa()), prop::option::of(bounds()), any::<[bool; 3]>());
-    (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>()).prop_map(|(mut request, odd, known)| {
+    let lives = prop::collection::vec(life(), NAMES.len());
+    let times = (any::<bool>(), 0..100_i64, prop::option::of(Just(SignedDuration::from_secs(60))), ago());
+    let all = (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>(), lives, times);
+    all.prop_map(|(mut request, odd, known, lives, (scale_assist, delay, period, idle))| {
+        for (cluster, (load, desired, memory, reach)) in request.clusters.iter_mut().zip(lives) {
+            (cluster.load, cluster.desired, cluster.memory, cluster.reach) = (load, desired, memory, reach);
+        }
+        (request.scale_assist, request.period, request.idle) = (scale_assist, period, idle);
+        (request.now, request.window, request.delay) =
+            (NOW, SignedDuration::from_secs(300), SignedDuration::from_secs(delay));
         for (cluster, (standing, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
             cluster.chosen = matches!(standing, Standing::Serving | Standing::Silent) || chosen;
             (cluster.standing, cluster.hpa, cluster.target) = (standing, hpa, target);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, Plan, Policy, Request, Standing, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, Plan, Policy, Reach, Request, Standing, Wait, plan};
 use fhpa::decision::split::{Part, by_weight};
 use proptest::prelude::*;
 
@@ -149,7 +149,8 @@ proptest! {
         for step in plan.now() {
             if let Action::Bound { cluster: name, bounds, outstanding, .. } = &step.action {
                 let cluster = cluster(&request, name);
-                prop_assert!(bounds.min >= 1 && bounds.min <= bounds.max, "{step:?}");
+                let by_itself = cluster.reach == Reach::Bounds { zero: true };
+                prop_assert!((bounds.min >= 1 || by_itself) && bounds.min <= bounds.max, "{step:?}");
                 prop_assert!(*outstanding >= bounds.max.max(cluster.hpa.map_or(0, |hpa| hpa.ceiling())));
                 after.insert(name, *outstanding);
             }

@@ -1,7 +1,9 @@
 //! Assignment of bounds to member clusters: the worked examples, laws over random fleets, and plans applied step by step.
 
 mod cases;
+mod days;
 mod fleet;
+mod help;
 mod laws;
 mod life;
 mod world;

@@ -2,18 +2,30 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fhpa::decision::plan::{Action, Basis, Bounds, Cluster, Hpa, HpaVersion, Plan, Request, Standing, plan};
+use fhpa::decision::plan::{
+    Action, Basis, Bounds, Cluster, Hpa, HpaVersion, Load, Memory, Plan, Request, Standing, plan,
+};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::random::Random;
 
-/// A write of a member's HPA: its number, and the bounds or the removal.
-type Write = (u64, Option<Bounds>);
+/// A write of a member's HPA: its number, the bounds or the removal, and whether it holds the scale-down.
+type Write = (u64, Option<Bounds>, bool);
+
+/// The last write as it is stored, and the greatest max that was under way with it.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    number: u64,
+    written: Option<Bounds>,
+    outstanding: u32,
+    held: bool,
+}
 
 /// What the control plane stores and what the member has.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
-    /// Number and bounds of the last write, and the greatest max that was under way with it; nothing: no object.
-    work: Option<(u64, Option<Bounds>, u32)>,
+    /// The last write; nothing: no object.
+    work: Option<Work>,
     on_the_way: VecDeque<Write>,
     /// Number of the last write that arrived.
     arrived: u64,
@@ -23,8 +35,28 @@ pub struct Member {
     pub entry: Option<u32>,
     evicting: bool,
     target: Option<Bounds>,
+    pub memory: Memory,
+    /// Whether its HPA may not scale down.
+    held: bool,
+    /// Replicas that fit; nothing: all.
+    pub room: Option<u32>,
     /// Its share was given away while it had an HPA: it counts again when it has lost that one.
     given_away: bool,
+}
+
+impl Member {
+    /// Replicas that run.
+    pub fn ready(&self) -> u32 {
+        self.replicas.unwrap_or_default().min(self.room.unwrap_or(u32::MAX))
+    }
+
+    /// What its HPA would like, without bounds.
+    fn wish(&self, load: Load) -> u32 {
+        let replicas = self.replicas.unwrap_or_default();
+        let tolerated = (90..=110).contains(&load.value);
+        // Pods that do not run do nothing: what there is to do is measured over those that do.
+        if tolerated { replicas } else { load.wanted(self.ready()).max(u32::from(replicas > 0)) }
+    }
 }
 
 /// A fleet under one FederatedHPA.
@@ -33,6 +65,9 @@ pub struct World {
     pub request: Request<'static>,
     pub members: BTreeMap<&'static str, Member>,
     basis: Option<Basis>,
+    idle: Option<Timestamp>,
+    /// What is to be done, in hundredths of what one replica does at its target; nothing: nobody measures it.
+    pub work: Option<u64>,
     /// The greatest `maxReplicas` that writes under way may be from.
     pub budget: u64,
 }
@@ -44,26 +79,34 @@ impl World {
         };
         let members = request.clusters.iter().map(member).collect();
         let budget = request.total.max.into();
-        Self { request, members, basis: None, budget }
+        Self { request, members, basis: None, idle: None, work: None, budget }
     }
 
     /// What the controller sees.
     pub fn observe(&self) -> Request<'static> {
         let mut request = self.request.clone();
-        request.basis = self.basis;
+        (request.basis, request.idle) = (self.basis, self.idle);
         for cluster in &mut request.clusters {
             let member = &self.members[cluster.name];
-            cluster.hpa = member.work.map(|(number, written, outstanding)| Hpa {
+            cluster.hpa = member.work.map(|Work { number, written, outstanding, held }| Hpa {
                 written,
                 version: HpaVersion::V2,
                 confirmed: member.arrived == number,
                 outstanding,
-                held: false,
+                held,
             });
+            cluster.memory = member.memory;
             let answers = !matches!(cluster.standing, Standing::Silent | Standing::Away);
             cluster.current = member.replicas;
-            cluster.ready = if answers { member.replicas.unwrap_or_default() } else { 0 };
-            cluster.pending = 0;
+            cluster.ready = if answers { member.ready() } else { 0 };
+            cluster.pending = if answers { member.replicas.unwrap_or_default() - member.ready() } else { 0 };
+            if let Some(room) = member.room {
+                cluster.available = Some(room.saturating_sub(member.replicas.unwrap_or_default()));
+            }
+            if let (Some(load), Some(bounds), true) = (self.load(), member.hpa, answers) {
+                cluster.load = Some(load).filter(|_| member.ready() > 0);
+                cluster.desired = Some(member.wish(load).clamp(bounds.min, bounds.max));
+            }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
         }
         request
@@ -88,27 +131,29 @@ impl World {
     }
 
     fn remember(&mut self, plan: &Plan<'_>) {
-        self.basis = Some(plan.basis);
+        (self.basis, self.idle) = (Some(plan.basis), plan.idle);
         for (name, member) in &mut self.members {
-            member.target = plan.shares.iter().find(|share| share.cluster == *name).map(|share| share.target);
+            let share = plan.shares.iter().find(|share| share.cluster == *name);
+            member.target = share.map(|share| share.target);
+            member.memory = share.map(|share| share.memory).unwrap_or_default();
         }
     }
 
     fn apply(&mut self, action: &Action<'_>) {
         match action {
-            Action::Bound { cluster, bounds, outstanding, .. } => {
+            Action::Bound { cluster, bounds, outstanding, held, .. } => {
                 let member = self.members.get_mut::<str>(cluster).unwrap();
-                let number = member.work.map_or(member.arrived, |(number, ..)| number) + 1;
-                member.work = Some((number, Some(*bounds), *outstanding));
-                member.on_the_way.push_back((number, Some(*bounds)));
+                let number = member.work.map_or(member.arrived, |work| work.number) + 1;
+                member.work = Some(Work { number, written: Some(*bounds), outstanding: *outstanding, held: *held });
+                member.on_the_way.push_back((number, Some(*bounds), *held));
             }
             Action::Unbound { cluster } => {
                 let member = self.members.get_mut::<str>(cluster).unwrap();
-                let (number, written, outstanding) = member.work.unwrap();
+                let Work { number, written, outstanding, .. } = member.work.unwrap();
                 let ceiling = if member.arrived == number { 0 } else { outstanding };
                 let outstanding = ceiling.max(written.map_or(0, |bounds| bounds.max));
-                member.work = Some((number + 1, None, outstanding));
-                member.on_the_way.push_back((number + 1, None));
+                member.work = Some(Work { number: number + 1, written: None, outstanding, held: false });
+                member.on_the_way.push_back((number + 1, None, false));
             }
             Action::Bind { entries, evictions } => {
                 for (name, member) in &mut self.members {
@@ -126,6 +171,26 @@ impl World {
         }
     }
 
+    /// What there is to do for each replica that runs, in hundredths of its target: all share alike.
+    pub fn load(&self) -> Option<Load> {
+        let ready: u64 = self.members.values().map(|member| u64::from(member.ready())).sum();
+        self.work.map(|work| Load { value: work.checked_div(ready).unwrap_or(work), target: 100 })
+    }
+
+    /// Every member's HPA looks at its metric.
+    pub fn sync(&mut self) {
+        let Some(load) = self.load() else { return };
+        for name in self.names() {
+            let wish = self.members[name].wish(load);
+            self.scale(name, Some(wish));
+        }
+    }
+
+    /// Time goes on.
+    pub fn pass(&mut self, seconds: i64) {
+        self.request.now += SignedDuration::from_secs(seconds);
+    }
+
     fn answers(&self, name: &str) -> bool {
         let cluster = self.request.clusters.iter().find(|cluster| cluster.name == name).unwrap();
         !matches!(cluster.standing, Standing::Silent | Standing::Away)
@@ -137,11 +202,11 @@ impl World {
             return;
         }
         let member = self.members.get_mut(name).unwrap();
-        if let Some((number, bounds)) = member.on_the_way.pop_front() {
-            (member.hpa, member.arrived) = (bounds, number);
+        if let Some((number, bounds, held)) = member.on_the_way.pop_front() {
+            (member.hpa, member.arrived, member.held) = (bounds, number, held);
             if bounds.is_none() {
                 member.given_away = false;
-                if member.work.is_some_and(|(last, ..)| last == number) {
+                if member.work.is_some_and(|work| work.number == number) {
                     member.work = None;
                 }
             }
@@ -153,10 +218,11 @@ impl World {
 
     /// The member's own HPA brings replicas within its bounds, or to `wish`.
     pub fn scale(&mut self, name: &'static str, wish: Option<u32>) {
-        if let Member { hpa: Some(bounds), replicas: Some(replicas), .. } = self.members.get_mut(name).unwrap()
+        if let Member { hpa: Some(bounds), replicas: Some(replicas), held, .. } = self.members.get_mut(name).unwrap()
             && *replicas > 0
         {
-            *replicas = wish.unwrap_or(*replicas).clamp(bounds.min, bounds.max);
+            let least = if *held { *replicas } else { 0 };
+            *replicas = wish.unwrap_or(*replicas).max(least).clamp(bounds.min, bounds.max);
         }
     }
 

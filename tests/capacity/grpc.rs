@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::reconcile::distributed::capacity::estimators::{Estimator as _, Estimators, Failure, Times};
 use fhpa::reconcile::distributed::capacity::grpc::{Grpc, Settings, TlsFiles};
 use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
 use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Requirements, Room, Rooms};
+use fhpa::reconcile::distributed::capacity::{Estimators, Requirements, Room, Rooms};
+use fhpa::reconcile::distributed::inquiry::{Failure, Source as _, Times};
 use prost::Message as _;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;

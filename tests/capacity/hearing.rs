@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fhpa::decision::capacity::Answer::{self, Fits, Unknown};
-use fhpa::reconcile::distributed::capacity::estimators::{Estimator, Estimators, Failure, Times};
 use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
 use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Requirements, Rooms};
+use fhpa::reconcile::distributed::capacity::{Capacity, Estimators, Requirements, Rooms, heard};
+use fhpa::reconcile::distributed::inquiry::{Failure, Source, Times};
 use fhpa::runtime::clock::steady;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -55,7 +55,11 @@ impl Scripted {
     }
 }
 
-impl Estimator for Scripted {
+impl Source<Question, i32> for Scripted {
+    fn who(&self) -> &'static str {
+        "estimator"
+    }
+
     fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
         self.0.asked.lock().unwrap().push(cluster.to_owned());
         let (after, what) = self.0.says.lock().unwrap()[cluster].clone();
@@ -106,18 +110,18 @@ async fn an_answer_is_asked_for_again_when_it_is_no_longer_fresh() {
     let script = Scripted::default();
     let (estimators, web) = (script.estimators(), question("web"));
     script.says("a", AT_ONCE, Ok(5));
-    assert_eq!(estimators.heard("a", &web), Unknown);
+    assert_eq!(heard(&estimators, "a", &web), Unknown);
     assert!(estimators.hear(&["a"], &web).await);
-    assert_eq!(estimators.heard("a", &web), Fits(5));
+    assert_eq!(heard(&estimators, "a", &web), Fits(5));
     script.says("a", AT_ONCE, Ok(6));
     seconds(29).await;
     assert!(estimators.hear(&["a"], &web).await);
-    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(5), 1));
+    assert_eq!((heard(&estimators, "a", &web), script.asked()), (Fits(5), 1));
     seconds(1).await;
     assert!(estimators.hear(&["a"], &web).await);
-    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(6), 2));
-    assert_eq!(estimators.heard("a", &question("other")), Unknown);
-    assert_eq!(estimators.heard("b", &web), Unknown);
+    assert_eq!((heard(&estimators, "a", &web), script.asked()), (Fits(6), 2));
+    assert_eq!(heard(&estimators, "a", &question("other")), Unknown);
+    assert_eq!(heard(&estimators, "b", &web), Unknown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,9 +133,9 @@ async fn a_slow_estimator_is_waited_for_a_moment_and_its_answer_is_there_later()
     let start = steady();
     assert!(!estimators.hear(&["quick", "slow"], &web).await);
     assert_eq!(start.elapsed(), TIMES.patience);
-    assert_eq!((estimators.heard("quick", &web), estimators.heard("slow", &web)), (Fits(3), Unknown));
+    assert_eq!((heard(&estimators, "quick", &web), heard(&estimators, "slow", &web)), (Fits(3), Unknown));
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(estimators.heard("slow", &web), Fits(7));
+    assert_eq!(heard(&estimators, "slow", &web), Fits(7));
     let start = steady();
     assert!(estimators.hear(&["quick", "slow"], &web).await);
     assert_eq!((start.elapsed(), script.asked()), (Duration::ZERO, 2));
@@ -167,7 +171,7 @@ async fn one_that_does_not_answer_is_left_in_peace_and_its_last_answer_used_for_
     seconds(30).await;
     assert!(!estimators.hear(&["a"], &web).await);
     sleep(Duration::from_secs(3)).await;
-    assert_eq!((estimators.heard("a", &web), script.asked()), (Fits(5), 2));
+    assert_eq!((heard(&estimators, "a", &web), script.asked()), (Fits(5), 2));
     assert_eq!(*script.0.forgotten.lock().unwrap(), ["a"], "its connection is not to be trusted");
     // At rest: nobody is asked, and nobody waits.
     let start = steady();
@@ -177,7 +181,7 @@ async fn one_that_does_not_answer_is_left_in_peace_and_its_last_answer_used_for_
     assert!(!estimators.hear(&["a"], &web).await);
     assert_eq!(script.asked(), 3);
     seconds(300).await;
-    assert_eq!(estimators.heard("a", &web), Unknown);
+    assert_eq!(heard(&estimators, "a", &web), Unknown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,12 +203,12 @@ async fn a_cluster_without_an_estimator_is_asked_again_after_a_minute() {
     for (after, asked) in [(0, 1), (59, 1), (1, 2)] {
         seconds(after).await;
         assert!(estimators.hear(&["a"], &web).await);
-        assert_eq!((estimators.heard("a", &web), script.asked()), (Unknown, asked));
+        assert_eq!((heard(&estimators, "a", &web), script.asked()), (Unknown, asked));
     }
     script.says("a", AT_ONCE, Ok(2));
     seconds(60).await;
     assert!(estimators.hear(&["a"], &web).await);
-    assert_eq!(estimators.heard("a", &web), Fits(2));
+    assert_eq!(heard(&estimators, "a", &web), Fits(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +222,7 @@ async fn an_estimator_that_starts_anew_is_asked_again_soon() {
         assert!(estimators.hear(&["a"], &web).await);
         assert_eq!(script.asked(), asked);
     }
-    assert_eq!(estimators.heard("a", &web), Fits(3));
+    assert_eq!(heard(&estimators, "a", &web), Fits(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +234,7 @@ async fn a_refused_question_does_not_stop_the_others() {
     assert_eq!(script.asked(), 1);
     script.says("a", AT_ONCE, Ok(4));
     assert!(estimators.hear(&["a"], &web).await);
-    assert_eq!((estimators.heard("a", &web), estimators.heard("a", &batch)), (Fits(4), Unknown));
+    assert_eq!((heard(&estimators, "a", &web), heard(&estimators, "a", &batch)), (Fits(4), Unknown));
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,7 +250,50 @@ async fn a_cluster_that_nobody_asks_about_is_forgotten() {
         assert!(estimators.hear(&["a"], &web).await);
     }
     assert_eq!(*script.0.forgotten.lock().unwrap(), ["b"]);
-    assert_eq!((estimators.heard("a", &web), estimators.heard("b", &web)), (Fits(1), Unknown));
+    assert_eq!((heard(&estimators, "a", &web), heard(&estimators, "b", &web)), (Fits(1), Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_waits_for_is_told_when_it_is_another_one() {
+    let script = Scripted::default();
+    let (estimators, web) = (script.estimators(), question("web"));
+    let fresh = Duration::from_secs(10);
+    for (says, after, told, asked) in
+        [(Ok(2), 0, true, 1), (Ok(2), 9, false, 1), (Ok(2), 1, false, 2), (Ok(3), 10, true, 3)]
+    {
+        script.says("a", AT_ONCE, says);
+        seconds(after).await;
+        estimators.look("a", &web, fresh);
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!((estimators.changed().contains(&web), script.asked()), (told, asked), "{after}");
+    }
+    script.says("a", AT_ONCE, Err(Failure::Refused("no".to_owned())));
+    for told in [true, false] {
+        seconds(10).await;
+        estimators.look("a", &web, fresh);
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(estimators.changed().contains(&web), told);
+        assert!(estimators.word("a", &web).refused.is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_without_a_node_are_asked_for_where_an_estimator_knows() {
+    let script = Scripted::default();
+    let rooms = Rooms::new(Some(script.estimators()));
+    let rooms: &dyn Capacity = &rooms;
+    let fresh = Duration::from_secs(10);
+    let workload = |kind: &str| ObjectReference { kind: kind.to_owned(), ..ObjectReference::default() };
+    let web = workload("Deployment");
+    script.says("a", AT_ONCE, Ok(4));
+    script.says("b", AT_ONCE, Err(Failure::Absent("no such host".to_owned())));
+    assert!(rooms.look("a", &web, fresh) && rooms.look("b", &web, fresh), "both may answer");
+    rooms.news().await;
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(rooms.changed(), std::slice::from_ref(&web));
+    assert_eq!((rooms.unschedulable("a", &web), rooms.unschedulable("b", &web)), (Some(4), None));
+    assert_eq!((rooms.look("a", &web, fresh), rooms.look("b", &web, fresh)), (true, false));
+    assert!(!rooms.look("a", &workload("StatefulSet"), fresh), "estimators know Deployments only");
 }
 
 #[tokio::test(start_paused = true)]

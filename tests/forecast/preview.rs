@@ -10,8 +10,8 @@ use fhpa::decision::lease::Timings;
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::reconcile::distributed::capacity::Unknown;
 use fhpa::reconcile::distributed::seen::Seen;
+use fhpa::reconcile::distributed::sight::Sight;
 use fhpa::run::forecast::Forecaster;
 use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
@@ -70,7 +70,7 @@ impl Judged {
 
 fn judge(seen: Arc<Seen>) -> Judge {
     let preview: Arc<dyn Preview> =
-        Arc::new(Forecaster { seen, capacity: Arc::new(Unknown), default_mode: Mode::default() });
+        Arc::new(Forecaster { sight: Sight { seen, ..Sight::default() }, default_mode: Mode::default() });
     let reviewer = Reviewer {
         neighbours: Arc::new(NoNeighbours),
         zones: Arc::new(ZoneDatabase::bundled()),

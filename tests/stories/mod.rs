@@ -21,6 +21,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
+use fhpa::reconcile::distributed::sight::Sight;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
@@ -259,6 +260,7 @@ impl Stage {
 pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
+    pub sight: Sight,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -284,6 +286,7 @@ impl Process {
             concurrency: 64,
         };
         let controller = Controller::with_capacity(options, capacity);
+        let sight = controller.sight();
         let mut readers = Readers::default();
         let idle = controller.read_by(&mut readers);
         let (stop, stopped) = watch::channel(false);
@@ -300,7 +303,7 @@ impl Process {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, stop, works, tasks }
+        Self { metrics, leadership, sight, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

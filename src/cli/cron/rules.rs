@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::super::manifest::{self, Content, Node, Source};
 use super::super::validate::inputs;
+use crate::decision::api_version::GROUP;
 
 /// A rule with what matters here.
 pub(super) struct Rule {
@@ -62,7 +63,7 @@ fn objects(source: &Source, document: &Node, rules: &mut Vec<Rule>) {
 
 fn object_rules(source: &Source, object: &Node, rules: &mut Vec<Rule>) {
     let group = object.text("apiVersion").and_then(|version| version.split('/').next());
-    if object.text("kind") != Some("CronFederatedHPA") || group != Some("autoscaling.karmada.io") {
+    if object.text("kind") != Some("CronFederatedHPA") || group != Some(GROUP) {
         return;
     }
     let member = |name: &str| {

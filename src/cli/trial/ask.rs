@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::super::validate::{Kind, ObjectName};
 use crate::admission::endpoint::Endpoint;
-use crate::api;
+use crate::decision::api_version;
 
 /// Longest wait for one answer, as the API server is told to wait.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -189,9 +189,9 @@ impl Client {
 
 /// The review of an object that is created.
 fn review(uid: &str, name: &ObjectName, object: &Value) -> Value {
-    let kind = json!({"group": api::GROUP, "version": api::VERSION, "kind": name.kind});
+    let kind = json!({"group": api_version::GROUP, "version": api_version::VERSION, "kind": name.kind});
     let plural = format!("{}s", name.kind.to_lowercase());
-    let resource = json!({"group": api::GROUP, "version": api::VERSION, "resource": plural});
+    let resource = json!({"group": api_version::GROUP, "version": api_version::VERSION, "resource": plural});
     json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

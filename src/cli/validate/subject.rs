@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::manifest::{Content, Node};
-use crate::api;
+use crate::decision::api_version;
 use crate::decision::finding::{Cause, Violation};
 use crate::decision::path::Path;
 
@@ -73,7 +73,7 @@ impl Subject {
 fn classify(node: &Node) -> Class {
     let (version, kind) = (node.text("apiVersion"), node.text("kind"));
     if let (Some(version), Some(kind)) = (version, kind) {
-        let ours = version == format!("{}/{}", api::GROUP, api::VERSION);
+        let ours = version == format!("{}/{}", api_version::GROUP, api_version::VERSION);
         match Kind::ALL.into_iter().find(|known| known.name() == kind) {
             Some(known) if ours => Class::Known(known),
             Some(_) => wrong_version(version),
@@ -87,7 +87,7 @@ fn classify(node: &Node) -> Class {
 /// The kind is right, the `apiVersion` is not.
 fn wrong_version(version: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    let detail = format!("did you mean \"{}/{}\"?", api::GROUP, api::VERSION);
+    let detail = format!("did you mean \"{}/{}\"?", api_version::GROUP, api_version::VERSION);
     let violation = Violation::new("api-version", &Path::Root("apiVersion"), Cause::Invalid(version.into()), detail);
     near_miss(group, violation)
 }
@@ -105,12 +105,12 @@ fn near_miss(group: &str, violation: Violation) -> Class {
 fn wrong_kind(version: &str, kind: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let near = nearest(kind);
-    if group != api::GROUP && near.is_none() {
+    if group != api_version::GROUP && near.is_none() {
         return Class::Other;
     }
     let detail = match near {
         Some(known) => format!("did you mean \"{}\"?", known.name()),
-        None => format!("the kinds of {} are FederatedHPA and CronFederatedHPA", api::GROUP),
+        None => format!("the kinds of {} are FederatedHPA and CronFederatedHPA", api_version::GROUP),
     };
     let violation = Violation::new("kind", &Path::Root("kind"), Cause::Invalid(kind.into()), detail);
     near_miss(group, violation)
@@ -123,9 +123,9 @@ fn incomplete(version: Option<&str>, kind: Option<&str>) -> Class {
     };
     match (version, kind) {
         (None, Some(kind)) if nearest(kind).is_some() => {
-            required("apiVersion", format!("write \"apiVersion: {}/{}\"", api::GROUP, api::VERSION))
+            required("apiVersion", format!("write \"apiVersion: {}/{}\"", api_version::GROUP, api_version::VERSION))
         }
-        (Some(version), None) if version.starts_with(api::GROUP) => {
+        (Some(version), None) if version.starts_with(api_version::GROUP) => {
             required("kind", "write \"kind: FederatedHPA\" or \"kind: CronFederatedHPA\"".to_owned())
         }
         _ => Class::Other,

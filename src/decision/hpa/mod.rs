@@ -8,6 +8,7 @@ pub mod alike;
 pub mod behavior;
 pub mod decide;
 pub mod limits;
+pub mod load;
 pub mod metric;
 pub mod pod;
 pub mod proposal;

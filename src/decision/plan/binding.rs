@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::assignment::Targets;
 use super::course::Course;
 use super::{Bounds, Cluster, Entry, Eviction, Request, Standing};
 use crate::decision::split::Replicas;
@@ -23,16 +24,18 @@ pub(super) struct Entries<'a> {
 pub(super) fn entries<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
+    targets: &Targets,
     courses: &[Course],
     goes: impl Fn(&Cluster<'_>, &Course) -> bool,
     bound: &BTreeSet<&str>,
 ) -> Entries<'a> {
     let mut entries = Entries { now: Vec::new(), last: Vec::new(), evictions: Vec::new() };
-    for (cluster, course) in clusters.iter().zip(courses) {
+    for ((cluster, target), course) in clusters.iter().zip(targets).zip(courses) {
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
         match *course {
             Course::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
-                let replicas = replicas(request, cluster, bounds);
+                let zero = target.is_some_and(|target| target.memory.zero);
+                let replicas = replicas(cluster, bounds, zero);
                 entries.last.push(entry(replicas));
                 let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || bound.contains(cluster.name);
                 if cluster.entry.is_some() || bound && !cluster.evicting {
@@ -66,8 +69,7 @@ fn evicts(cluster: &Cluster<'_>, course: &Course) -> bool {
 ///
 /// The number counts only while the workload is made (members keep their own replicas), so an entry within the bounds
 /// stays as it is and the binding is not written after every scaling.
-fn replicas(request: &Request<'_>, cluster: &Cluster<'_>, bounds: Bounds) -> Replicas {
-    let zero = request.may_be_zero();
+fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
     let least = bounds.min.min(bounds.max);
     match cluster.entry {
         None if zero => 0,

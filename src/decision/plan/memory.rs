@@ -15,10 +15,19 @@ pub struct Memory {
     pub got: Option<Timestamp>,
     /// Replicas that others were asked to run in its place since it is stuck.
     pub helped: Replicas,
-    /// Replicas that it is to run at once, in the place of others; until it does.
-    pub assist: Option<Replicas>,
+    /// What it is to run at once in the place of others; until it does.
+    pub assist: Option<Assist>,
     /// Whether it is to have no replicas.
     pub zero: bool,
+}
+
+/// Replicas that a cluster is to run at once (design: When a cluster cannot scale, assist).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assist {
+    /// How many, with those it ran before.
+    pub replicas: Replicas,
+    /// When that was decided. After a while its HPA knows better.
+    pub since: Timestamp,
 }
 
 /// A cluster that cannot scale (design: When a cluster cannot scale). It counts once this holds for `delay`.

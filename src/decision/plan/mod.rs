@@ -2,32 +2,41 @@
 //!
 //! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *upkeep* keeps a target once given
 //! and moves it when clusters fail or return, *course* bends the targets to what running pods and leaving clusters allow
-//! now, *steps* order the writes so that no moment exceeds the budget. A further stage (help for stuck clusters,
-//! optimization, zero) stands between upkeep and course and changes targets only.
+//! now, *steps* order the writes so that no moment exceeds the budget. Between upkeep and course *adjust* changes targets by
+//! how clusters do: it finds who cannot scale (*signal*), moves headroom to those that can (*relief*, *tiers*,
+//! *optimization*), has others run what is missing (*assist*) and sends idle clusters to zero (*zero*).
 
+mod adjust;
 mod assignment;
+mod assist;
 mod basis;
 mod binding;
 mod course;
 mod load;
 mod memory;
 mod observed;
+mod optimization;
 mod outcome;
 mod policy;
 mod pour;
 mod reason;
+mod relief;
 mod seat;
+mod signal;
 mod steps;
+mod tiers;
 mod upkeep;
+mod zero;
 
 pub use basis::Basis;
 pub use load::Load;
-pub use memory::{Cause, Memory, Stuck};
+pub use memory::{Assist, Cause, Memory, Stuck};
 pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Reach, Request, Standing};
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Note, Reason, Why};
 
+use adjust::Adjusted;
 use assignment::Targets;
 
 /// Decides. Deterministic; the order of the clusters does not matter.
@@ -49,16 +58,15 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
         return lost(request, &clusters, basis);
     }
     let mut notes = Vec::new();
-    let targets: Targets = if request.basis == Some(basis) {
-        upkeep::keep(request, &clusters, &seats)
-    } else {
-        assignment::assign(request, &clusters, &seats)
-    };
+    let kept = request.basis == Some(basis);
+    let mut targets: Targets =
+        if kept { upkeep::keep(request, &clusters, &seats) } else { assignment::assign(request, &clusters, &seats) };
+    let Adjusted { next, idle } = adjust::adjust(request, &seats, &mut targets, kept);
     assignment::remark(request, &seats, &targets, &mut notes);
     let course = course::course(request, &clusters, &targets);
     let shares = outcome::shares(&clusters, &targets, &course);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);
-    Plan { basis, shares, binding, steps, notes, next: None, idle: None }
+    Plan { basis, shares, binding, steps, notes, next, idle }
 }
 
 /// Nobody is there to serve: everything stays as it is (design: Failover; a control plane that sees no cluster must not

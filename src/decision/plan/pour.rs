@@ -29,6 +29,18 @@ pub(super) fn pour(policy: Policy, total: Replicas, seats: &[Seat<'_>], ranges: 
     }
 }
 
+/// Pours `rest` on top of what the seats have, the `low` of their ranges. By weight only the rest is divided; in order
+/// everything is, over what is there.
+pub(super) fn top_up(policy: Policy, rest: Replicas, seats: &[Seat<'_>], ranges: &[Range]) -> Vec<Replicas> {
+    let lows = ranges.iter().map(|range| range.low);
+    if matches!(policy, Policy::StaticWeighted | Policy::DynamicWeighted) {
+        let above: Vec<Range> =
+            ranges.iter().map(|range| Range { low: 0, high: range.high.saturating_sub(range.low) }).collect();
+        return lows.zip(pour(policy, rest, seats, &above)).map(|(low, more)| low.saturating_add(more)).collect();
+    }
+    pour(policy, lows.fold(rest, Replicas::saturating_add), seats, ranges)
+}
+
 fn part<'a>(seat: &Seat<'a>, weight: u64, range: Range) -> Part<'a> {
     let cluster = seat.cluster;
     let current = cluster.current.or(cluster.entry).unwrap_or_default();

@@ -50,6 +50,18 @@ pub enum Reason {
     },
     /// It came back.
     Returned,
+    /// Its pods cannot be scheduled: what it does not run went to others.
+    Stuck,
+    /// It got what clusters gave that cannot use it or do not need it.
+    Received,
+    /// It is at its max and wants more: it got what others do not want.
+    Relieved,
+    /// It gave what it does not want to clusters at their max.
+    Lent,
+    /// Its priority is the lowest and it has little to do: its headroom went to higher ones.
+    Drained,
+    /// Headroom was divided again by what is measured now.
+    Optimized,
 }
 
 impl Reason {
@@ -66,6 +78,12 @@ impl Reason {
             Self::TookOver { .. } => "TookOver",
             Self::Gave { .. } => "Gave",
             Self::Returned => "Returned",
+            Self::Stuck => "Stuck",
+            Self::Received => "Received",
+            Self::Relieved => "Relieved",
+            Self::Lent => "Lent",
+            Self::Drained => "Drained",
+            Self::Optimized => "Optimized",
         }
     }
 }
@@ -87,6 +105,12 @@ impl fmt::Display for Reason {
             Self::TookOver { more } => write!(f, "takes over {more} that no other cluster has"),
             Self::Gave { less } => write!(f, "gives {less} to others"),
             Self::Returned => f.write_str("is back: its min now, headroom with the next optimization"),
+            Self::Stuck => f.write_str("its pods cannot be scheduled: others have what it does not run"),
+            Self::Received => f.write_str("gets what other clusters cannot use"),
+            Self::Relieved => f.write_str("is at its max and above target: gets what others do not want"),
+            Self::Lent => f.write_str("wants less than its max: clusters at their max have the rest"),
+            Self::Drained => f.write_str("the lowest priority with little to do: higher ones have its headroom"),
+            Self::Optimized => f.write_str("headroom is divided again by the room there is"),
         }
     }
 }
@@ -156,8 +180,12 @@ pub enum Why {
     Failed,
     /// The entries of the binding follow the bounds.
     Entries,
-    /// It has no replicas and may not be at zero.
+    /// It has no replicas and is to have some.
     Woken,
+    /// It is idle and goes to zero.
+    ToZero,
+    /// It runs replicas in the place of clusters that cannot scale.
+    Assists,
 }
 
 impl Why {
@@ -175,6 +203,8 @@ impl Why {
             Self::Failed => "Failed",
             Self::Entries => "Entries",
             Self::Woken => "Woken",
+            Self::ToZero => "ToZero",
+            Self::Assists => "Assists",
         }
     }
 }
@@ -197,7 +227,9 @@ impl fmt::Display for Why {
             Self::Left => f.write_str("leaves, as the others are ready"),
             Self::Failed => f.write_str("failed: others have its share"),
             Self::Entries => f.write_str("entries follow the bounds"),
-            Self::Woken => f.write_str("has no replicas and scalingToZero does not hold"),
+            Self::Woken => f.write_str("has no replicas and is to have some"),
+            Self::ToZero => f.write_str("is idle and the others can carry everything"),
+            Self::Assists => f.write_str("helps clusters that cannot scale"),
         }
     }
 }

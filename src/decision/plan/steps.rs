@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::assignment::Targets;
 use super::binding::{Entries, entries};
 use super::course::Course;
-use super::{Action, Bounds, Cluster, Entry, Note, Request, Standing, Step, Wait, Why};
+use super::{Action, Bounds, Cluster, Entry, Memory, Note, Reach, Request, Standing, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
 /// The steps, and the entries of the binding in the end.
@@ -24,7 +24,7 @@ pub(super) fn steps<'a>(
     let mut writes = Writes::default();
     writes.lower(request, clusters, courses);
     writes.raise(request, clusters, courses, notes);
-    let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(request, clusters, courses);
+    let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, courses);
     let goes = |cluster: &Cluster<'_>, course: &Course| match course {
         Course::Drop => true,
         // Without bounds and with an HPA there is no room for what it runs.
@@ -34,7 +34,7 @@ pub(super) fn steps<'a>(
         }
         Course::Have { .. } | Course::Rest => false,
     };
-    let Entries { now, last, evictions } = entries(request, clusters, courses, goes, &writes.fresh);
+    let Entries { now, last, evictions } = entries(request, clusters, targets, courses, goes, &writes.fresh);
     let mut steps = writes.now;
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
@@ -42,7 +42,8 @@ pub(super) fn steps<'a>(
         let action = Action::Bind { entries: now.clone(), evictions };
         steps.push(Step { action, wait: Wait::Nothing, why: Why::Entries });
     }
-    steps.extend(clusters.iter().zip(courses).filter_map(|(cluster, course)| wake(request, cluster, course)));
+    let scaled = clusters.iter().zip(targets).zip(courses);
+    steps.extend(scaled.filter_map(|((cluster, target), course)| scale(cluster, (*target)?.memory, course)));
     let mut last_steps = Vec::new();
     for (cluster, course) in clusters.iter().zip(courses) {
         let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
@@ -202,28 +203,37 @@ fn ceiling(cluster: &Cluster<'_>) -> Replicas {
 }
 
 /// Whether the clusters that stay have what they are to have and run their min, so that others may go.
-fn all_ready(request: &Request<'_>, clusters: &[&Cluster<'_>], courses: &[Course]) -> bool {
-    clusters.iter().zip(courses).all(|(cluster, course)| {
+fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, courses: &[Course]) -> bool {
+    clusters.iter().zip(targets).zip(courses).all(|((cluster, target), course)| {
         let Course::Have { bounds, .. } = course else { return true };
         // One that waits for what others run waits for no leaving cluster: these give way to it.
         if cluster.overdue || cluster.standing == Standing::Silent || !bounds.is_some() {
             return true;
         }
-        let asleep = request.may_be_zero() && cluster.entry == Some(0);
+        let asleep = target.is_some_and(|target| target.memory.zero);
         let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
         let runs = asleep || cluster.pending > 0 || cluster.ready >= bounds.min;
         bound && (cluster.evicting || cluster.entry.is_some() && runs)
     })
 }
 
-/// A cluster at zero that may not be there is woken; its HPA does nothing at zero.
-fn wake<'a>(request: &Request<'_>, cluster: &'a Cluster<'a>, course: &Course) -> Option<Step<'a>> {
+/// What is written to the workload itself: zero, from zero, and what it runs at once in the place of others. At zero its
+/// HPA does nothing; everything else in its bounds is the HPA's to write.
+fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, course: &Course) -> Option<Step<'a>> {
     let Course::Have { bounds, .. } = course else { return None };
-    let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
-    let asleep = cluster.current == Some(0) && cluster.entry.is_some() && cluster.standing == Standing::Serving;
-    (bound && asleep && !request.may_be_zero() && bounds.min > 0).then_some(Step {
-        action: Action::Scale { cluster: cluster.name, replicas: bounds.min },
-        wait: Wait::Nothing,
-        why: Why::Woken,
-    })
+    let hpa = cluster.hpa.filter(|hpa| hpa.confirmed)?;
+    let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.standing == Standing::Serving)?;
+    let max = hpa.written.unwrap_or_default().max.min(bounds.max);
+    let (replicas, why) = match memory.assist {
+        _ if cluster.reach != Reach::Scale => return None,
+        _ if memory.zero => (0, Why::ToZero),
+        Some(assist) => (assist.replicas.min(max), Why::Assists),
+        None => (bounds.min, Why::Woken),
+    };
+    let due = match why {
+        Why::ToZero => current > 0,
+        Why::Assists => current < replicas,
+        _ => current == 0 && replicas > 0,
+    };
+    due.then_some(Step { action: Action::Scale { cluster: cluster.name, replicas }, wait: Wait::Nothing, why })
 }

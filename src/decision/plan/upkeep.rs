@@ -1,10 +1,11 @@
 //! Targets kept while nothing but the clusters changes: what a failed one had goes to the others by policy, a returned one
 //! gets its min at once (design: Failover). Pure.
 
+use super::adjust::{take, within};
 use super::assignment::{Target, Targets, assign, bounds};
-use super::pour::{Range, pour};
+use super::pour::{self, Range};
 use super::seat::Seat;
-use super::{Bounds, Cluster, Policy, Reason, Request};
+use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Keeps the targets of the seats, gives away what is free, and takes in who came back.
@@ -29,7 +30,7 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[Se
         .collect();
     let returned = previous.iter().any(Option::is_none);
     if request.policy == Policy::StaticWeighted {
-        return if returned || filled(request, seats, &kept) != kept {
+        return if returned || filled(request, seats, &kept) != kept || regains(request, seats) {
             assign(request, clusters, seats)
         } else {
             targets(clusters, seats, &previous, &kept)
@@ -41,6 +42,22 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[Se
         seats.iter().zip(&kept).zip(&here).filter(|(_, here)| **here).map(|((seat, kept), _)| (*seat, *kept)).unzip();
     of_present = filled(request, &present, &of_present);
     targets(clusters, &present, &present.iter().map(|seat| seat.cluster.target).collect::<Vec<_>>(), &of_present)
+}
+
+/// Whether the user's split can stand again: a cluster that gave headroom away is not stuck any more and has room or does
+/// not need any, and nobody moved any within the window.
+fn regains(request: &Request<'_>, seats: &[Seat<'_>]) -> bool {
+    let calm = |seat: &Seat<'_>| {
+        let Memory { stuck, gave, got, .. } = seat.cluster.memory;
+        stuck.is_none() && ![gave, got].iter().any(|moved| within(*moved, request.window, request.now))
+    };
+    let regains = |(seat, fair): (&Seat<'_>, Bounds)| {
+        let Cluster { target, memory, available, desired, .. } = *seat.cluster;
+        let max = target.unwrap_or_default().max;
+        let fits = available.is_some_and(|room| room > 0) || desired.is_some_and(|desired| desired < max);
+        memory.gave.is_some() && max < fair.max && fits
+    };
+    request.scale_assist && seats.iter().all(calm) && seats.iter().zip(bounds(request, seats)).any(regains)
 }
 
 fn targets(clusters: &[&Cluster<'_>], seats: &[Seat<'_>], previous: &[Option<Bounds>], kept: &[Bounds]) -> Targets {
@@ -80,18 +97,8 @@ fn top_up(
     let Some(rest) = Replicas::try_from(rest).ok().filter(|rest| *rest > 0) else {
         return kept.iter().map(has).collect();
     };
-    let weighted = matches!(request.policy, Policy::StaticWeighted | Policy::DynamicWeighted);
-    let ranges = seats.iter().zip(kept).map(|(seat, bounds)| {
-        let (has, high) = (has(bounds), high(seat, bounds));
-        // By weight only the rest is divided; in order everything is, over what is there.
-        if weighted { Range { low: 0, high: high.saturating_sub(has) } } else { Range { low: has, high } }
-    });
-    let ranges: Vec<Range> = ranges.collect();
-    if weighted {
-        let more = pour(request.policy, rest, seats, &ranges);
-        return kept.iter().zip(more).map(|(bounds, more)| has(bounds).saturating_add(more)).collect();
-    }
-    pour(request.policy, total, seats, &ranges)
+    let ranges = seats.iter().zip(kept).map(|(seat, bounds)| Range { low: has(bounds), high: high(seat, bounds) });
+    pour::top_up(request.policy, rest, seats, &ranges.collect::<Vec<_>>())
 }
 
 /// Gives the returned seats their min out of what is free and of the others' headroom. Returns who is in; a returned one
@@ -104,12 +111,16 @@ fn admit(request: &Request<'_>, seats: &[Seat<'_>], previous: &[Option<Bounds>],
     let free = u64::from(request.total.max).saturating_sub(held);
     let need: u64 = wanted.iter().map(|wanted| u64::from(*wanted)).sum();
     let slack = |seat: &Seat<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(seat.cluster.running()));
-    let taken = take(seats, kept, need.saturating_sub(free), slack);
+    let spare = |of: &dyn Fn(&Seat<'_>, &Bounds) -> Replicas, kept: &[Bounds]| {
+        seats.iter().zip(kept).map(|(seat, bounds)| (seat.cluster.name, of(seat, bounds))).collect::<Vec<_>>()
+    };
+    let most = |total: u64| Replicas::try_from(total).unwrap_or(Replicas::MAX);
+    let taken = take(most(need.saturating_sub(free)), &spare(&slack, kept));
     let got: u64 = taken.iter().map(|taken| u64::from(*taken)).sum();
     for (bounds, taken) in kept.iter_mut().zip(&taken) {
         bounds.max = bounds.max.saturating_sub(*taken);
     }
-    let can = Replicas::try_from(free.saturating_add(got).min(need)).unwrap_or(Replicas::MAX);
+    let can = most(free.saturating_add(got).min(need));
     let parts = seats.iter().zip(&wanted).map(|(seat, wanted)| Part {
         name: seat.cluster.name,
         current: 0,
@@ -122,7 +133,7 @@ fn admit(request: &Request<'_>, seats: &[Seat<'_>], previous: &[Option<Bounds>],
     let surplus = kept.iter().map(|bounds| u64::from(bounds.min)).sum::<u64>().saturating_add(can.into());
     let surplus = surplus.saturating_sub(request.total.min.into()).min(can.into());
     let over = |seat: &Seat<'_>, bounds: &Bounds| bounds.min.saturating_sub(seat.cluster.limits.least.max(1));
-    let lowered = take(seats, kept, surplus, over);
+    let lowered = take(most(surplus), &spare(&over, kept));
     let mut here = Vec::with_capacity(seats.len());
     for (((bounds, previous), (share, wanted)), lowered) in
         kept.iter_mut().zip(previous).zip(shares.iter().zip(&wanted)).zip(lowered)
@@ -134,18 +145,4 @@ fn admit(request: &Request<'_>, seats: &[Seat<'_>], previous: &[Option<Bounds>],
         here.push(previous.is_some() || *share > 0 || *wanted == 0);
     }
     here
-}
-
-/// Takes `total` from the seats by what each can spare.
-fn take(
-    seats: &[Seat<'_>],
-    kept: &[Bounds],
-    total: u64,
-    spare: impl Fn(&Seat<'_>, &Bounds) -> Replicas,
-) -> Vec<Replicas> {
-    let parts = seats.iter().zip(kept).map(|(seat, bounds)| {
-        let high = spare(seat, bounds);
-        Part { name: seat.cluster.name, current: 0, weight: high.into(), low: 0, high }
-    });
-    by_weight(Replicas::try_from(total).unwrap_or(Replicas::MAX), &parts.collect::<Vec<_>>())
 }

@@ -14,6 +14,7 @@ use crate::decision::neighbours::NoNeighbours;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::key::Key;
+use crate::reconcile::own::Own;
 use crate::reconcile::table::Item;
 use crate::reconcile::target::TargetRef;
 use crate::runtime::watch::Intake;
@@ -67,6 +68,12 @@ impl Entry {
     pub fn target<'a>(&'a self, key: &'a Key) -> TargetRef<'a> {
         let Target { api_version, kind, name } = &*self.target;
         TargetRef { namespace: &key.namespace, api_version, kind, name }
+    }
+
+    /// The object called `key`.
+    #[must_use]
+    pub fn own<'a>(&'a self, key: &'a Key) -> Own<'a> {
+        Own { kind: "CronFederatedHPA", key, uid: &self.uid, version: &self.version }
     }
 
     /// How far the status answers the spec at `now`.

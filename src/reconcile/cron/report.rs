@@ -9,7 +9,6 @@ use tracing::info;
 use super::entry::Entry;
 use super::observe::Observed;
 use super::status::{self, SCHEDULED};
-use crate::decision::api_version::{GROUP, VERSION};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, attempt};
@@ -173,13 +172,7 @@ impl Reporter {
 
     fn tell(&self, about: About<'_>, severity: Severity, reason: &'static str, note: String) {
         let About { leader, key, entry } = about;
-        let regarding = Reference {
-            api_version: format!("{GROUP}/{VERSION}").into(),
-            kind: "CronFederatedHPA".into(),
-            namespace: (*key.namespace).into(),
-            name: (*key.name).into(),
-            uid: entry.uid.clone(),
-        };
+        let regarding = entry.own(key).reference();
         let target = entry.target(key);
         let related = Reference {
             api_version: target.api_version.to_owned().into(),

@@ -2,12 +2,8 @@
 //! (status). Talks to the API server.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
-use kube::api::{Patch, PatchParams};
 use kube::core::PartialObjectMeta;
-use kube::core::request::Request;
-use serde_json::json;
 
 use super::entry::{Entry, Remembered};
 use crate::api::CronFederatedHPA;
@@ -15,19 +11,16 @@ use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
 use crate::api::hpa_status::Condition;
 use crate::convert::cron_status::execution_histories;
 use crate::decision::cron::ledger::History;
-use crate::decision::excerpt::excerpt;
-use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::condition::{Said, condition};
+use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::key::Key;
-use crate::reconcile::{managers, request};
+use crate::reconcile::managers;
 use crate::runtime::leader::Leader;
 
 /// Type of the condition that says whether the rules are understood.
 pub const SCHEDULED: &str = "Scheduled";
 /// Type of the condition that says whether the target can be set.
 pub const ABLE_TO_SCALE: &str = "AbleToScale";
-
-/// Characters of a condition's message.
-const LONGEST: usize = 2048;
 
 /// How the last try to set the target ended.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +45,7 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
     let conditions = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)].into_iter().filter_map(|(type_, said)| {
         let known = condition_of(entry, type_);
         match said {
-            Some(said) => Some(condition(type_, said, known, entry.generation, now)),
+            Some(said) => Some(condition(type_, said, known, Some(entry.generation), now)),
             None => known.cloned(),
         }
     });
@@ -65,9 +58,6 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
 pub fn condition_of<'a>(entry: &'a Entry, type_: &str) -> Option<&'a Condition> {
     entry.remembered.conditions.iter().find(|condition| condition.type_ == type_)
 }
-
-/// Status, reason and message.
-type Said = (&'static str, &'static str, String);
 
 fn scheduled(entry: &Entry) -> Said {
     let runnable = &entry.runnable;
@@ -90,20 +80,6 @@ fn scheduled(entry: &Entry) -> Said {
     ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())
 }
 
-fn condition(type_: &str, said: Said, known: Option<&Condition>, generation: i64, now: Timestamp) -> Condition {
-    let (status, reason, message) = said;
-    let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        // Whole seconds, as they are stored.
-        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
-        reason: Some(reason.to_owned()),
-        message: Some(excerpt(&message, LONGEST).to_owned()),
-        observed_generation: Some(generation),
-    }
-}
-
 /// Writes `remembered` as the status of `entry`, provided that the object is as it was seen. Returns the entry as it
 /// stands then.
 ///
@@ -121,25 +97,8 @@ pub async fn write(
         execution_histories: Some(execution_histories(&remembered.histories)),
         conditions: Some(remembered.conditions.clone()),
     };
-    let body = json!({
-        "apiVersion": "autoscaling.karmada.io/v1alpha1",
-        "kind": "CronFederatedHPA",
-        "metadata": {
-            "name": &*key.name,
-            "namespace": &*key.namespace,
-            "uid": &*entry.uid,
-            "resourceVersion": &*entry.version,
-        },
-        "status": status,
-    });
-    let path = format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/{}/cronfederatedhpas", key.namespace);
-    let parameters = PatchParams::apply(managers::CRON_STATUS).force();
-    let request = Request::new(path).patch_subresource("status", &key.name, &parameters, &Patch::Apply(&body));
-    let object = format!("CronFederatedHPA {key}");
-    let asked =
-        Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "cronfederatedhpas/status", object: &object };
-    leader.check()?;
-    let written: PartialObjectMeta<CronFederatedHPA> = request::send(client, request, asked).await?;
+    let written: PartialObjectMeta<CronFederatedHPA> =
+        entry.own(key).write_status(client, leader, managers::CRON_STATUS, &status).await?;
     let version = written.metadata.resource_version.unwrap_or_default().into();
     Ok(Entry { version, remembered, ..entry.clone() })
 }

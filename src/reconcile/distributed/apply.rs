@@ -7,15 +7,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::manifest::{self, Write};
+use super::members::proxied;
 use super::seen::View;
 use super::seen::entry::Binding;
+use super::takeover::target;
 use super::writer::{Writer, is_applied};
 use super::{names, token};
 use crate::api::ResourceBinding;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::WallClock;
 use crate::reconcile::failure::{Asked, WriteError};
-use crate::reconcile::target::{Place, TargetRef, Targets};
+use crate::reconcile::target::{Place, Targets};
 use crate::runtime::leader::Leader;
 
 /// Applies steps.
@@ -65,16 +67,10 @@ impl Applier {
             },
             Action::Bind { entries, evictions } => self.bind(about, entries, evictions).await,
             Action::Scale { cluster, replicas } => {
-                let reference = &view.order.object.spec.scale_target_ref;
                 let key = view.order.key();
-                let target = TargetRef {
-                    namespace: &key.namespace,
-                    api_version: &reference.api_version,
-                    kind: &reference.kind,
-                    name: &reference.name,
-                };
+                let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
                 let Place { path, .. } = self.targets.place(&target).await?;
-                let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy{path}");
+                let path = proxied(cluster, &path);
                 let object = format!("{target} in cluster {cluster}");
                 let asked =
                     Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };

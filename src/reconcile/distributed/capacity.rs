@@ -1,23 +1,28 @@
 //! How many replicas a cluster has room for: what it says of itself, and what karmada-scheduler-estimator says of it. The
 //! smaller of both counts.
 
-pub mod estimators;
 pub mod grpc;
 pub mod messages;
 pub mod question;
+
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use self::estimators::Estimators;
+use self::messages::ObjectReference;
 use self::question::Question;
+use super::inquiry::Inquiry;
 use crate::api::Cluster;
 use crate::api::replica_requirements::ReplicaRequirements;
 use crate::convert;
 use crate::decision::capacity::{Answer, Demand, smallest};
 use crate::decision::split::Replicas;
+
+/// What is known from karmada-scheduler-estimators.
+pub type Estimators = Inquiry<Question, i32>;
 
 /// What is known of the room for a workload in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +41,27 @@ pub trait Capacity: Send + Sync + 'static {
     /// The room in `cluster`, at once, from what was heard so far. Where the only answer is that nothing limits the replicas,
     /// `most` fit.
     fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room;
+
+    /// Replicas of `workload` in `cluster` that cannot be scheduled, from what was heard so far; nothing while nobody said.
+    fn unschedulable(&self, _cluster: &str, _workload: &ObjectReference) -> Option<Replicas> {
+        None
+    }
+
+    /// Asks for that unless the answer is younger than `fresh`, and waits for nothing. Returns whether there is an answer or
+    /// one may come; else somebody else is to be asked.
+    fn look(&self, _cluster: &str, _workload: &ObjectReference, _fresh: Duration) -> bool {
+        false
+    }
+
+    /// Waits until there is another answer to what was asked so.
+    fn news(&self) -> BoxFuture<'_, ()> {
+        std::future::pending().boxed()
+    }
+
+    /// The workloads with another answer since this was last asked.
+    fn changed(&self) -> Vec<ObjectReference> {
+        Vec::new()
+    }
 }
 
 /// What each replica of a workload asks for, as it can be compared with what clusters have.
@@ -90,7 +116,7 @@ impl Rooms {
         let summary = convert::capacity::summary(summary);
         let general = summary.as_ref().map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
         let accurate = match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => estimators.heard(name, question),
+            (Some(estimators), Some(question)) => heard(estimators, name, question),
             _ => Answer::Unknown,
         };
         Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
@@ -106,6 +132,45 @@ impl Capacity for Rooms {
         let name = cluster.metadata.name.as_deref().unwrap_or_default();
         Self::room(self, name, &cluster.status.resource_summary, requirements, most)
     }
+
+    fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
+        let word = self.estimators.as_ref()?.word(cluster, &unschedulable(workload)?);
+        Replicas::try_from(word.heard?.1).ok()
+    }
+
+    fn look(&self, cluster: &str, workload: &ObjectReference, fresh: Duration) -> bool {
+        let (Some(estimators), Some(question)) = (&self.estimators, unschedulable(workload)) else { return false };
+        estimators.look(cluster, &question, fresh);
+        let word = estimators.word(cluster, &question);
+        word.under_way || word.heard.is_some()
+    }
+
+    fn news(&self) -> BoxFuture<'_, ()> {
+        match &self.estimators {
+            Some(estimators) => estimators.news().boxed(),
+            None => std::future::pending().boxed(),
+        }
+    }
+
+    fn changed(&self) -> Vec<ObjectReference> {
+        let changed = self.estimators.iter().flat_map(Inquiry::changed);
+        let about = |question| match question {
+            Question::Unschedulable(workload, _) => Some((*workload).clone()),
+            Question::Available(_) => None,
+        };
+        changed.filter_map(about).collect()
+    }
+}
+
+/// What the estimator of `cluster` answered.
+#[must_use]
+pub fn heard(estimators: &Estimators, cluster: &str, question: &Question) -> Answer {
+    estimators.word(cluster, question).heard.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
+}
+
+/// The question about pods that the scheduler tried and could not place. Estimators know that of Deployments only.
+fn unschedulable(workload: &ObjectReference) -> Option<Question> {
+    (workload.kind == "Deployment").then(|| Question::unschedulable(workload.clone(), Duration::ZERO))
 }
 
 /// Knows nothing.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::names;
 use super::older;
+use crate::api::FederatedHPA;
 use crate::api::hpa::HorizontalPodAutoscalerBehavior;
-use crate::api::{FederatedHPA, GROUP};
 use crate::decision::names::{execution_space, fnv32, work};
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::decision::split::Replicas;
@@ -68,7 +68,7 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
         annotations.insert(key.to_owned(), json!(value));
     }
     let manifest = json!({
-        "apiVersion": if version == HpaVersion::V1 { "autoscaling/v1" } else { "autoscaling/v2" },
+        "apiVersion": format!("autoscaling/{}", hpa_version(version)),
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": own, "namespace": namespace, "labels": {"karmada.io/managed": "true", MANAGED_BY: OURS},
             "annotations": annotations},
@@ -95,6 +95,15 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
         },
         "spec": {"workload": {"manifests": [manifest]}},
     })
+}
+
+/// How the API writes it.
+#[must_use]
+pub const fn hpa_version(version: HpaVersion) -> &'static str {
+    match version {
+        HpaVersion::V1 => "v1",
+        HpaVersion::V2 => "v2",
+    }
 }
 
 /// Annotations and spec, without bounds.
@@ -128,12 +137,6 @@ fn holding(behavior: Option<HorizontalPodAutoscalerBehavior>) -> HorizontalPodAu
 fn adopts(hpa: &FederatedHPA) -> bool {
     let annotations = hpa.metadata.annotations.as_ref();
     annotations.and_then(|all| all.get(names::ADOPT)).is_some_and(|word| word == "true")
-}
-
-/// Group and version of FederatedHPAs, for messages and references.
-#[must_use]
-pub fn api_version() -> String {
-    format!("{GROUP}/{}", crate::api::VERSION)
 }
 
 #[cfg(test)]

@@ -3,14 +3,19 @@
 
 pub mod apply;
 pub mod capacity;
+pub mod confirmation;
+pub mod inquiry;
 pub mod manifest;
+pub mod members;
 pub mod names;
 pub mod observe;
 pub mod older;
+pub mod pace;
 pub mod release;
 pub mod report;
 pub mod says;
 pub mod seen;
+pub mod sight;
 pub mod status;
 pub mod takeover;
 pub mod token;

@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::capacity::{Capacity, Requirements, Room};
+use super::capacity::messages::ObjectReference;
+use super::capacity::{Requirements, Room};
+use super::confirmation;
+use super::seen::View;
 use super::seen::entry::{Binding, Sent};
-use super::seen::{Seen, View};
+use super::sight::{Sight, can_be_asked};
+use super::status::is_silent;
 use super::token;
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
@@ -56,6 +60,10 @@ pub struct Observed<'a> {
     pub unknown_capacity: Vec<&'a str>,
     /// What each replica asks for.
     pub requirements: Requirements,
+    /// Clusters in which not all replicas are ready: it is worth asking which pods wait for a node.
+    pub unready: Vec<&'a str>,
+    /// Clusters that do not confirm what was written and refuse to be asked, and what was said of the first.
+    pub unread: Option<(Vec<&'a str>, String)>,
 }
 
 impl<'a> Observed<'a> {
@@ -74,6 +82,17 @@ impl<'a> Observed<'a> {
     }
 }
 
+impl<'a> Observed<'a> {
+    /// Pods that wait for a node are among the replicas that are not ready; others may just be starting.
+    fn count_pending(&mut self, cluster: &mut Cluster<'a>, sight: &Sight, workload: &ObjectReference) {
+        let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
+        if unready > 0 {
+            self.unready.push(cluster.name);
+            cluster.pending = sight.unschedulable(cluster.name, workload).unwrap_or_default().min(unready);
+        }
+    }
+}
+
 /// Whether the policy goes by the room in clusters.
 const fn measured(policy: Policy) -> bool {
     matches!(policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized)
@@ -85,8 +104,7 @@ pub fn observe<'a>(
     view: &'a View,
     binding: &'a Binding,
     words: &'a Words<'a>,
-    seen: &Seen,
-    capacity: &dyn Capacity,
+    sight: &Sight,
     now: Timestamp,
 ) -> Observed<'a> {
     let entries = &binding.object.spec.clusters;
@@ -102,16 +120,31 @@ pub fn observe<'a>(
     let spec = &view.order.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
-    let mut observed =
-        Observed { request: Request::default(), group, next, unknown_capacity: Vec::new(), requirements };
+    let mut observed = Observed {
+        request: Request::default(),
+        group,
+        next,
+        unknown_capacity: Vec::new(),
+        requirements,
+        unready: Vec::new(),
+        unread: confirmation::unread(sight, view),
+    };
+    let workload = workload(binding);
     let look = |surveyed: &Surveyed<'a>| {
-        let room = seen.cluster(surveyed.name).map(|cluster| capacity.room(&cluster, &observed.requirements, most));
+        let known = sight.seen.cluster(surveyed.name);
+        let room = known.as_ref().map(|cluster| sight.capacity.room(cluster, &observed.requirements, most));
         let room = room.unwrap_or_default();
         if measured(policy) && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }
-        let (cluster, due) = cluster(view, binding, surveyed, room, now);
+        let (mut cluster, due) = cluster(view, binding, surveyed, room, now);
         observed.next = [observed.next, due].into_iter().flatten().min();
+        if !is_silent(view, surveyed.name) {
+            observed.count_pending(&mut cluster, sight, &workload);
+        }
+        if known.is_some_and(|cluster| !can_be_asked(&cluster)) {
+            cluster.reach = Reach::Bounds { zero: false };
+        }
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
@@ -154,6 +187,7 @@ fn cluster<'a>(
     let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
     let sent = view.sent(name);
     let hpa = sent.map(|sent| sent.hpa);
+    let heard = sent.filter(|_| answers);
     let status = view.order.object.status.as_ref();
     let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
     let mut desired = desired.filter(|desired| desired.cluster_name == name);
@@ -174,8 +208,8 @@ fn cluster<'a>(
         ready,
         pending: 0,
         available: room.available,
-        desired: None,
-        load: None,
+        desired: heard.and_then(|sent| sent.desired()),
+        load: heard.and_then(|sent| sent.load(now)),
         reach: Reach::Scale,
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
@@ -186,6 +220,18 @@ fn cluster<'a>(
         memory: Memory::default(),
     };
     (cluster, due)
+}
+
+/// The workload of a binding.
+#[must_use]
+pub fn workload(binding: &Binding) -> ObjectReference {
+    let resource = &binding.object.spec.resource;
+    ObjectReference {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+        namespace: resource.namespace.clone(),
+        name: resource.name.clone(),
+    }
 }
 
 /// What the cluster said last of the workload; nothing while its controllers have not looked at it.

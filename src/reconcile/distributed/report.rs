@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::manifest;
 use super::seen::entry::Order;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::Plan;
 use crate::reconcile::WallClock;
-use crate::reconcile::events::{Events, Record, Reference, Severity};
+use crate::reconcile::events::{Events, Record, Severity};
 use crate::reconcile::failure::Failure;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
@@ -56,13 +55,7 @@ impl Reporter {
 
     fn tell(&self, leader: &Leader, order: &Order, severity: Severity, reason: &'static str, note: String) {
         let key = order.key();
-        let regarding = Reference {
-            api_version: manifest::api_version().into(),
-            kind: "FederatedHPA".into(),
-            namespace: (*key.namespace).into(),
-            name: (*key.name).into(),
-            uid: order.object.metadata.uid.as_deref().unwrap_or_default().into(),
-        };
+        let regarding = order.own(&key).reference();
         let at = (self.clock)();
         self.events.record(leader, Record { severity, reason, action: "Assign", note, at, regarding, related: None });
     }

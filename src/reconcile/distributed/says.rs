@@ -4,8 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::observe::Observed;
 use super::seen::View;
-use super::status::{Said, is_silent};
+use super::status::is_silent;
 use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
+use crate::reconcile::condition::Said;
 use crate::reconcile::failure::Failure;
 
 /// Karmada's own controller wrote the status within this time: it runs.
@@ -103,6 +104,14 @@ pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Opt
     }
     if plan.notes.iter().any(|note| matches!(note, Note::NoCandidates)) {
         return ("False", "NoCandidates", Note::NoCandidates.to_string());
+    }
+    if let Some((clusters, why)) = &observed.unread {
+        let message = format!(
+            "{} did not confirm what was written, and cannot be asked through the cluster proxy: see to it that no other \
+             ResourceInterpreterCustomization reflects the status of HPAs, or let the controller read HPAs there: {why}",
+            clusters.join(", ")
+        );
+        return ("False", "MembersUnreadable", message);
     }
     ("True", "MembersScale", "the HPAs of the member clusters scale the workload".to_owned())
 }

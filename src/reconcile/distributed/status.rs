@@ -3,22 +3,19 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Patch, PatchParams};
-use kube::core::Request;
-use serde_json::json;
 
 use super::observe::{Observed, answers, reported};
+use super::says;
 use super::seen::View;
 use super::seen::entry::{Binding, Order, Sent};
 use super::writer::Writer;
-use super::{manifest, says};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
-use crate::decision::excerpt::excerpt;
+use crate::api::hpa_status::Condition;
 use crate::decision::plan::Plan;
 use crate::decision::split::Replicas;
-use crate::reconcile::failure::{Asked, Failure, WriteError};
+use crate::reconcile::condition::{self, Said};
+use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::managers;
 use crate::runtime::leader::Leader;
 
@@ -26,12 +23,6 @@ use crate::runtime::leader::Leader;
 pub const ASSIGNED: &str = "Assigned";
 /// Type of the condition that says whether anything stands in the way.
 pub const READY: &str = "Ready";
-
-/// Characters of a condition's message.
-const LONGEST: usize = 2048;
-
-/// Status, reason and message of a condition.
-pub type Said = (&'static str, &'static str, String);
 
 /// The status after a plan.
 #[must_use]
@@ -97,24 +88,13 @@ pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> 
 
 /// What one cluster reports. What a dead one said last is shown; nothing is decided by it.
 fn part(sent: &Sent) -> ClusterHPAStatus {
-    let status: HorizontalPodAutoscalerStatus = serde_json::from_value(sent.status.clone()).unwrap_or_default();
-    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status }
+    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() }
 }
 
 fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
-    let (status, reason, message) = said;
     let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
     let known = conditions.into_iter().flatten().find(|condition| condition.type_ == type_);
-    let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        // Whole seconds, as they are stored.
-        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
-        reason: Some(reason.to_owned()),
-        message: Some(excerpt(&message, LONGEST).to_owned()),
-        observed_generation: order.object.metadata.generation,
-    }
+    condition::condition(type_, said, known, order.object.metadata.generation, now)
 }
 
 /// Whether the status of `order` says this already. Conditions of others are theirs.
@@ -126,6 +106,23 @@ pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
     let same = known_conditions.eq(status.conditions.iter().flatten());
     same && FederatedHPAStatus { conditions: None, ..known.clone() }
         == FederatedHPAStatus { conditions: None, ..status.clone() }
+}
+
+/// Whether the status of `order` says this already, but for what the HPAs of members measure.
+#[must_use]
+pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+    let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
+        let parts = parts.iter().flatten();
+        parts
+            .map(|ClusterHPAStatus { cluster_name, status }| {
+                let time = status.last_scale_time.as_ref().map(|time| time.0);
+                (cluster_name.clone(), status.current_replicas, status.desired_replicas, time)
+            })
+            .collect()
+    };
+    let Some(known) = &order.object.status else { return false };
+    let shown = FederatedHPAStatus { aggregated_status: known.aggregated_status.clone(), ..status.clone() };
+    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
 }
 
 /// Whether the assignment of `order` is another one than that of `status`.
@@ -146,25 +143,7 @@ pub async fn write(
     status: &FederatedHPAStatus,
 ) -> Result<(), WriteError> {
     let key = order.key();
-    let metadata = &order.object.metadata;
-    let body = json!({
-        "apiVersion": manifest::api_version(),
-        "kind": "FederatedHPA",
-        "metadata": {
-            "name": &*key.name,
-            "namespace": &*key.namespace,
-            "uid": metadata.uid,
-            "resourceVersion": metadata.resource_version,
-        },
-        "status": status,
-    });
-    let path = format!("/apis/{}/namespaces/{}/federatedhpas", manifest::api_version(), key.namespace);
-    let parameters = PatchParams::apply(managers::STATUS).force();
-    let request = Request::new(path).patch_subresource("status", &key.name, &parameters, &Patch::Apply(&body));
-    let object = format!("FederatedHPA {key}");
-    let asked =
-        Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "federatedhpas/status", object: &object };
-    let written: FederatedHPA = writer.send(leader, request, asked).await?;
+    let written: FederatedHPA = order.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
     writer.seen.wrote_order(&written);
     Ok(())
 }

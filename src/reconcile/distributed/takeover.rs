@@ -2,23 +2,23 @@
 //! what to bring back (design: On the wire). Talks to the API server.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::names;
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
 use super::writer::{Meta, Writer};
+use super::{manifest, names};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::key::Key;
 use crate::reconcile::managers;
-use crate::reconcile::request::send;
+use crate::reconcile::request::{send, write};
 use crate::reconcile::target::{Place, TargetRef, Targets};
 use crate::runtime::leader::Leader;
 
@@ -135,7 +135,7 @@ impl Takeover {
         let parameters = PatchParams::apply(managers::RETENTION).force();
         let request = Request::new(&place.path).patch(target.name, &parameters, &Patch::Apply(&body));
         let asked = Asked { verb: "patch", group: &place.group, resource: &place.plural, object: &target };
-        self.writer.send(leader, request, asked).await
+        write(&self.writer.client, leader, request, asked).await
     }
 
     /// Forgets what was seen of a template.
@@ -143,29 +143,24 @@ impl Takeover {
         self.checked().remove(key);
     }
 
-    fn checked(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Checked>> {
+    fn checked(&self) -> MutexGuard<'_, HashMap<Key, Checked>> {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells Karmada's interpreter of the kinds in use, once per process.
     async fn customize(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
-        let older = view.fleet.has_older();
-        let mut wanted = vec![reflection(HpaVersion::V2)];
-        if older {
-            wanted.push(reflection(HpaVersion::V1));
-        }
-        let reference = &view.order.object.spec.scale_target_ref;
-        if (&*reference.api_version, &*reference.kind) != ("apps/v1", "Deployment") {
-            wanted.push(retention(&reference.api_version, &reference.kind));
-        }
-        for customization in wanted {
-            let name = customization.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if self.made.lock().unwrap_or_else(PoisonError::into_inner).contains(&name) {
+        let older = view.fleet.has_older().then_some(Customization::Reflection(HpaVersion::V1));
+        let CrossVersionObjectReference { api_version, kind, .. } = &view.order.object.spec.scale_target_ref;
+        let native = (&**api_version, &**kind) == ("apps/v1", "Deployment");
+        let retention = (!native).then_some(Customization::Retention(api_version, kind));
+        for wanted in [Some(Customization::Reflection(HpaVersion::V2)), older, retention].into_iter().flatten() {
+            let name = wanted.name();
+            if self.made().contains(&name) {
                 continue;
             }
             let requests = Request::new("/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations");
             let parameters = PatchParams::apply(managers::INTERPRETER).force();
-            let request = requests.patch(&name, &parameters, &Patch::Apply(&customization));
+            let request = requests.patch(&name, &parameters, &Patch::Apply(&wanted.object(&name)));
             let object = format!("ResourceInterpreterCustomization {name}");
             let asked = Asked {
                 verb: "patch",
@@ -173,10 +168,14 @@ impl Takeover {
                 resource: "resourceinterpretercustomizations",
                 object: &object,
             };
-            self.writer.send::<IgnoredAny>(leader, request, asked).await?;
-            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+            write::<IgnoredAny>(&self.writer.client, leader, request, asked).await?;
+            self.made().insert(name);
         }
         Ok(())
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -194,22 +193,39 @@ pub fn labelled(template: &Meta) -> bool {
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
 }
 
-fn customization(name: &str, api_version: &str, kind: &str, customizations: &Value) -> Value {
-    json!({
-        "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
-        "metadata": {"name": name},
-        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": customizations},
-    })
+/// What Karmada's interpreter is told of a kind.
+#[derive(Clone, Copy)]
+enum Customization<'a> {
+    /// What comes back of a member's HPA.
+    Reflection(HpaVersion),
+    /// What a member keeps of a workload of this API version and kind.
+    Retention(&'a str, &'a str),
 }
 
-fn reflection(version: HpaVersion) -> Value {
-    let version = if version == HpaVersion::V1 { "v1" } else { "v2" };
-    let name = format!("fhpa-horizontalpodautoscaler-{version}");
-    let script = json!({"statusReflection": {"luaScript": REFLECTION}});
-    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &script)
-}
+impl Customization<'_> {
+    fn name(self) -> String {
+        match self {
+            Self::Reflection(version) => format!("fhpa-horizontalpodautoscaler-{}", manifest::hpa_version(version)),
+            Self::Retention(api_version, kind) => {
+                format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"))
+            }
+        }
+    }
 
-fn retention(api_version: &str, kind: &str) -> Value {
-    let name = format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"));
-    customization(&name, api_version, kind, &json!({"retention": {"luaScript": RETENTION}}))
+    fn object(self, name: &str) -> Value {
+        let (api_version, kind, customizations) = match self {
+            Self::Reflection(version) => {
+                let api_version = format!("autoscaling/{}", manifest::hpa_version(version));
+                (api_version, "HorizontalPodAutoscaler", json!({"statusReflection": {"luaScript": REFLECTION}}))
+            }
+            Self::Retention(api_version, kind) => {
+                (api_version.to_owned(), kind, json!({"retention": {"luaScript": RETENTION}}))
+            }
+        };
+        json!({
+            "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+            "metadata": {"name": name},
+            "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": customizations},
+        })
+    }
 }

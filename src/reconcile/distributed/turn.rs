@@ -9,12 +9,15 @@ use jiff::{SignedDuration, Timestamp};
 use tracing::error;
 
 use super::apply::{About, Applier};
-use super::capacity::Capacity;
-use super::observe::{Words, observe};
+use super::confirmation;
+use super::members::TIMES;
+use super::observe::{Observed, Words, observe, workload};
+use super::pace::Pace;
 use super::release::{Last, Released, release};
 use super::report::Reporter;
+use super::seen::View;
 use super::seen::entry::{Binding, Order};
-use super::seen::{Seen, View};
+use super::sight::Sight;
 use super::takeover::Takeover;
 use super::writer::Writer;
 use super::{manifest, says, status};
@@ -41,20 +44,20 @@ pub struct Trouble {
 
 /// What turns work with.
 pub struct DistributedWorker {
-    /// The objects.
-    pub seen: Arc<Seen>,
+    /// What it looks at.
+    pub sight: Sight,
     /// Writes.
     pub writer: Arc<Writer>,
     /// Takes workloads over.
     pub takeover: Takeover,
     /// Makes the steps of plans.
     pub applier: Applier,
-    /// Knows how much room clusters have.
-    pub capacity: Arc<dyn Capacity>,
     /// Mode of a FederatedHPA that names none.
     pub default_mode: Mode,
     /// The time of day.
     pub clock: WallClock,
+    /// Keeps measurements from being written all the time.
+    pub pace: Pace,
     /// Tells people.
     pub reporter: Reporter,
 }
@@ -63,15 +66,15 @@ impl Worker for DistributedWorker {
     type Trouble = Trouble;
 
     async fn news(&self) {
-        self.seen.news().await;
+        self.sight.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.seen.changed()
+        self.sight.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.seen.keys()
+        self.sight.seen.keys()
     }
 
     async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
@@ -101,7 +104,10 @@ enum Round {
 impl DistributedWorker {
     async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
         for _ in 0..ROUNDS {
-            let Some(view) = self.seen.view(key) else { return Ok(Ended { trouble: None, wake: None, retry: None }) };
+            let Some(view) = self.sight.seen.view(key) else {
+                self.pace.forget(key);
+                return Ok(Ended { trouble: None, wake: None, retry: None });
+            };
             match self.round(leader, &view, &trouble).await {
                 Ok(Round::Wrote) => {}
                 Ok(Round::Settled(_)) if trouble.failure.take().is_some() => trouble.failures = 0,
@@ -130,7 +136,7 @@ impl DistributedWorker {
         }
         let new = trouble.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
         trouble.failure = Some(failure);
-        if let Some(view) = self.seen.view(key) {
+        if let Some(view) = self.sight.seen.view(key) {
             if let Some(failure) = trouble.failure.as_ref().filter(|_| new) {
                 self.reporter.failed(leader, &view.order, failure);
             }
@@ -196,16 +202,24 @@ impl DistributedWorker {
         trouble: &Trouble,
     ) -> Result<Round, WriteError> {
         let now = (self.clock)();
+        if confirmation::take_in(&self.sight, view, now) {
+            return Ok(Round::Wrote);
+        }
         let words = Words::of(view, binding);
-        let mut observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+        let mut observed = observe(view, binding, &words, &self.sight, now);
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
-            self.capacity.hear(&asks, &observed.requirements).await;
-            observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+            self.sight.capacity.hear(&asks, &observed.requirements).await;
+            observed = observe(view, binding, &words, &self.sight, now);
         }
         let plan = plan(&observed.request);
         let status = status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now);
-        if !status::stands(&view.order, &status) {
+        let key = view.order.key();
+        let stands = status::stands(&view.order, &status);
+        let later =
+            if stands || !status::measures_only(&view.order, &status) { None } else { self.pace.due(&key, now) };
+        if !stands && later.is_none() {
+            self.pace.wrote(&key, now);
             status::write(&self.writer, leader, &view.order, &status).await?;
             if status::reassigns(&view.order, &status) {
                 self.reporter.assigned(leader, &view.order, &plan);
@@ -235,8 +249,24 @@ impl DistributedWorker {
             wrote |= self.applier.follow(about).await?;
         }
         let quiet = view.order.upstream.and_then(|written| written.checked_add(says::UPSTREAM_RUNS).ok());
-        let next = [observed.next, quiet.filter(|quiet| *quiet > now)].into_iter().flatten().min();
-        Ok(if wrote { Round::Wrote } else { Round::Settled(next) })
+        if wrote {
+            return Ok(Round::Wrote);
+        }
+        let asked = self.ask(view, binding, &observed, now);
+        let next = [observed.next, asked, later, quiet.filter(|quiet| *quiet > now)].into_iter().flatten().min();
+        Ok(Round::Settled(next))
+    }
+
+    /// Asks clusters in the background for what nobody reports, and says when to ask again.
+    fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
+        let workload = workload(binding);
+        for name in &observed.unready {
+            if let Some(cluster) = self.sight.seen.cluster(name) {
+                self.sight.look_for_pods(&cluster, &workload);
+            }
+        }
+        let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
+        confirmation::look(&self.sight, view, now).into_iter().chain(pods).min()
     }
 
     /// Writes the HPAs that say something else than the user does now, with the bounds they have.
@@ -310,7 +340,7 @@ impl DistributedWorker {
             _ if order.deleting() || !self.is_distributed(order) => return Ok(()),
             Some(binding) => {
                 let words = Words::of(view, binding);
-                let observed = observe(view, binding, &words, &self.seen, &*self.capacity, now);
+                let observed = observe(view, binding, &words, &self.sight, now);
                 let plan = plan(&observed.request);
                 status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now)
             }

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::core::params::Preconditions;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::names::execution_space;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::managers;
-use crate::reconcile::request::send;
+use crate::reconcile::request::write;
 use crate::runtime::leader::Leader;
 
 /// A Work stands where ours would be, or an HPA.
@@ -46,34 +46,16 @@ pub fn merging(manager: &str) -> PatchParams {
 }
 
 impl Writer {
-    /// Sends a write, if this process leads still.
-    ///
-    /// # Errors
-    /// When it does not, or the API server refuses or is not reached.
-    pub async fn send<T: DeserializeOwned>(
-        &self,
-        leader: &Leader,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-        asked: Asked<'_>,
-    ) -> Result<T, WriteError> {
-        leader.check()?;
-        Ok(send(&self.client, request, asked).await?)
-    }
-
     /// Merges `patch` into a FederatedHPA.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
     pub async fn order(&self, leader: &Leader, order: &Order, mut patch: Value) -> Result<(), WriteError> {
         let key = order.key();
-        guard(&mut patch, order.object.metadata.resource_version.as_deref().unwrap_or_default());
-        let request =
-            Request::new(format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/{}/federatedhpas", key.namespace));
-        let request = request.patch(&key.name, &merging(managers::FINALIZER), &Patch::Merge(&patch));
-        let object = format!("FederatedHPA {key}");
-        let asked =
-            Asked { verb: "patch", group: "autoscaling.karmada.io", resource: "federatedhpas", object: &object };
-        let written: FederatedHPA = self.send(leader, request, asked).await?;
+        let own = order.own(&key);
+        guard(&mut patch, own.version);
+        let request = own.requests().patch(&key.name, &merging(managers::FINALIZER), &Patch::Merge(&patch));
+        let written: FederatedHPA = own.patch(&self.client, leader, None, request).await?;
         self.seen.wrote_order(&written);
         Ok(())
     }
@@ -81,7 +63,7 @@ impl Writer {
     /// Merges `patch` into a ResourceBinding, or into its `status`.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As [`Self::order`].
     pub async fn binding(
         &self,
         leader: &Leader,
@@ -102,7 +84,7 @@ impl Writer {
         };
         let object = format!("ResourceBinding {namespace}/{name}");
         let asked = Asked { verb: "patch", group: "work.karmada.io", resource, object: &object };
-        let written: ResourceBinding = self.send(leader, request, asked).await?;
+        let written: ResourceBinding = write(&self.client, leader, request, asked).await?;
         self.seen.wrote_binding(&written);
         Ok(written)
     }
@@ -110,7 +92,7 @@ impl Writer {
     /// Writes a Work: makes it, or brings the one that was `sent` to what `work` says.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As [`Self::order`].
     pub async fn work(
         &self,
         leader: &Leader,
@@ -127,13 +109,13 @@ impl Writer {
             guard(&mut work, &sent.version);
             let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
             let request = requests.patch(name, &parameters, &Patch::Apply(&work));
-            let written: Work = self.send(leader, request, asked("patch")).await?;
+            let written: Work = write(&self.client, leader, request, asked("patch")).await?;
             self.seen.wrote_work(&written);
             return Ok(());
         }
         let parameters = PostParams { field_manager: Some(managers::MEMBER_HPA.to_owned()), ..PostParams::default() };
         let request = requests.create(&parameters, work.to_string().into_bytes());
-        match self.send::<Work>(leader, request, asked("create")).await {
+        match write::<Work>(&self.client, leader, request, asked("create")).await {
             Ok(made) => {
                 self.seen.made_work(&made);
                 Ok(())
@@ -152,7 +134,7 @@ impl Writer {
     /// Deletes a Work; Karmada takes the HPA out of the cluster.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As [`Self::order`].
     pub async fn unsend(&self, leader: &Leader, sent: &Sent) -> Result<(), WriteError> {
         let space = execution_space(&sent.cluster);
         let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
@@ -162,7 +144,7 @@ impl Writer {
         let object = format!("Work {space}/{}", sent.name);
         let asked = Asked { verb: "delete", group: "work.karmada.io", resource: "works", object: &object };
         let request = requests.delete(&sent.name, &parameters);
-        match self.send::<Value>(leader, request, asked).await {
+        match write::<Value>(&self.client, leader, request, asked).await {
             Ok(answer) => {
                 // A Status, when it is gone at once: the watch tells of that.
                 if let Some(going) =
@@ -180,7 +162,7 @@ impl Writer {
     /// Sets replicas of a workload by its `scale` subresource. `path` leads to the objects of its kind, in a cluster or not.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As [`Self::order`].
     pub async fn scale(
         &self,
         leader: &Leader,
@@ -191,7 +173,7 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let wanted = Patch::Merge(json!({"spec": {"replicas": replicas}}));
         let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
-        self.send::<IgnoredAny>(leader, request, asked).await.map(|_| ())
+        write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
     }
 }
 

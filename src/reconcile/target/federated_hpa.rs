@@ -14,7 +14,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::Action;
 use crate::reconcile::failure::{Asked, Failure, WriteError, reason};
 use crate::reconcile::managers::CRON_BOUNDS;
-use crate::reconcile::request::send;
+use crate::reconcile::request::{send, write};
 use crate::runtime::leader::Leader;
 
 const RESOURCE: &str = "federatedhpas";
@@ -98,8 +98,8 @@ pub(super) async fn set(
     check_order(target, live.spec, action)?;
     let patch = Patch::Apply(configuration(target, &live.metadata.metadata, bounds));
     let written = requests.patch(target.name, &PatchParams::apply(CRON_BOUNDS).force(), &patch);
-    leader.check()?;
-    send::<IgnoredAny>(client, written, asked("patch")).await.map_err(|failure| unread(target, failure))?;
+    let written = write::<IgnoredAny>(client, leader, written, asked("patch")).await;
+    written.map_err(|error| error.told(|failure| unread(target, failure)))?;
     Ok(Done::Written)
 }
 

@@ -13,7 +13,7 @@ use crate::decision::api_version::ApiVersion;
 use crate::decision::cron::ledger::Action;
 use crate::reconcile::failure::{Asked, Failure, WriteError, reason};
 use crate::reconcile::managers::CRON_SCALE;
-use crate::reconcile::request::send;
+use crate::reconcile::request::{send, write};
 use crate::runtime::leader::Leader;
 
 /// An object of which only the metadata is looked at.
@@ -47,9 +47,8 @@ pub(super) async fn set(
     let patch = Patch::Merge(json!({"metadata": precondition(place, &before), "spec": {"replicas": replicas}}));
     let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
-    leader.check()?;
     let asked = Asked { verb: "patch", resource: &subresource, ..asked };
-    let after = send::<Seen>(client, written, asked).await.map_err(unread)?.metadata;
+    let after = write::<Seen>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
 }

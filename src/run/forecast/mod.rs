@@ -14,9 +14,9 @@ pub use preview::Forecaster;
 
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
-use crate::reconcile::distributed::capacity::Capacity;
 use crate::reconcile::distributed::observe::{Words, observe};
-use crate::reconcile::distributed::seen::{Seen, View};
+use crate::reconcile::distributed::seen::View;
+use crate::reconcile::distributed::sight::Sight;
 
 /// Where the policy of an assignment comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,16 +76,10 @@ pub struct Forecast<'a> {
 }
 
 /// Looks ahead at `now`, and tells of it; nothing when the workload has no binding.
-fn forecast<R>(
-    view: &View,
-    seen: &Seen,
-    capacity: &dyn Capacity,
-    now: Timestamp,
-    tell: impl FnOnce(&Forecast<'_>) -> R,
-) -> Option<R> {
+fn forecast<R>(view: &View, sight: &Sight, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
     let words = Words::of(view, binding);
-    let observed = observe(view, binding, &words, seen, capacity, now);
+    let observed = observe(view, binding, &words, sight, now);
     Some(tell(&Forecast {
         request: &observed.request,
         plan: &plan(&observed.request),

@@ -11,8 +11,8 @@ use crate::decision::plan::{Bounds, HpaVersion};
 use crate::reconcile::distributed::capacity::Rooms;
 use crate::reconcile::distributed::manifest::{Write, work_of};
 use crate::reconcile::distributed::names;
-use crate::reconcile::distributed::seen::Seen;
 use crate::reconcile::distributed::seen::entry::Order;
+use crate::reconcile::distributed::sight::Sight;
 use crate::runtime::watch::{Intakes, Readers};
 
 /// Mark of a write in 1970.
@@ -45,14 +45,14 @@ impl Objects {
     /// What the controller would do with `hpa` at `now`. Clusters have the room that they report; no estimator is asked.
     /// Nothing when its workload has no binding among these objects.
     pub fn forecast<R>(&self, hpa: &FederatedHPA, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
-        let seen = Arc::new(Seen::default());
+        let sight = Sight { capacity: Arc::new(Rooms::default()), ..Sight::default() };
         let mut readers = Readers::default();
-        seen.read_by(&mut readers);
+        sight.seen.read_by(&mut readers);
         bring(&mut readers.federated_hpas, &[]);
         bring(&mut readers.resource_bindings, &self.bindings);
         bring(&mut readers.clusters, &self.clusters);
         bring(&mut readers.works, &self.works);
-        forecast(&seen.as_if(Order::of(hpa))?, &seen, &Rooms::default(), now, tell)
+        forecast(&sight.seen.as_if(Order::of(hpa))?, &sight, now, tell)
     }
 }
 

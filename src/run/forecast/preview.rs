@@ -1,7 +1,5 @@
 //! The answer to a dry run: the assignment in short lines (design: Admission). No I/O: it looks at what watches brought.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::{Forecast, forecast};
@@ -9,9 +7,8 @@ use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{WARNING_CHARACTERS, Warning};
-use crate::reconcile::distributed::capacity::Capacity;
-use crate::reconcile::distributed::seen::Seen;
 use crate::reconcile::distributed::seen::entry::Order;
+use crate::reconcile::distributed::sight::Sight;
 
 /// Name of the rule that these warnings are of.
 const RULE: &str = "preview";
@@ -20,10 +17,8 @@ const LINES: usize = 4;
 
 /// Looks ahead by what a controller sees.
 pub struct Forecaster {
-    /// What it sees.
-    pub seen: Arc<Seen>,
-    /// The room in clusters.
-    pub capacity: Arc<dyn Capacity>,
+    /// What it looks at.
+    pub sight: Sight,
     /// Mode of a FederatedHPA that names none.
     pub default_mode: Mode,
 }
@@ -35,8 +30,8 @@ impl Preview for Forecaster {
         if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
             return Vec::new();
         }
-        let Some(view) = self.seen.as_if(Order::of(&hpa)) else { return Vec::new() };
-        let lines = forecast(&view, &self.seen, &*self.capacity, now, lines).unwrap_or_else(|| {
+        let Some(view) = self.sight.seen.as_if(Order::of(&hpa)) else { return Vec::new() };
+        let lines = forecast(&view, &self.sight, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]
         });

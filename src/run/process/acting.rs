@@ -13,9 +13,9 @@ use super::options::ControllerOptions;
 use super::tasks::{Done, Tasks};
 use crate::admission::review::Preview;
 use crate::decision::validation::Settings;
-use crate::reconcile::distributed::capacity::Rooms;
-use crate::reconcile::distributed::capacity::estimators::{Estimators, Times};
 use crate::reconcile::distributed::capacity::grpc::Grpc;
+use crate::reconcile::distributed::capacity::{Estimators, Rooms};
+use crate::reconcile::distributed::inquiry::Times;
 use crate::reconcile::{self, Controller, Idle};
 use crate::run::forecast::Forecaster;
 use crate::runtime::clock;
@@ -38,6 +38,7 @@ impl Acting {
     pub(super) fn new(
         options: ControllerOptions,
         client: &Client,
+        zones: Arc<ZoneDatabase>,
         settings: Settings,
         metrics: &Metrics,
         readers: &mut Readers,
@@ -46,7 +47,7 @@ impl Acting {
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),
-            zones: Arc::new(ZoneDatabase::open()),
+            zones,
             settings,
             clock: Arc::new(clock::wall),
             metrics: metrics.controller(),
@@ -55,9 +56,8 @@ impl Acting {
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
-        let (seen, capacity) = controller.sight();
         Self {
-            preview: Arc::new(Forecaster { seen, capacity, default_mode }),
+            preview: Arc::new(Forecaster { sight: controller.sight(), default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),

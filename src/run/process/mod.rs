@@ -84,11 +84,12 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let readiness = Arc::new(Readiness::default());
         let (client, client_keeper) = client_of(control_plane, &metrics).await?;
+        let zones = Arc::new(ZoneDatabase::open());
         let mut readers = Readers::default();
         let acting = match (controller, &client) {
             (None, _) => None,
             (Some(options), Some(client)) => {
-                Some(Acting::new(options, client, settings.clone(), &metrics, &mut readers))
+                Some(Acting::new(options, client, Arc::clone(&zones), settings.clone(), &metrics, &mut readers))
             }
             (Some(_), None) => return Err(Error::NoControlPlane),
         };
@@ -103,7 +104,7 @@ impl Server {
                     Arc::new(NoNeighbours)
                 };
                 let preview = acting.as_ref().map(Acting::preview);
-                let judge = judge(Surroundings { neighbours, preview });
+                let judge = judge(Surroundings { neighbours, zones, preview });
                 Some(Serving::bind(options, judge, &metrics, &readiness).await?)
             }
         };
@@ -259,10 +260,12 @@ async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>)
     }
 }
 
-/// What a judge knows of the control plane.
+/// What a judge knows beside the rules.
 pub struct Surroundings {
     /// The other objects.
     pub neighbours: Arc<dyn Neighbours + Send + Sync>,
+    /// The time zone database.
+    pub zones: Arc<ZoneDatabase>,
     /// What the controller of this process would do. A webhook without one gives no preview: to watch all ResourceBindings and
     /// Works for it alone costs more than dry runs are worth.
     pub preview: Option<Arc<dyn Preview>>,
@@ -270,8 +273,8 @@ pub struct Surroundings {
 
 /// Judges by the rules, as an operator chose them.
 pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
-    |Surroundings { neighbours, preview }| {
-        let reviewer = Reviewer { neighbours, zones: Arc::new(ZoneDatabase::open()), settings, preview };
+    |Surroundings { neighbours, zones, preview }| {
+        let reviewer = Reviewer { neighbours, zones, settings, preview };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

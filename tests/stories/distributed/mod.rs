@@ -6,6 +6,8 @@ mod edits;
 mod examples;
 mod failures;
 mod forecast;
+mod pending;
+mod proxy;
 mod quiet;
 mod release;
 mod straight;
@@ -252,6 +254,7 @@ pub fn kind(kind: &str) -> Kind {
         "Work" => Kind::regular("work.karmada.io/v1alpha1", kind, true),
         "HorizontalPodAutoscaler" => Kind::regular("autoscaling/v2", kind, true),
         "FederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", kind, true),
+        "ResourceInterpreterCustomization" => Kind::regular("config.karmada.io/v1alpha1", kind, false),
         "PropagationPolicy" => {
             Kind { plural: "propagationpolicies".into(), ..Kind::regular("policy.karmada.io/v1alpha1", kind, true) }
         }

@@ -16,7 +16,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 
-use super::estimators::{Estimator, Failure};
+use super::super::inquiry::{Failure, Source};
 use super::messages::{
     MaxAvailableReplicasRequest, MaxAvailableReplicasResponse, UnschedulableReplicasRequest,
     UnschedulableReplicasResponse,
@@ -155,7 +155,11 @@ impl Grpc {
     }
 }
 
-impl Estimator for Grpc {
+impl Source<Question, i32> for Grpc {
+    fn who(&self) -> &'static str {
+        "estimator"
+    }
+
     fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
         let (settings, state) = (self.settings.clone(), Arc::clone(&self.state));
         let (cluster, question) = (cluster.to_owned(), question.clone());

@@ -8,16 +8,25 @@ mod intake;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
-use self::entry::{Binding, Order, Place, Sent};
+use self::entry::{Binding, Order, Place, Reading, Sent, target_of};
 pub use self::intake::Reader;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::fleet::Member;
+use crate::decision::names::execution_space;
 use crate::decision::plan::HpaVersion;
+use crate::reconcile::distributed::capacity::messages::ObjectReference;
+use crate::reconcile::distributed::pace::PACE;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Item, Table};
+use crate::runtime::clock;
+
+/// What moves and is no matter for decisions is looked at after this time, with all that moved meanwhile.
+const SHOWN: Duration = PACE.unsigned_abs();
 
 /// All that is seen.
 #[derive(Default)]
@@ -34,6 +43,8 @@ struct Inner {
     sent: Table<Sent>,
     fleet: Option<Arc<Fleet>>,
     changed: BTreeSet<Key>,
+    /// FederatedHPAs of which measurements moved, and when they are shown.
+    moved: (BTreeSet<Key>, Option<Instant>),
     complete: bool,
 }
 
@@ -123,6 +134,14 @@ impl Kept for Sent {
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         let owners = [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.clone());
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && before.is_like(after)
+        {
+            let (moved, due) = &mut inner.moved;
+            moved.extend(owners);
+            due.get_or_insert_with(|| clock::steady() + SHOWN);
+            return;
+        }
         inner.changed.extend(owners);
     }
 }
@@ -206,15 +225,54 @@ impl Seen {
         self.inner().orders.all().keys().cloned().collect()
     }
 
-    /// Waits until something changed.
+    /// Waits until something changed, or what moved is to be shown.
     pub async fn news(&self) {
-        self.news.notified().await;
+        loop {
+            let due = self.inner().moved.1;
+            let Some(due) = due else {
+                self.news.notified().await;
+                if self.inner().changed.is_empty() {
+                    continue;
+                }
+                return;
+            };
+            tokio::select! {
+                () = self.news.notified() => {}
+                () = sleep_until(due) => {}
+            }
+            let inner = self.inner();
+            if !inner.changed.is_empty() || due <= clock::steady() {
+                return;
+            }
+        }
     }
 
     /// The FederatedHPAs that changes were about since this was last asked.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
-        std::mem::take(&mut self.inner().changed)
+        let mut inner = self.inner();
+        let mut changed = std::mem::take(&mut inner.changed);
+        if inner.moved.1.is_some_and(|due| due <= clock::steady()) {
+            changed.extend(std::mem::take(&mut inner.moved).0);
+        }
+        changed
+    }
+
+    /// The FederatedHPAs that scale a workload.
+    #[must_use]
+    pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
+        self.inner().orders.keys_about(&target_of(workload)).cloned().collect()
+    }
+
+    /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
+    /// taken in.
+    pub fn read_member(&self, sent: &Sent, reading: Reading) -> bool {
+        let key = Key::new(&execution_space(&sent.cluster), &sent.name);
+        let mut inner = self.inner();
+        let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
+        let Some(known) = inner.sent.note(&key).filter(|_| known) else { return false };
+        known.read(reading);
+        true
     }
 
     /// This process wrote a FederatedHPA.

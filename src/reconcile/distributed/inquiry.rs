@@ -1,28 +1,30 @@
-//! What estimators say of their clusters: heard once, kept for a while, and never waited for longer than a plan can wait.
-//! Asks through [`Estimator`].
+//! What clusters are asked beside what watches bring: heard once, kept for a while, and never waited for longer than a plan
+//! can wait. Asks through a [`Source`].
 //!
 //! A question that was answered is not asked again while its answer is fresh, and one that is being asked is not asked a
-//! second time. Who asks waits a moment only; an answer that comes later is there for the next plan. A cluster whose
-//! estimator does not answer is left in peace for a while.
+//! second time. Who asks waits a moment only, or not at all; an answer that comes later is there for the next plan. A cluster
+//! that does not answer is left in peace for a while, and keeps nobody from asking others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-use super::question::Question;
-use crate::decision::capacity::Answer;
 use crate::decision::excerpt::excerpt;
 use crate::runtime::clock;
 
-/// Asks the estimator of a cluster.
-pub trait Estimator: Send + Sync + 'static {
-    /// The number it answers with.
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, Failure>>;
+/// Puts questions `Q` to clusters.
+pub trait Source<Q, A>: Send + Sync + 'static {
+    /// Who answers for a cluster, for the log.
+    fn who(&self) -> &'static str;
+
+    /// What the cluster answers.
+    fn ask(&self, cluster: &str, question: &Q) -> BoxFuture<'static, Result<A, Failure>>;
 
     /// Nobody asks about the cluster any more, or its connection is not to be trusted.
     fn forget(&self, cluster: &str);
@@ -31,7 +33,7 @@ pub trait Estimator: Send + Sync + 'static {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Nobody is there: the cluster has no estimator.
+    /// Nobody is there.
     #[error("nobody answers: {0}")]
     Absent(String),
     /// Somebody is there who cannot be talked to, for example because of a certificate.
@@ -54,11 +56,11 @@ pub struct Times {
     pub kept: Duration,
     /// Who asks waits for so long, over all clusters.
     pub patience: Duration,
-    /// An estimator has so long to answer.
+    /// A cluster has so long to answer.
     pub answer: Duration,
     /// One that did not answer is left in peace for so long.
     pub rest: Duration,
-    /// A cluster that seems to have none is left in peace for so long.
+    /// A cluster where nobody seems to be is left in peace for so long.
     pub absence: Duration,
 }
 
@@ -75,37 +77,58 @@ impl Default for Times {
     }
 }
 
-/// Questions under way at a time to one estimator.
+/// Questions under way at a time to one cluster.
 const AT_ONCE: usize = 4;
 /// Questions that are remembered; beyond that there are no new ones until old ones are forgotten.
 const REMEMBERED: usize = 200_000;
 /// Characters of an error that are logged.
 const SHOWN: usize = 300;
 
-/// What is known from estimators. A clone knows the same.
-#[derive(Clone)]
-pub struct Estimators {
-    inner: Arc<Inner>,
+/// What a question can be.
+pub trait Asked: Clone + Eq + Hash + Send + Sync + 'static {}
+impl<Q: Clone + Eq + Hash + Send + Sync + 'static> Asked for Q {}
+
+/// What an answer can be.
+pub trait Answered: Clone + PartialEq + Send + Sync + 'static {}
+impl<A: Clone + PartialEq + Send + Sync + 'static> Answered for A {}
+
+/// What is known from clusters. A clone knows the same.
+pub struct Inquiry<Q, A> {
+    inner: Arc<Inner<Q, A>>,
 }
 
-struct Inner {
-    estimator: Box<dyn Estimator>,
+impl<Q, A> Clone for Inquiry<Q, A> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+struct Inner<Q, A> {
+    source: Box<dyn Source<Q, A>>,
     times: Times,
-    known: Mutex<Known>,
+    known: Mutex<Known<Q, A>>,
+    news: Notify,
 }
 
-#[derive(Default)]
-struct Known {
-    clusters: HashMap<String, Cluster>,
+struct Known<Q, A> {
+    clusters: HashMap<String, Cluster<Q, A>>,
     /// Questions of all clusters.
     questions: usize,
     /// When what is old was last thrown away.
     swept: Option<Instant>,
+    /// Questions of those who do not wait, with another answer than before.
+    changed: HashSet<Q>,
 }
 
-/// One estimator.
-struct Cluster {
-    questions: HashMap<Question, Entry>,
+impl<Q, A> Default for Known<Q, A> {
+    fn default() -> Self {
+        Self { clusters: HashMap::new(), questions: 0, swept: None, changed: HashSet::new() }
+    }
+}
+
+/// One that answers.
+struct Cluster<Q, A> {
+    questions: HashMap<Q, Entry<A>>,
     /// Until when it is left in peace.
     rests: Option<Instant>,
     /// What was last logged of it: whether it answers.
@@ -113,24 +136,33 @@ struct Cluster {
     turns: Arc<Semaphore>,
 }
 
-impl Default for Cluster {
+impl<Q, A> Default for Cluster<Q, A> {
     fn default() -> Self {
         Self { questions: HashMap::new(), rests: None, answers: None, turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 }
 
 /// One question.
-#[derive(Default)]
-struct Entry {
+struct Entry<A> {
     /// The last answer, and when it came.
-    heard: Option<(Instant, Answer)>,
+    heard: Option<(Instant, A)>,
+    /// Why it is not answered.
+    refused: Option<String>,
+    /// Whether somebody is to be told.
+    told: bool,
     /// When it was last answered or refused.
     settled: Option<Instant>,
     /// Closes when the question under way is over.
     under_way: Option<watch::Receiver<()>>,
 }
 
-impl Entry {
+impl<A> Default for Entry<A> {
+    fn default() -> Self {
+        Self { heard: None, refused: None, told: false, settled: None, under_way: None }
+    }
+}
+
+impl<A> Entry<A> {
     fn waits(&self) -> Option<watch::Receiver<()>> {
         self.under_way.clone().filter(|over| over.has_changed().is_ok())
     }
@@ -140,27 +172,45 @@ impl Entry {
     }
 }
 
-impl Estimators {
-    /// Asks through `estimator`.
+/// What is known of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word<A> {
+    /// The last answer, if it is not too old, and when it came.
+    pub heard: Option<(Instant, A)>,
+    /// Why it was refused, if it was the last time.
+    pub refused: Option<String>,
+    /// Whether an answer may come soon.
+    pub under_way: bool,
+}
+
+impl<Q: Asked, A: Answered> Inquiry<Q, A> {
+    /// Asks through `source`.
     #[must_use]
-    pub fn new(estimator: Box<dyn Estimator>, times: Times) -> Self {
-        Self { inner: Arc::new(Inner { estimator, times, known: Mutex::default() }) }
+    pub fn new(source: Box<dyn Source<Q, A>>, times: Times) -> Self {
+        Self { inner: Arc::new(Inner { source, times, known: Mutex::default(), news: Notify::new() }) }
     }
 
-    /// What was last heard, if that is not too long ago. Asks nobody.
+    /// What is known. Asks nobody.
     #[must_use]
-    pub fn heard(&self, cluster: &str, question: &Question) -> Answer {
+    pub fn word(&self, cluster: &str, question: &Q) -> Word<A> {
         let known = self.inner.known();
-        let heard = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)?.heard);
-        let young = heard.filter(|(at, _)| clock::steady().duration_since(*at) < self.inner.times.kept);
-        young.map_or(Answer::Unknown, |(_, answer)| answer)
+        let Some(entry) = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)) else {
+            return Word { heard: None, refused: None, under_way: false };
+        };
+        let young = |(at, _): &(Instant, A)| clock::steady().duration_since(*at) < self.inner.times.kept;
+        Word {
+            heard: entry.heard.clone().filter(young),
+            refused: entry.refused.clone(),
+            under_way: entry.waits().is_some(),
+        }
     }
 
-    /// Asks the estimators of these clusters, as far as their answers are not fresh, and waits a moment for all of them.
-    /// Returns whether all have answered or are left in peace; else an answer may still come.
-    pub async fn hear(&self, clusters: &[&str], question: &Question) -> bool {
-        let now = clock::steady();
-        let under_way: Vec<_> = clusters.iter().filter_map(|cluster| self.ask(cluster, question, now)).collect();
+    /// Asks these clusters, as far as their answers are not fresh, and waits a moment for all of them. Returns whether all
+    /// have answered or are left in peace; else an answer may still come.
+    pub async fn hear(&self, clusters: &[&str], question: &Q) -> bool {
+        let (now, fresh) = (clock::steady(), self.inner.times.fresh);
+        let under_way: Vec<_> =
+            clusters.iter().filter_map(|cluster| self.ask(cluster, question, fresh, false, now)).collect();
         if under_way.is_empty() {
             return true;
         }
@@ -168,9 +218,25 @@ impl Estimators {
         timeout(self.inner.times.patience, all).await.is_ok()
     }
 
+    /// Asks a cluster, unless its answer is younger than `fresh`, and waits for nothing: [`Self::news`] tells when there is
+    /// another answer.
+    pub fn look(&self, cluster: &str, question: &Q, fresh: Duration) {
+        let _under_way = self.ask(cluster, question, fresh, true, clock::steady());
+    }
+
+    /// Waits until a question of [`Self::look`] has another answer.
+    pub async fn news(&self) {
+        self.inner.news.notified().await;
+    }
+
+    /// The questions that have another answer since this was last asked.
+    #[must_use]
+    pub fn changed(&self) -> HashSet<Q> {
+        std::mem::take(&mut self.inner.known().changed)
+    }
+
     /// Asks unless there is no need to; what is returned closes when the question is over.
-    fn ask(&self, name: &str, question: &Question, now: Instant) -> Option<watch::Receiver<()>> {
-        let times = self.inner.times;
+    fn ask(&self, name: &str, question: &Q, fresh: Duration, told: bool, now: Instant) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
         let mut known = self.inner.known();
         let room = known.questions < REMEMBERED;
@@ -178,11 +244,12 @@ impl Estimators {
             Some(cluster) => cluster,
             None => known.clusters.entry(name.to_owned()).or_default(),
         };
-        if let Some(entry) = cluster.questions.get(question) {
+        if let Some(entry) = cluster.questions.get_mut(question) {
+            entry.told |= told;
             if let Some(over) = entry.waits() {
                 return Some(over);
             }
-            if entry.settled_within(times.fresh, now) {
+            if entry.settled_within(fresh, now) {
                 return None;
             }
         }
@@ -197,7 +264,7 @@ impl Estimators {
             if !room {
                 return None;
             }
-            let entry = Entry { under_way: Some(waits.clone()), ..Entry::default() };
+            let entry = Entry { under_way: Some(waits.clone()), told, ..Entry::default() };
             cluster.questions.insert(question.clone(), entry);
             known.questions = known.questions.saturating_add(1);
         }
@@ -211,8 +278,8 @@ impl Estimators {
     }
 }
 
-impl Inner {
-    fn known(&self) -> MutexGuard<'_, Known> {
+impl<Q: Asked, A: Answered> Inner<Q, A> {
+    fn known(&self) -> MutexGuard<'_, Known<Q, A>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -220,20 +287,20 @@ impl Inner {
     fn sweep(&self, now: Instant) {
         let gone = self.known().sweep(&self.times, now);
         for cluster in gone {
-            self.estimator.forget(&cluster);
+            self.source.forget(&cluster);
         }
     }
 
     /// Puts one question when it is its turn.
-    async fn turn(self: Arc<Self>, turns: Arc<Semaphore>, cluster: String, question: Question) {
+    async fn turn(self: Arc<Self>, turns: Arc<Semaphore>, cluster: String, question: Q) {
         let Ok(_turn) = turns.acquire().await else { return };
         if self.rests(&cluster) {
             return;
         }
-        let asked = self.estimator.ask(&cluster, &question);
+        let asked = self.source.ask(&cluster, &question);
         let outcome = timeout(self.times.answer, asked).await.unwrap_or(Err(Failure::Slow));
         if matches!(outcome, Err(Failure::Slow)) {
-            self.estimator.forget(&cluster);
+            self.source.forget(&cluster);
         }
         self.settle(&cluster, &question, &outcome);
     }
@@ -243,7 +310,7 @@ impl Inner {
         rests.is_some_and(|until| clock::steady() < until)
     }
 
-    fn settle(&self, name: &str, question: &Question, outcome: &Result<i32, Failure>) {
+    fn settle(&self, name: &str, question: &Q, outcome: &Result<A, Failure>) {
         let now = clock::steady();
         let mut known = self.known();
         let Some(cluster) = known.clusters.get_mut(name) else { return };
@@ -256,20 +323,43 @@ impl Inner {
         };
         cluster.rests = rest.and_then(|rest| now.checked_add(rest));
         cluster.answers = Some(rest.is_none());
-        if let Some(entry) = cluster.questions.get_mut(question) {
-            if rest.is_none() {
-                entry.settled = Some(now);
-            }
-            if let Ok(number) = outcome {
-                entry.heard = Some((now, Answer::of(*number)));
-            }
+        let changed =
+            cluster.questions.get_mut(question).is_some_and(|entry| entry.settle(outcome, rest.is_none(), now));
+        if changed {
+            known.changed.insert(question.clone());
+            self.news.notify_one();
         }
         drop(known);
-        report(name, before, outcome);
+        report(self.source.who(), name, before, outcome);
     }
 }
 
-impl Known {
+impl<A: Answered> Entry<A> {
+    /// Returns whether somebody is to be told of it.
+    fn settle(&mut self, outcome: &Result<A, Failure>, answered: bool, now: Instant) -> bool {
+        let first = self.settled.is_none() && self.heard.is_none();
+        if answered {
+            self.settled = Some(now);
+        }
+        let same = match outcome {
+            Ok(answer) => {
+                let same = self.refused.is_none() && self.heard.as_ref().is_some_and(|(_, known)| known == answer);
+                self.heard = Some((now, answer.clone()));
+                self.refused = None;
+                same
+            }
+            Err(Failure::Refused(why)) => {
+                let same = self.refused.replace(why.clone()).is_some();
+                same && !first
+            }
+            // Somebody else may be asked instead.
+            Err(_) => !first,
+        };
+        self.told && !same
+    }
+}
+
+impl<Q: Asked, A> Known<Q, A> {
     /// Throws away what is old, from time to time; returns the clusters that nobody asks about any more.
     fn sweep(&mut self, times: &Times, now: Instant) -> Vec<String> {
         let due = self.swept.is_none_or(|swept| now.duration_since(swept) >= times.kept);
@@ -282,10 +372,11 @@ impl Known {
             cluster.questions.retain(|_, entry| {
                 entry.waits().is_some()
                     || entry.settled.is_some_and(young)
-                    || entry.heard.is_some_and(|(at, _)| young(at))
+                    || entry.heard.as_ref().is_some_and(|(at, _)| young(*at))
             });
         }
-        let silent = |cluster: &Cluster| cluster.questions.is_empty() && cluster.rests.is_none_or(|until| until <= now);
+        let silent =
+            |cluster: &Cluster<Q, A>| cluster.questions.is_empty() && cluster.rests.is_none_or(|until| until <= now);
         let gone: Vec<String> =
             self.clusters.iter().filter(|(_, cluster)| silent(cluster)).map(|(name, _)| name.clone()).collect();
         self.clusters.retain(|_, cluster| !silent(cluster));
@@ -294,24 +385,24 @@ impl Known {
     }
 }
 
-/// Says once when an estimator begins or ceases to answer.
-fn report(cluster: &str, before: Option<bool>, outcome: &Result<i32, Failure>) {
+/// Says once when a cluster begins or ceases to answer.
+fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A, Failure>) {
     match outcome {
-        Ok(_) if before == Some(false) => info!(cluster, "the estimator of the cluster answers"),
+        Ok(_) if before == Some(false) => info!(cluster, "the {who} of the cluster answers"),
         Err(failure @ Failure::Refused(_)) => {
             let failure = failure.to_string();
-            debug!(cluster, error = excerpt(&failure, SHOWN), "the estimator of the cluster does not know");
+            debug!(cluster, error = excerpt(&failure, SHOWN), "the {who} of the cluster does not know");
         }
         Err(failure) if before != Some(false) => {
             let absent = matches!(failure, Failure::Absent(_));
             let failure = failure.to_string();
             let error = excerpt(&failure, SHOWN);
             if absent && before.is_none() {
-                info!(cluster, error, "the cluster has no estimator; its capacity is what the Cluster says of itself");
+                info!(cluster, error, "the cluster has no {who}");
             } else {
                 warn!(
                     cluster,
-                    error, "the estimator of the cluster does not answer; its last answers are used while they last"
+                    error, "the {who} of the cluster does not answer; its last answers are used while they last"
                 );
             }
         }

@@ -1,0 +1,128 @@
+//! Targets adjusted to how the clusters do: who cannot scale is helped, headroom goes where there is room, idle clusters go
+//! to zero (design: When a cluster cannot scale to Zero). Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::assignment::{Target, Targets};
+use super::seat::Seat;
+use super::{Bounds, Memory, Reason, Request, Standing, assist, optimization, relief, signal, tiers, zero};
+use crate::decision::split::{Part, Replicas, by_weight};
+
+/// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
+const REACTION: SignedDuration = SignedDuration::from_secs(15);
+
+/// A seat with what it is to have.
+pub(super) struct Place<'s, 'a> {
+    pub(super) seat: &'s Seat<'a>,
+    pub(super) target: Target,
+}
+
+/// What else comes of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Adjusted {
+    /// When to look again.
+    pub(super) next: Option<Timestamp>,
+    /// Since when a cluster could go to zero.
+    pub(super) idle: Option<Timestamp>,
+}
+
+/// Adjusts the targets; `kept`: they are those of the plan before, not new ones.
+pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Targets, kept: bool) -> Adjusted {
+    let target = |seat: &Seat<'_>| targets.get(seat.at).copied().flatten();
+    let mut places: Vec<Place<'_, '_>> =
+        seats.iter().filter_map(|seat| Some(Place { seat, target: target(seat)? })).collect();
+    let mut adjusted = Adjusted::default();
+    if request.scale_assist {
+        // What runs answers to new targets in a moment.
+        let soon = request.now.checked_add(REACTION).ok().filter(|_| !kept);
+        let mut next = vec![soon, signal::look(request, &mut places)];
+        if kept && request.policy.divides() {
+            let moved = tiers::drain(request, &mut places) | relief::relieve(request, &mut places);
+            next.push(optimization::optimize(request, &mut places, moved));
+        }
+        assist::assist(request, &mut places);
+        places.sort_by_key(|place| !place.target.bounds.is_some());
+        let bound = places.partition_point(|place| place.target.bounds.is_some());
+        let bound = places.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
+        let zero = zero::zero(request, bound, kept);
+        adjusted.idle = zero.idle;
+        next.push(zero.next);
+        adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
+    } else {
+        for place in &mut places {
+            place.target.memory = Memory::default();
+        }
+    }
+    tiers::hold(request, &mut places);
+    for place in places {
+        if let Some(target) = targets.get_mut(place.seat.at) {
+            *target = Some(place.target);
+        }
+    }
+    adjusted
+}
+
+impl Place<'_, '_> {
+    /// Whether it says how it does.
+    pub(super) fn answers(&self) -> bool {
+        self.seat.cluster.standing == Standing::Serving
+    }
+
+    /// Whether it cannot scale, for however short a time.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.target.memory.stuck.is_some()
+    }
+
+    /// What its max may not go below: what runs, and its min.
+    pub(super) fn floor(&self) -> Replicas {
+        self.seat.cluster.running().max(self.target.bounds.min).max(self.seat.cluster.limits.least)
+    }
+
+    /// Whether it may get headroom: it did not give any within the window.
+    pub(super) fn may_get(&self, request: &Request<'_>) -> bool {
+        !within(self.target.memory.gave, request.window, request.now)
+    }
+
+    /// Whether it may give headroom: it did not get any within the window.
+    pub(super) fn may_give(&self, request: &Request<'_>) -> bool {
+        !within(self.target.memory.got, request.window, request.now)
+    }
+
+    /// Whether what its last move led to can be known.
+    pub(super) fn has_reacted(&self, request: &Request<'_>) -> bool {
+        let Memory { gave, got, .. } = self.target.memory;
+        !within(gave, REACTION, request.now) && !within(got, REACTION, request.now)
+    }
+
+    /// Gives it another max, and remembers who gave and who got.
+    pub(super) fn set_max(&mut self, max: Replicas, now: Timestamp, reason: Reason) {
+        let before = self.target.bounds.max;
+        if max == before {
+            return;
+        }
+        let bounds = &mut self.target.bounds;
+        // One that had nothing begins with one replica, as everywhere.
+        let least = if before == 0 { self.seat.cluster.limits.least.max(1) } else { bounds.min };
+        *bounds = Bounds { min: least.min(max), max };
+        self.target.reason = reason;
+        let memory = &mut self.target.memory;
+        if max > before { memory.got = Some(now) } else { memory.gave = Some(now) }
+    }
+}
+
+/// Whether less than `span` has passed since then.
+pub(super) fn within(since: Option<Timestamp>, span: SignedDuration, now: Timestamp) -> bool {
+    since.and_then(|since| since.checked_add(span).ok()).is_some_and(|end| now < end)
+}
+
+/// Takes `total` by the size of what each can spare; in the order of `spare`.
+pub(super) fn take(total: Replicas, spare: &[(&str, Replicas)]) -> Vec<Replicas> {
+    let parts =
+        spare.iter().map(|(name, spare)| Part { name, current: 0, weight: u64::from(*spare), low: 0, high: *spare });
+    by_weight(total, &parts.collect::<Vec<_>>())
+}
+
+/// The sum, as a number of replicas.
+pub(super) fn sum(numbers: impl Iterator<Item = Replicas>) -> Replicas {
+    numbers.fold(0, Replicas::saturating_add)
+}

@@ -1,0 +1,96 @@
+//! Replicas that others run at once in the place of clusters that cannot scale (design: When a cluster cannot scale, assist).
+//! Pure.
+
+use jiff::SignedDuration;
+
+use super::adjust::{Place, sum, take, within};
+use super::pour::{Range, pour};
+use super::seat::Seat;
+use super::signal::counts;
+use super::{Assist, Cause, Policy, Reach, Request};
+use crate::decision::split::Replicas;
+
+/// After this time what was not reached will not be.
+const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
+
+/// Says who is to run how many at once. What was asked for a cluster is remembered with it, so that it is asked once.
+pub(super) fn assist(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+    forget(request, places);
+    let short: Vec<(&str, Replicas)> =
+        places.iter().map(|place| (place.seat.cluster.name, shortfall(request, place))).collect();
+    let total = sum(short.iter().map(|(_, short)| *short));
+    let receivers: Vec<(usize, Seat<'_>, Range)> =
+        places.iter().enumerate().filter_map(|(at, place)| Some((at, receiver(request, place)?))).map(seated).collect();
+    if total == 0 || receivers.is_empty() {
+        return;
+    }
+    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = receivers.iter().map(|(_, seat, range)| (*seat, *range)).unzip();
+    // Each of a Duplicated workload has all of it: the one with most room helps.
+    let policy = if request.policy.divides() { request.policy } else { Policy::Aggregated };
+    let shares = pour(policy, total, &seats, &ranges);
+    let given = sum(shares.iter().copied());
+    for ((at, ..), share) in receivers.iter().zip(shares).filter(|(_, share)| *share > 0) {
+        if let Some(place) = places.get_mut(*at) {
+            let replicas = runs(place).saturating_add(share);
+            place.target.memory.assist = Some(Assist { replicas, since: request.now });
+        }
+    }
+    for (place, helped) in places.iter_mut().zip(take(given, &short)) {
+        let memory = &mut place.target.memory;
+        memory.helped = memory.helped.saturating_add(helped);
+    }
+}
+
+/// What was reached is forgotten, and what was not within a while: its HPA has decided since, and two would fight.
+fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+    for place in places {
+        let max = place.seat.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
+        let current = place.seat.cluster.current;
+        let memory = &mut place.target.memory;
+        memory.assist = memory.assist.filter(|assist| {
+            let reached = current.is_none_or(|current| current >= assist.replicas.min(max));
+            // Not while its raise is still to come.
+            let waits = max < assist.replicas && max < place.target.bounds.max;
+            within(Some(assist.since), GIVEN_UP, request.now) && (!reached || waits)
+        });
+    }
+}
+
+/// `ceil(current * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
+/// not allow. Without a metric: the pods that cannot be scheduled.
+fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
+    let Some(stuck) = place.target.memory.stuck.filter(|_| counts(request, place)) else { return 0 };
+    let cluster = place.seat.cluster;
+    let current = cluster.current.unwrap_or_default();
+    let wanted = cluster.load.map_or(current, |load| load.wanted(current));
+    let has = match stuck.cause {
+        Cause::Pending => cluster.running(),
+        Cause::AtMax => cluster.running().max(place.target.bounds.max),
+    };
+    wanted.saturating_sub(has).saturating_sub(place.target.memory.helped)
+}
+
+/// What it runs or is to run.
+fn runs(place: &Place<'_, '_>) -> Replicas {
+    let assist = place.target.memory.assist.map_or(0, |assist| assist.replicas);
+    place.seat.cluster.current.unwrap_or_default().max(assist)
+}
+
+/// What a cluster can run more, within its max and its room.
+fn receiver<'a>(request: &Request<'_>, place: &Place<'_, 'a>) -> Option<(Seat<'a>, Replicas)> {
+    let cluster = place.seat.cluster;
+    let able = place.answers() && !place.is_stuck() && cluster.reach == Reach::Scale;
+    let runs = runs(place);
+    let ordered = runs.saturating_sub(cluster.current?);
+    let room = cluster.available.unwrap_or_default().saturating_sub(ordered);
+    let spare = room.min(place.target.bounds.max.saturating_sub(runs));
+    if !able || spare == 0 {
+        return None;
+    }
+    let weight = if request.policy == Policy::StaticWeighted { place.seat.weight } else { room.into() };
+    Some((Seat { weight, capacity: spare, ..*place.seat }, spare))
+}
+
+fn seated((at, (seat, spare)): (usize, (Seat<'_>, Replicas))) -> (usize, Seat<'_>, Range) {
+    (at, seat, Range { low: 0, high: spare })
+}

@@ -1,0 +1,119 @@
+//! Headroom divided again by what is measured now (design: Period optimization). Pure.
+
+use jiff::Timestamp;
+
+use super::adjust::{Place, sum, take};
+use super::pour::{Range, top_up};
+use super::seat::Seat;
+use super::{Policy, Reason, Request};
+use crate::decision::split::Replicas;
+
+/// Divides headroom again, once per period. Returns when to look again; `moved`: some was moved just now.
+///
+/// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that nothing
+/// comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves. Who gave
+/// within the window gets nothing yet, and who got gives nothing.
+pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Option<Timestamp> {
+    let measured = matches!(request.policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized);
+    let period = request.period.filter(|_| measured)?;
+    let next = request.now.checked_add(period).ok();
+    let changes = places.iter().flat_map(|place| [place.target.memory.gave, place.target.memory.got]).flatten();
+    let due = changes.max().and_then(|last| last.checked_add(period).ok()).filter(|due| *due > request.now);
+    if moved || due.is_some() {
+        return due.or(next);
+    }
+    spare_mins(request, places);
+    divide(request, places);
+    next
+}
+
+/// The min of a cluster without replicas goes to those that have some.
+fn spare_mins(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+    for place in places.iter_mut().filter(|place| is_empty(place)) {
+        let bounds = &mut place.target.bounds;
+        bounds.min = bounds.min.min(place.seat.cluster.limits.least.max(1));
+    }
+    let rest = request.total.min.saturating_sub(sum(places.iter().map(|place| place.target.bounds.min)));
+    let receivers: Vec<usize> =
+        places.iter().enumerate().filter(|(_, place)| place.answers() && !is_empty(place)).map(|(at, _)| at).collect();
+    if rest == 0 {
+        return;
+    }
+    let of = |at: &usize| {
+        let place = places.get(*at)?;
+        Some((*place.seat, Range { low: place.target.bounds.min, high: place.target.bounds.max }))
+    };
+    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = receivers.iter().filter_map(of).unzip();
+    for (at, min) in receivers.iter().zip(top_up(request.policy, rest, &seats, &ranges)) {
+        if let Some(place) = places.get_mut(*at) {
+            place.target.bounds.min = min;
+        }
+    }
+}
+
+fn is_empty(place: &Place<'_, '_>) -> bool {
+    place.target.memory.zero && place.seat.cluster.current == Some(0)
+}
+
+/// Moves everybody towards what the division comes to, as far as they may move now.
+fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+    let Some(ideal) = ideal(request, places) else { return };
+    let wishes = places.iter().zip(&ideal).map(|(place, ideal)| {
+        let has = place.target.bounds.max;
+        let ideal = ideal.unwrap_or(has);
+        let up = if place.may_get(request) { ideal.saturating_sub(has) } else { 0 };
+        let down = if place.may_give(request) { has.saturating_sub(ideal) } else { 0 };
+        let name = place.seat.cluster.name;
+        ((name, up), (name, down))
+    });
+    let (ups, downs): (Vec<_>, Vec<_>) = wishes.unzip();
+    let total = |of: &[(&str, Replicas)]| sum(of.iter().map(|(_, wish)| *wish));
+    let total = total(&ups).min(total(&downs));
+    let changes = places.iter().zip(take(total, &ups)).zip(take(total, &downs));
+    let maxes = changes.map(|((place, up), down)| place.target.bounds.max.saturating_add(up).saturating_sub(down));
+    let maxes: Vec<Replicas> = maxes.collect();
+    if places.iter().zip(&maxes).any(|(place, max)| matters(place.target.bounds.max, *max)) {
+        for (place, max) in places.iter_mut().zip(maxes) {
+            place.set_max(max, request.now, Reason::Optimized);
+        }
+    }
+}
+
+/// What the division comes to; nothing for those that take no part in it.
+fn ideal(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
+    let known = |place: &&Place<'_, '_>| place.target.bounds.is_some() || place.seat.cluster.available.is_some();
+    let takes_part = |place: &&Place<'_, '_>| place.answers() && !place.is_stuck() && known(place);
+    let parts = || places.iter().filter(takes_part);
+    if parts().any(|place| place.seat.cluster.available.is_none()) {
+        return None;
+    }
+    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = parts().map(|place| (*place.seat, range(place))).unzip();
+    let lowest = sum(ranges.iter().map(|range| range.low));
+    let rest = sum(parts().map(|place| place.target.bounds.max)).saturating_sub(lowest);
+    let mut divided = top_up(request.policy, rest, &seats, &ranges).into_iter();
+    Some(places.iter().map(|place| if takes_part(&place) { divided.next() } else { None }).collect())
+}
+
+/// From what it has to what would fit.
+fn range(place: &Place<'_, '_>) -> Range {
+    let has = place.target.bounds.max;
+    let current = place.seat.cluster.current.unwrap_or_default();
+    let low = place.floor().max(current).min(has);
+    Range { low, high: place.seat.cluster.capacity().max(has).min(place.seat.high).max(low) }
+}
+
+/// Whether the change is a tenth of what it was, or more.
+fn matters(before: Replicas, after: Replicas) -> bool {
+    u64::from(before.abs_diff(after)).saturating_mul(10) >= before.into() && before != after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matters;
+
+    #[test]
+    fn a_change_of_less_than_a_tenth_waits() {
+        let changes = [(7, 8), (10, 11), (10, 9), (11, 10), (100, 109), (100, 90), (5, 5), (0, 1)];
+        assert_eq!(changes.map(|(a, b)| matters(a, b)), [true, true, true, false, false, true, false, true]);
+    }
+}

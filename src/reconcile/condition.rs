@@ -1,0 +1,58 @@
+//! Conditions of our objects: bounded, and with the time since which they stand. No I/O.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::hpa_status::Condition;
+use crate::decision::excerpt::excerpt;
+
+/// Characters of a message.
+const LONGEST: usize = 2048;
+
+/// Status, reason and message of a condition.
+pub type Said = (&'static str, &'static str, String);
+
+/// The condition `type_` that says this of `generation`. It keeps the time of the one that is `known` while its status stays.
+#[must_use]
+pub fn condition(
+    type_: &str,
+    said: Said,
+    known: Option<&Condition>,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let (status, reason, message) = said;
+    let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        // Whole seconds, as they are stored.
+        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
+        reason: Some(reason.to_owned()),
+        message: Some(excerpt(&message, LONGEST).to_owned()),
+        observed_generation: generation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_stays_while_the_status_stays() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let said = |status| (status, "Reason", "why".to_owned());
+        let first = condition("Ready", said("True"), None, Some(1), at(10));
+        let again = condition("Ready", said("True"), Some(&first), Some(2), at(20));
+        let other = condition("Ready", said("False"), Some(&again), Some(2), at(30));
+        let since = [&first, &again, &other].map(|condition| condition.last_transition_time.as_ref().unwrap().0);
+        assert_eq!(since, [at(10), at(10), at(30)]);
+        assert_eq!(again.observed_generation, Some(2));
+    }
+
+    #[test]
+    fn a_message_has_an_end() {
+        let condition = condition("Ready", ("False", "Reason", "x".repeat(100_000)), None, None, Timestamp::UNIX_EPOCH);
+        assert!(condition.message.unwrap().len() <= LONGEST);
+    }
+}
