@@ -1,6 +1,6 @@
 //! A day of a thousand clusters and a million pods in virtual time: wall time, decisions per second, writes per minute.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::pedantic)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::pedantic, clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -132,20 +132,28 @@ impl<'a> Member<'a> {
             Command::Unbound { number } => {
                 (self.autoscaler, self.given_away, self.arrived) = (None, false, number);
             }
-            Command::Create(replicas) if self.spec.is_none() => self.scale(replicas),
+            Command::Create(replicas) if self.spec.is_none() => self.scale(replicas, now),
             Command::Remove => {
-                self.scale(0);
+                self.scale(0, now);
                 self.spec = None;
             }
-            Command::Scale(replicas) if self.spec.is_some() => self.scale(replicas),
+            Command::Scale(replicas) if self.spec.is_some() => self.scale(replicas, now),
             Command::Create(_) | Command::Scale(_) => {}
         }
     }
 
-    fn scale(&mut self, to: Replicas) {
+    fn scale(&mut self, to: Replicas, now: Second) {
         self.spec = Some(to);
         self.pods.scale(to);
+        self.place(now);
         self.touched = true;
+    }
+
+    /// A pod that fits has its node at once: only one that does not is seen to wait.
+    fn place(&mut self, now: Second) {
+        if self.pods.pending > 0 && self.pods.place(self.capacity, now.saturating_add(self.pod_start)) {
+            self.touched = true;
+        }
     }
 
     /// Lets nodes and pods go on.
@@ -154,9 +162,7 @@ impl<'a> Member<'a> {
         if self.pods.advance(now, scenario.timing.metrics_window) {
             self.touched = true;
         }
-        if self.pods.pending > 0 && self.pods.place(self.capacity, now.saturating_add(self.pod_start)) {
-            self.touched = true;
-        }
+        self.place(now);
         grown
     }
 
@@ -189,7 +195,7 @@ impl<'a> Member<'a> {
         let sight = Sight { spec, all, ready, settled, share };
         self.touched = true;
         if let Some(replicas) = hpa.look(&scenario.workload, sight, now) {
-            self.scale(replicas);
+            self.scale(replicas, now);
         }
     }
 
