@@ -39,7 +39,7 @@ fn the_readme_shows_every_chart() {
 
 #[test]
 fn policies_stand_side_by_side() {
-    let outcome = fhpa(&["simulate", "examples/simulate/cloud-burst.yaml", "--compare"]);
+    let outcome = fhpa(&["simulate", "examples/simulate/base-stations.yaml", "--compare"]);
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
     insta::assert_snapshot!("simulate_compare", outcome.stdout);
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
