@@ -47,7 +47,7 @@ pub struct Row {
     pub pending: Replicas,
     /// Replicas that fit.
     pub capacity: Replicas,
-    /// Bounds in effect.
+    /// Bounds in effect, save those of a cluster whose share others have by now.
     pub bounds: Option<Bounds>,
     /// Whether its HPA may not scale down.
     pub held: bool,
@@ -103,7 +103,7 @@ impl Record {
             ready: seen.ready,
             pending: seen.pending,
             capacity: seen.capacity,
-            bounds: seen.bounds,
+            bounds: seen.bounds.filter(|_| !seen.given_away),
             held: seen.held,
         };
         self.samples.push(Sample {

@@ -148,7 +148,10 @@ impl Sheet<'_> {
             .build_cartesian_2d(across, 0.0..real(top) * 1.15)
             .map_err(said)?;
         let mut mesh = chart.configure_mesh();
-        mesh.disable_x_mesh().light_line_style(TRANSPARENT).x_label_formatter(&|at| label(*at));
+        mesh.disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_label_formatter(&|at| label(*at))
+            .y_label_formatter(&|number| plain(*number));
         mesh.y_labels(if legend { 8 } else { 4 });
         if legend {
             mesh.y_desc("replicas");
@@ -269,7 +272,10 @@ impl Sheet<'_> {
             .build_cartesian_2d(across, 0.0..real(top.max(1)) * 1.1)
             .map_err(said)?;
         let mut mesh = chart.configure_mesh();
-        mesh.disable_x_mesh().light_line_style(TRANSPARENT).x_label_formatter(&|at| label(*at));
+        mesh.disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_label_formatter(&|at| label(*at))
+            .y_label_formatter(&|number| plain(*number));
         mesh.y_labels(6).y_desc("maxReplicas").draw().map_err(said)?;
         for (layer, (_, color)) in self.layers().into_iter().enumerate() {
             let max = |row: &Row| row.bounds.map_or(0, |bounds| bounds.max);
@@ -329,6 +335,12 @@ const fn real(number: u64) -> f64 {
 
 const fn time(second: Second) -> f64 {
     real(second.unsigned_abs())
+}
+
+/// A number with a decimal only where it has one.
+fn plain(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
