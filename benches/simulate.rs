@@ -1,4 +1,5 @@
 //! A day of a thousand clusters and a million pods in virtual time: wall time, decisions per second, writes per minute.
+//! `cargo bench --bench simulate -- 2` simulates two hours instead, up to the peak.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::pedantic, clippy::disallowed_methods)]
 
@@ -15,7 +16,7 @@ use jiff::SignedDuration;
 
 const CLUSTERS: u32 = 1_000;
 const PODS: u32 = 1_000_000;
-const DAY: i64 = 86_400;
+const HOURS: i64 = 24;
 
 fn site(number: u32) -> Site<'static> {
     let name = format!("member-{number:04}").into();
@@ -36,8 +37,9 @@ fn main() {
     let placement = Placement::default();
     let intent = Intent { assignment: None, affinity: None, placement: &placement, observed_group: "" };
     let hour = 3600;
+    let hours = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(HOURS).clamp(1, HOURS);
     let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Trouble::Down(at) };
-    println!("{CLUSTERS} clusters, up to {PODS} pods, one day, debug = {}", cfg!(debug_assertions));
+    println!("{CLUSTERS} clusters, up to {PODS} pods, {hours} hours, debug = {}", cfg!(debug_assertions));
     for policy in Policy::ALL {
         let scenario = Scenario {
             total: Bounds { min: 10_000, max: PODS },
@@ -55,7 +57,7 @@ fn main() {
             },
             sites: (0..CLUSTERS).map(site).collect(),
             load: Curve {
-                daily: Some(Daily { low: 150_000_000, high: 950_000_000, peak: 13 * hour }),
+                daily: Some(Daily { low: 150_000_000, high: 950_000_000, peak: 13.min(hours) * hour }),
                 noise: 3,
                 seed: 1,
                 ..Curve::default()
@@ -63,7 +65,7 @@ fn main() {
             shares: BTreeMap::new(),
             faults: vec![down(3, 8, 10), down(500, 12, 13), down(77, 18, 19)],
             timing: Timing::default(),
-            duration: DAY,
+            duration: hours * hour,
         };
         let begin = Instant::now();
         let mut peak = 0;
@@ -76,7 +78,7 @@ fn main() {
             figures.decisions,
             figures.decisions as f64 / wall,
             figures.writes,
-            figures.writes as f64 / 1440.0,
+            figures.writes as f64 / (60 * hours) as f64,
             figures.busiest_minute,
             figures.peak_replicas,
             figures.served() as f64 / 100.0,
