@@ -1,5 +1,7 @@
 # A static binary on an empty base: no shell, no libc, not root.
 FROM rust:1.95-alpine AS build
+# The tag of the base image says which Alpine, and Alpine keeps only the newest build of a package.
+# hadolint ignore=DL3018
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./

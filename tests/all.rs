@@ -13,6 +13,7 @@ mod assignment;
 #[cfg(feature = "playground")]
 mod bed;
 mod capacity;
+mod chart;
 mod cli;
 mod cluster;
 #[cfg(feature = "playground")]

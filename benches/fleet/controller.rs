@@ -34,6 +34,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         metrics: metrics.controller(),
         identity: "fleet".into(),
         concurrency,
+        optimize_period: None,
     });
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);

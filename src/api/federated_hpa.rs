@@ -219,6 +219,12 @@ pub struct FederatedHPAStatus {
     #[schemars(length(max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignment_basis: Option<String>,
+    /// When bounds were last divided: assigned anew, or headroom by the room there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_division_time: Option<Time>,
+    /// Since when a cluster could go to zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Time>,
     /// What the HPA of each cluster reports.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,6 +245,33 @@ pub struct ClusterHPADesired {
     /// `maxReplicas` of its HPA; 0 means that it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
+    /// Why it was last assigned something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why it cannot scale: `Pending` or `AtMax`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck_reason: Option<String>,
+    /// Since when it cannot scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck_since: Option<Time>,
+    /// When it last gave headroom to other clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_give_time: Option<Time>,
+    /// When it last got headroom from other clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_get_time: Option<Time>,
+    /// Replicas that other clusters were asked to run in its place since it cannot scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helped_replicas: Option<i32>,
+    /// Replicas that it is to run at once in the place of other clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assist_replicas: Option<i32>,
+    /// When that was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assist_time: Option<Time>,
+    /// Whether it is to have no replicas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_zero: Option<bool>,
 }
 
 /// What the HPA of one cluster reports.

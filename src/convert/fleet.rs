@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::api::cluster::Cluster;
-use crate::api::{federated_hpa as api, resource_binding as binding};
+use crate::api::{federated_hpa as api, hpa, resource_binding as binding};
 use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
 use crate::decision::fleet::taint::{Taint, Toleration};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::HpaVersion;
+use crate::decision::split::Replicas;
 use crate::decision::subject::Text;
 use crate::decision::subject::federated_hpa::{
     Assignment, ClusterAffinity, ClusterAutoscalingPreference, FieldSelector,
@@ -157,15 +158,37 @@ fn readiness(cluster: &Cluster) -> Readiness {
 /// The API of HPAs in a cluster of this version of Kubernetes (design: On the wire): one that says nothing has the newer.
 #[must_use]
 pub fn hpa_version(kubernetes: &str) -> HpaVersion {
-    let mut parts = kubernetes.trim_start_matches('v').split('.');
-    let mut number = || {
-        let part = parts.next()?;
-        part.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
-    };
-    match (number(), number()) {
-        (Some(1), Some(minor)) if minor < 23 => HpaVersion::V1,
+    match release(kubernetes) {
+        Some((1, minor)) if minor < 23 => HpaVersion::V1,
         _ => HpaVersion::V2,
     }
+}
+
+/// Whether HPAs of that cluster scale to zero themselves, which Kubernetes does from 1.37 on, by a metric that does not come
+/// from the pods (design: Zero).
+#[must_use]
+pub fn scales_to_zero(kubernetes: &str, metrics: &[hpa::MetricSpec]) -> bool {
+    release(kubernetes).is_some_and(|release| release >= (1, 37))
+        && metrics.iter().any(|metric| matches!(&*metric.type_, "Object" | "External"))
+}
+
+/// Major and minor of a version such as `v1.31.2`.
+fn release(kubernetes: &str) -> Option<(u32, u32)> {
+    let mut parts = kubernetes.trim_start_matches('v').split('.');
+    let mut number = || parts.next()?.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok();
+    Some((number()?, number()?))
+}
+
+/// Replicas as the core counts them; less than none is none.
+#[must_use]
+pub fn replicas(number: i32) -> Replicas {
+    Replicas::try_from(number).unwrap_or_default()
+}
+
+/// Replicas as they are written.
+#[must_use]
+pub fn number(replicas: Replicas) -> i32 {
+    i32::try_from(replicas).unwrap_or(i32::MAX)
 }
 
 fn text(text: &str) -> Text<'_> {
@@ -197,6 +220,21 @@ mod tests {
             ("master", HpaVersion::V2),
         ] {
             assert_eq!(hpa_version(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn hpas_scale_to_zero_from_a_version_on_and_by_metrics_of_others() {
+        let metrics = |type_: &str| vec![hpa::MetricSpec { type_: type_.to_owned(), ..hpa::MetricSpec::default() }];
+        for (version, type_, expected) in [
+            ("v1.37.0", "External", true),
+            ("v1.38.1-eks", "Object", true),
+            ("v2.0.0", "Object", true),
+            ("v1.36.9", "External", false),
+            ("v1.37.0", "Resource", false),
+            ("", "External", false),
+        ] {
+            assert_eq!(scales_to_zero(version, &metrics(type_)), expected, "{version} {type_}");
         }
     }
 

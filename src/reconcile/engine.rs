@@ -17,6 +17,7 @@ use super::wheel::Wheel;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::clock;
 use crate::runtime::leader::{Leader, LeaseLost};
+use crate::runtime::metrics::EngineMetrics;
 
 /// The wall clock is looked at this often while something waits for it, so that a jump is noticed.
 const NAP: Duration = Duration::from_secs(1);
@@ -72,6 +73,16 @@ pub struct Standing<'a> {
     pub queued: usize,
     /// Turns under way.
     pub turns: usize,
+}
+
+impl Standing<'_> {
+    /// Shows it in gauges.
+    pub fn show(self, gauges: &EngineMetrics) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        gauges.wheel_entries.set(number(self.wheel.len()));
+        gauges.queue_depth.set(number(self.queued));
+        gauges.turns_in_flight.set(number(self.turns));
+    }
 }
 
 /// The object of a turn, and how the turn ended.

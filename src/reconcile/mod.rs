@@ -17,7 +17,7 @@ pub mod wheel;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::sync::watch;
 
@@ -29,6 +29,7 @@ use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
 use self::distributed::apply::Applier;
 use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::fresh::Fresh;
 use self::distributed::members::Members;
 use self::distributed::pace::Pace;
 use self::distributed::seen::Seen;
@@ -64,6 +65,8 @@ pub struct Options {
     pub identity: String,
     /// Objects that are worked off at a time.
     pub concurrency: usize,
+    /// How often headroom is divided again (design: Period optimization); nothing: never.
+    pub optimize_period: Option<SignedDuration>,
 }
 
 /// A controller that does not work yet.
@@ -85,7 +88,7 @@ impl Controller {
     /// As [`Self::new`]; `capacity` knows how much room clusters have.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
-        let Options { client, zones, settings, clock, metrics, identity, concurrency } = options;
+        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period } = options;
         let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
@@ -94,7 +97,7 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { seen: Arc::clone(&seen), capacity, members };
+        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period };
         let writer = Arc::new(Writer { client: client.clone(), seen: Arc::clone(&seen) });
         let distributed = DistributedWorker {
             sight: sight.clone(),
@@ -103,6 +106,7 @@ impl Controller {
             writer,
             default_mode,
             clock: Arc::clone(&clock),
+            fresh: Fresh::default(),
             pace: Pace::default(),
             reporter: distributed::report::Reporter {
                 events: events.clone(),

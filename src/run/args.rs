@@ -136,8 +136,28 @@ pub(super) struct ControllerArgs {
     /// Objects that are worked on at a time.
     #[arg(long, default_value_t = 64, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
+    /// Seconds between two divisions of the headroom of clusters by the room they have; `none` for no such division.
+    #[arg(long, default_value = "60", value_name = "SECONDS|none", value_parser = period)]
+    optimize_period: Period,
     #[command(flatten)]
     estimators: EstimatorArgs,
+}
+
+/// How often something is done.
+#[derive(Clone, Copy, Debug)]
+enum Period {
+    Never,
+    Each(Duration),
+}
+
+fn period(text: &str) -> Result<Period, String> {
+    match text {
+        "none" => Ok(Period::Never),
+        _ => match seconds(text)? {
+            Duration::ZERO => Err("0 is no period; `none` turns it off".to_owned()),
+            each => Ok(Period::Each(each)),
+        },
+    }
 }
 
 /// Seconds, with fractions, up to an hour.
@@ -318,6 +338,7 @@ impl ControllerArgs {
             retry_period: retry,
             identity,
             concurrency,
+            optimize_period,
             estimators,
         } = self;
         let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
@@ -330,6 +351,10 @@ impl ControllerArgs {
             identity: identity.unwrap_or_else(identity::unique),
             timings,
             concurrency: usize::from(concurrency),
+            optimize_period: match optimize_period {
+                Period::Never => None,
+                Period::Each(each) => Some(each),
+            },
             estimators: estimators.settings(),
         })
     }

@@ -49,6 +49,12 @@ impl Leader {
         self.0.until.store(0, Ordering::Release);
     }
 
+    /// Whether both are the right of one term.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Asked before every write.
     ///
     /// # Errors

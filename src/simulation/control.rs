@@ -70,6 +70,7 @@ pub(super) struct Control<'a> {
     stale: bool,
     basis: Option<Basis>,
     idle: Option<Timestamp>,
+    divided: Option<Timestamp>,
     next: Option<Timestamp>,
     dirty: bool,
     since_plan: Second,
@@ -94,6 +95,7 @@ impl<'a> Control<'a> {
             stale: true,
             basis: None,
             idle: None,
+            divided: None,
             next: None,
             dirty: true,
             since_plan: Second::MAX,
@@ -242,6 +244,7 @@ impl<'a> Control<'a> {
             window: scenario.window(),
             period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
             idle: self.idle,
+            divided: self.divided,
         }
     }
 
@@ -262,7 +265,7 @@ impl<'a> Control<'a> {
 
     /// Keeps of the plan what the next one starts from.
     fn keep(&mut self, plan: &Plan<'_>, request: &Request<'_>) {
-        (self.basis, self.idle) = (Some(plan.basis), plan.idle);
+        (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
         self.next = [self.next, plan.next].into_iter().flatten().min();
         for cluster in &request.clusters {
             let Some(file) = self.places.get(cluster.name).and_then(|at| self.files.get_mut(*at)) else { continue };

@@ -155,7 +155,7 @@ fn g10_headroom_is_divided_again_by_what_there_is_room_for() {
     assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 7), ("m3", 1, 7)]));
     assert_eq!(plan.next, Some(NOW + MINUTE));
     // Once in a period.
-    request.clusters[2].memory.got = ago(30);
+    request.divided = ago(30);
     let early = fhpa::decision::plan::plan(&request);
     assert_eq!(targets(&early), named([("m1", 1, 7), ("m2", 1, 8), ("m3", 1, 7)]));
     assert_eq!(early.next, Some(NOW + SignedDuration::from_secs(30)));

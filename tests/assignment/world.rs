@@ -66,6 +66,7 @@ pub struct World {
     pub members: BTreeMap<&'static str, Member>,
     basis: Option<Basis>,
     idle: Option<Timestamp>,
+    divided: Option<Timestamp>,
     /// What is to be done, in hundredths of what one replica does at its target; nothing: nobody measures it.
     pub work: Option<u64>,
     /// The greatest `maxReplicas` that writes under way may be from.
@@ -79,13 +80,13 @@ impl World {
         };
         let members = request.clusters.iter().map(member).collect();
         let budget = request.total.max.into();
-        Self { request, members, basis: None, idle: None, work: None, budget }
+        Self { request, members, basis: None, idle: None, divided: None, work: None, budget }
     }
 
     /// What the controller sees.
     pub fn observe(&self) -> Request<'static> {
         let mut request = self.request.clone();
-        (request.basis, request.idle) = (self.basis, self.idle);
+        (request.basis, request.idle, request.divided) = (self.basis, self.idle, self.divided);
         for cluster in &mut request.clusters {
             let member = &self.members[cluster.name];
             cluster.hpa = member.work.map(|Work { number, written, outstanding, held }| Hpa {
@@ -131,7 +132,7 @@ impl World {
     }
 
     fn remember(&mut self, plan: &Plan<'_>) {
-        (self.basis, self.idle) = (Some(plan.basis), plan.idle);
+        (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
         for (name, member) in &mut self.members {
             let share = plan.shares.iter().find(|share| share.cluster == *name);
             member.target = share.map(|share| share.target);

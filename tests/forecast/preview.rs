@@ -149,6 +149,7 @@ async fn served(controller: bool) -> Vec<String> {
         identity: "one".into(),
         timings: Timings::default(),
         concurrency: 4,
+        optimize_period: None,
         estimators: None,
     });
     let server = Server::bind(options).await.unwrap();

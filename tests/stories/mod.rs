@@ -284,6 +284,7 @@ impl Process {
             metrics: counted,
             identity: name.to_owned(),
             concurrency: 64,
+            optimize_period: Some(jiff::SignedDuration::from_mins(1)),
         };
         let controller = Controller::with_capacity(options, capacity);
         let sight = controller.sight();

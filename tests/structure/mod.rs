@@ -2,4 +2,4 @@
 
 mod boundary;
 mod dependencies;
-mod sources;
+pub mod sources;

@@ -54,6 +54,9 @@ pub struct Behavior {
     pub down: Rules,
 }
 
+/// Seconds of past recommendations that kube-controller-manager looks at before it removes replicas, where nobody says it.
+pub const DOWN_WINDOW_SECONDS: i32 = 300;
+
 impl Rules {
     /// What Kubernetes completes for adding replicas: at once, four pods or all again in 15 seconds.
     #[must_use]

@@ -24,6 +24,8 @@ pub(super) struct Adjusted {
     pub(super) next: Option<Timestamp>,
     /// Since when a cluster could go to zero.
     pub(super) idle: Option<Timestamp>,
+    /// When bounds were last divided.
+    pub(super) divided: Option<Timestamp>,
 }
 
 /// Adjusts the targets; `kept`: they are those of the plan before, not new ones.
@@ -31,20 +33,26 @@ pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Ta
     let target = |seat: &Seat<'_>| targets.get(seat.at).copied().flatten();
     let mut places: Vec<Place<'_, '_>> =
         seats.iter().filter_map(|seat| Some(Place { seat, target: target(seat)? })).collect();
-    let mut adjusted = Adjusted::default();
+    let divided = if kept { request.divided } else { Some(request.now) };
+    let mut adjusted = Adjusted { divided, ..Adjusted::default() };
+    // What runs answers to new bounds in a moment.
+    let settled = kept && !within(divided, REACTION, request.now);
     if request.scale_assist {
-        // What runs answers to new targets in a moment.
-        let soon = request.now.checked_add(REACTION).ok().filter(|_| !kept);
-        let mut next = vec![soon, signal::look(request, &mut places)];
-        if kept && request.policy.divides() {
+        let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
+        next.push(signal::look(request, &mut places));
+        if settled && request.policy.divides() {
             let moved = tiers::drain(request, &mut places) | relief::relieve(request, &mut places);
-            next.push(optimization::optimize(request, &mut places, moved));
+            let optimized = optimization::optimize(request, &mut places, moved);
+            adjusted.divided = optimized.divided;
+            next.push(optimized.next);
         }
-        assist::assist(request, &mut places);
+        if settled {
+            assist::assist(request, &mut places);
+        }
         places.sort_by_key(|place| !place.target.bounds.is_some());
         let bound = places.partition_point(|place| place.target.bounds.is_some());
         let bound = places.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
-        let zero = zero::zero(request, bound, kept);
+        let zero = zero::zero(request, bound, settled);
         adjusted.idle = zero.idle;
         next.push(zero.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();

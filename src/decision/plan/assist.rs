@@ -56,16 +56,17 @@ fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
     }
 }
 
-/// `ceil(current * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
-/// not allow. Without a metric: the pods that cannot be scheduled.
+/// `ceil(ready * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
+/// not allow. Without a metric: the pods that cannot be scheduled. (The document has `current` for the first `ready`; the
+/// metric is measured over the pods that run, so that pods that do not would count twice.)
 fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
     let Some(stuck) = place.target.memory.stuck.filter(|_| counts(request, place)) else { return 0 };
     let cluster = place.seat.cluster;
-    let current = cluster.current.unwrap_or_default();
-    let wanted = cluster.load.map_or(current, |load| load.wanted(current));
+    let running = cluster.running();
+    let wanted = cluster.load.map_or(cluster.current.unwrap_or_default(), |load| load.wanted(running));
     let has = match stuck.cause {
-        Cause::Pending => cluster.running(),
-        Cause::AtMax => cluster.running().max(place.target.bounds.max),
+        Cause::Pending => running,
+        Cause::AtMax => running.max(place.target.bounds.max),
     };
     wanted.saturating_sub(has).saturating_sub(place.target.memory.helped)
 }

@@ -1,5 +1,7 @@
 //! What a plan remembers of a cluster from one time to the next, so that a restart forgets nothing. Pure.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use crate::decision::split::Replicas;
@@ -62,5 +64,14 @@ impl Cause {
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         [Self::Pending, Self::AtMax].into_iter().find(|cause| cause.code() == code)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pods cannot be scheduled",
+            Self::AtMax => "its HPA is at its max and wants more",
+        })
     }
 }

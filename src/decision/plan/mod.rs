@@ -61,12 +61,12 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let kept = request.basis == Some(basis);
     let mut targets: Targets =
         if kept { upkeep::keep(request, &clusters, &seats) } else { assignment::assign(request, &clusters, &seats) };
-    let Adjusted { next, idle } = adjust::adjust(request, &seats, &mut targets, kept);
+    let Adjusted { next, idle, divided } = adjust::adjust(request, &seats, &mut targets, kept);
     assignment::remark(request, &seats, &targets, &mut notes);
     let course = course::course(request, &clusters, &targets);
     let shares = outcome::shares(&clusters, &targets, &course);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);
-    Plan { basis, shares, binding, steps, notes, next, idle }
+    Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
 /// Nobody is there to serve: everything stays as it is (design: Failover; a control plane that sees no cluster must not
@@ -87,5 +87,6 @@ fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -
         notes: vec![if chosen == 0 { Note::NoCandidates } else { Note::AllAway { candidates: chosen } }],
         next: None,
         idle: request.idle,
+        divided: request.divided,
     }
 }

@@ -219,6 +219,8 @@ pub struct Request<'a> {
     pub period: Option<SignedDuration>,
     /// Since when a cluster could go to zero.
     pub idle: Option<Timestamp>,
+    /// When bounds were last divided: assigned anew, or headroom by what was measured.
+    pub divided: Option<Timestamp>,
 }
 
 impl Request<'_> {

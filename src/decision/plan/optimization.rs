@@ -2,29 +2,28 @@
 
 use jiff::Timestamp;
 
-use super::adjust::{Place, sum, take};
+use super::adjust::{Adjusted, Place, sum, take, within};
 use super::pour::{Range, top_up};
 use super::seat::Seat;
 use super::{Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
-/// Divides headroom again, once per period. Returns when to look again; `moved`: some was moved just now.
+/// Divides headroom again, once per period; `moved`: some was moved just now.
 ///
 /// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that nothing
 /// comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves. Who gave
 /// within the window gets nothing yet, and who got gives nothing.
-pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Option<Timestamp> {
+pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Adjusted {
+    let divided = if moved { Some(request.now) } else { request.divided };
     let measured = matches!(request.policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized);
-    let period = request.period.filter(|_| measured)?;
-    let next = request.now.checked_add(period).ok();
-    let changes = places.iter().flat_map(|place| [place.target.memory.gave, place.target.memory.got]).flatten();
-    let due = changes.max().and_then(|last| last.checked_add(period).ok()).filter(|due| *due > request.now);
-    if moved || due.is_some() {
-        return due.or(next);
+    let Some(period) = request.period.filter(|_| measured) else { return Adjusted { divided, ..<_>::default() } };
+    let after = |time: Timestamp| time.checked_add(period).ok();
+    if within(divided, period, request.now) {
+        return Adjusted { divided, next: divided.and_then(after), ..<_>::default() };
     }
     spare_mins(request, places);
-    divide(request, places);
-    next
+    let divided = if divide(request, places) { Some(request.now) } else { divided };
+    Adjusted { divided, next: after(request.now), ..<_>::default() }
 }
 
 /// The min of a cluster without replicas goes to those that have some.
@@ -56,8 +55,9 @@ fn is_empty(place: &Place<'_, '_>) -> bool {
 }
 
 /// Moves everybody towards what the division comes to, as far as they may move now.
-fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
-    let Some(ideal) = ideal(request, places) else { return };
+/// Returns whether any was moved.
+fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+    let Some(ideal) = ideal(request, places) else { return false };
     let wishes = places.iter().zip(&ideal).map(|(place, ideal)| {
         let has = place.target.bounds.max;
         let ideal = ideal.unwrap_or(has);
@@ -72,11 +72,13 @@ fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
     let changes = places.iter().zip(take(total, &ups)).zip(take(total, &downs));
     let maxes = changes.map(|((place, up), down)| place.target.bounds.max.saturating_add(up).saturating_sub(down));
     let maxes: Vec<Replicas> = maxes.collect();
-    if places.iter().zip(&maxes).any(|(place, max)| matters(place.target.bounds.max, *max)) {
-        for (place, max) in places.iter_mut().zip(maxes) {
-            place.set_max(max, request.now, Reason::Optimized);
-        }
+    if !places.iter().zip(&maxes).any(|(place, max)| matters(place.target.bounds.max, *max)) {
+        return false;
     }
+    for (place, max) in places.iter_mut().zip(maxes) {
+        place.set_max(max, request.now, Reason::Optimized);
+    }
+    true
 }
 
 /// What the division comes to; nothing for those that take no part in it.

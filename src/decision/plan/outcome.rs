@@ -24,6 +24,8 @@ pub struct Plan<'a> {
     pub next: Option<Timestamp>,
     /// To be kept: [`super::Request::idle`].
     pub idle: Option<Timestamp>,
+    /// To be kept: [`super::Request::divided`].
+    pub divided: Option<Timestamp>,
 }
 
 impl<'a> Plan<'a> {

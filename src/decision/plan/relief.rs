@@ -105,7 +105,7 @@ fn need(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
     }
     let cluster = place.seat.cluster;
     let max = place.target.bounds.max;
-    let wanted = cluster.load.map_or(0, |load: Load| load.wanted(cluster.current.unwrap_or_default()));
+    let wanted = cluster.load.map_or(0, |load: Load| load.wanted(cluster.running()));
     let room = cluster.available.unwrap_or(Replicas::MAX);
     wanted.min(place.seat.high).saturating_sub(max).min(room)
 }

@@ -7,8 +7,8 @@ use super::signal::counts;
 use super::{Load, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
-/// Wakes clusters, or sends one to zero, all of which have bounds; `kept`: targets are not new ones, so that what runs answers to them.
-pub(super) fn zero(request: &Request<'_>, places: &mut [Place<'_, '_>], kept: bool) -> Adjusted {
+/// Wakes clusters, or sends one to zero, all of which have bounds; `settled`: what runs has answered to them.
+pub(super) fn zero(request: &Request<'_>, places: &mut [Place<'_, '_>], settled: bool) -> Adjusted {
     if !request.may_be_zero() {
         for place in places {
             place.target.memory.zero = false;
@@ -21,8 +21,8 @@ pub(super) fn zero(request: &Request<'_>, places: &mut [Place<'_, '_>], kept: bo
         let memory = &mut place.target.memory;
         memory.zero = (memory.zero || new) && can_be_zero(place.seat.cluster.reach);
     }
-    let woken = cover(request, places) | (kept && wake(request, places));
-    let adjusted = if woken || !kept { Adjusted::default() } else { sleep(request, places) };
+    let woken = cover(request, places) | (settled && wake(request, places));
+    let adjusted = if woken || !settled { Adjusted::default() } else { sleep(request, places) };
     // Its HPA does it by itself.
     for place in places.iter_mut().filter(|place| place.target.memory.zero) {
         if matches!(place.seat.cluster.reach, Reach::Bounds { .. }) {
@@ -95,12 +95,12 @@ fn sleep(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> Adjusted {
     let Some(victim) = victim(request, places) else { return Adjusted::default() };
     let since = request.idle.unwrap_or(request.now);
     if within(Some(since), request.window, request.now) {
-        return Adjusted { next: since.checked_add(request.window).ok(), idle: Some(since) };
+        return Adjusted { next: since.checked_add(request.window).ok(), idle: Some(since), ..<_>::default() };
     }
     if let Some(place) = places.get_mut(victim) {
         place.target.memory.zero = true;
     }
-    Adjusted { next: request.now.checked_add(request.window).ok(), idle: Some(request.now) }
+    Adjusted { next: request.now.checked_add(request.window).ok(), idle: Some(request.now), ..<_>::default() }
 }
 
 /// The cluster that can go, when all are idle and the others can carry everything.
@@ -119,7 +119,9 @@ fn victim(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<usize> {
     if !awake.iter().all(idle) || all <= request.total.min {
         return None;
     }
-    let wanted = sum(awake.iter().map(|(_, _, current, load)| load.wanted(*current)));
+    // In thousandths: each cluster rounded up alone would ask for more than all together.
+    let wanted =
+        sum(awake.iter().map(|(_, _, current, load)| load.wanted(current.saturating_mul(1000)))).div_ceil(1000);
     let (at, _, current, _) = awake
         .iter()
         .filter(|(_, place, ..)| can_be_zero(place.seat.cluster.reach))

@@ -98,6 +98,7 @@ fn options(fleet: &Fleet) -> Options {
         identity: "playground".to_owned(),
         timings: Timings::default(),
         concurrency: 16,
+        optimize_period: Some(std::time::Duration::from_mins(1)),
         estimators: None,
     };
     Options {

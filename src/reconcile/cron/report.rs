@@ -158,11 +158,8 @@ impl Reporter {
 
     /// What waits and what runs.
     pub fn standing(&self, standing: Standing<'_>) {
-        let Standing { wheel, queued, turns } = standing;
-        self.metrics.wheel_entries.set(number(wheel.len()));
-        self.metrics.next_due(wheel.next());
-        self.metrics.queue_depth.set(number(queued));
-        self.metrics.turns_in_flight.set(number(turns));
+        self.metrics.next_due(standing.wheel.next());
+        standing.show(&self.metrics.cron);
     }
 
     /// A turn begins for an object that waited for so long.

@@ -74,7 +74,10 @@ impl Applier {
                 let object = format!("{target} in cluster {cluster}");
                 let asked =
                     Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
-                self.writer.scale(leader, &path, target.name, *replicas, asked).await
+                if *replicas == 0 {
+                    return self.writer.scale(leader, &path, target.name, *replicas, asked).await;
+                }
+                self.writer.raise(leader, &path, target.name, *replicas, asked).await
             }
         }
     }

@@ -32,7 +32,7 @@ pub fn take_in(sight: &Sight, view: &View, now: Timestamp) -> bool {
         }
         let measured = status.current_metrics.as_deref().unwrap_or_default();
         let load = convert::scaling::load(metrics, measured, &key.namespace);
-        let reading = Reading { status, load, heard, at: now, beside: sent.reported() };
+        let reading = Reading { mark: sent.token.clone(), status, load, heard, at: now, beside: sent.reported() };
         news |= sight.seen.read_member(sent, reading);
     }
     news

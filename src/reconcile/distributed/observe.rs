@@ -12,12 +12,15 @@ use super::seen::entry::{Binding, Sent};
 use super::sight::{Sight, can_be_asked};
 use super::status::is_silent;
 use super::token;
+use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
+use crate::convert::fleet::replicas;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{Bounds, Cluster, Memory, Plan, Policy, Purge, Reach, Request, Standing};
+use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
+use crate::decision::plan::{Bounds, Cluster, Plan, Policy, Purge, Reach, Request, Standing};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -142,8 +145,10 @@ pub fn observe<'a>(
         if !is_silent(view, surveyed.name) {
             observed.count_pending(&mut cluster, sight, &workload);
         }
-        if known.is_some_and(|cluster| !can_be_asked(&cluster)) {
-            cluster.reach = Reach::Bounds { zero: false };
+        if let Some(object) = known.filter(|object| !can_be_asked(object)) {
+            let metrics = spec.metrics.as_deref().unwrap_or_default();
+            let version = &object.status.kubernetes_version;
+            cluster.reach = Reach::Bounds { zero: convert::fleet::scales_to_zero(version, metrics) };
         }
         cluster
     };
@@ -160,11 +165,13 @@ pub fn observe<'a>(
         basis: status.and_then(|status| status.assignment_basis.as_deref()).and_then(|text| text.parse().ok()),
         clusters,
         purge: purge(binding),
-        now,
-        delay: SignedDuration::ZERO,
-        window: SignedDuration::ZERO,
-        period: None,
-        idle: None,
+        // Whole seconds, as what follows from it is stored.
+        now: Timestamp::from_second(now.as_second()).unwrap_or(now),
+        delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
+        window: window(spec),
+        period: sight.period,
+        idle: status.and_then(|status| status.idle_since.as_ref()).map(|since| since.0),
+        divided: status.and_then(|status| status.last_division_time.as_ref()).map(|time| time.0),
     };
     observed
 }
@@ -190,11 +197,8 @@ fn cluster<'a>(
     let heard = sent.filter(|_| answers);
     let status = view.order.object.status.as_ref();
     let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-    let mut desired = desired.filter(|desired| desired.cluster_name == name);
-    let target = desired.next().map(|desired| Bounds {
-        min: replicas(desired.min_replicas.unwrap_or_default()),
-        max: replicas(desired.max_replicas.unwrap_or_default()),
-    });
+    let kept = desired.into_iter().find(|desired| desired.cluster_name == name).map(convert::memory::read);
+    let (target, memory) = kept.unzip();
     let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
     let cluster = Cluster {
         name,
@@ -217,9 +221,16 @@ fn cluster<'a>(
         evicting: spec.graceful_eviction_tasks.iter().any(|task| leaving(&task)),
         overdue,
         target,
-        memory: Memory::default(),
+        memory: memory.unwrap_or_default(),
     };
     (cluster, due)
+}
+
+/// The stabilization window of scaling down.
+fn window(spec: &FederatedHPASpec) -> SignedDuration {
+    let rules = spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
+    let seconds = rules.and_then(|rules| rules.stabilization_window_seconds).unwrap_or(DOWN_WINDOW_SECONDS);
+    SignedDuration::from_secs(seconds.into())
 }
 
 /// The workload of a binding.
@@ -276,8 +287,4 @@ fn overdue(sent: Option<&Sent>, ready: Replicas, now: Timestamp) -> (bool, Optio
     };
     let due = written.checked_add(patience).unwrap_or(Timestamp::MAX);
     if due <= now { (true, None) } else { (false, Some(due)) }
-}
-
-fn replicas(number: i32) -> Replicas {
-    Replicas::try_from(number).unwrap_or_default()
 }

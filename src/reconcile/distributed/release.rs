@@ -13,6 +13,7 @@ use super::seen::View;
 use super::seen::entry::Binding;
 use super::takeover::{Takeover, labelled, target, workload};
 use crate::convert;
+use crate::convert::fleet::number;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::{Action, Entry};
 use crate::decision::split::Replicas;
@@ -157,8 +158,4 @@ fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
     } else {
         replicas.max().unwrap_or_default()
     }
-}
-
-fn number(replicas: Replicas) -> i32 {
-    i32::try_from(replicas).unwrap_or(i32::MAX)
 }

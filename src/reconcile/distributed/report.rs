@@ -6,7 +6,7 @@ use tracing::info;
 
 use super::seen::entry::Order;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::plan::Plan;
+use crate::decision::plan::{Plan, Request, Why};
 use crate::reconcile::WallClock;
 use crate::reconcile::events::{Events, Record, Severity};
 use crate::reconcile::failure::Failure;
@@ -31,6 +31,31 @@ impl Reporter {
         let note = plan.shares.iter().map(share).collect::<Vec<_>>().join(", ");
         let first = order.object.status.as_ref().is_none_or(|status| status.assignment_basis.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
+        self.say(leader, order, reason, note);
+    }
+
+    /// What was decided of clusters beside their bounds: who cannot scale, who helps, who goes to zero and comes back.
+    pub fn helped(&self, leader: &Leader, order: &Order, request: &Request<'_>, plan: &Plan<'_>) {
+        for share in &plan.shares {
+            let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
+            let before = known.map(|cluster| cluster.memory).unwrap_or_default();
+            let after = share.memory;
+            let cause = after.stuck.map(|stuck| stuck.cause);
+            if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
+                self.say(leader, order, "CannotScale", format!("{} cannot scale: {cause}", share.cluster));
+            }
+            if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
+                let note = format!("{} is to run {} replicas: {}", share.cluster, assist.replicas, Why::Assists);
+                self.say(leader, order, Why::Assists.code(), note);
+            }
+            let why = if after.zero { Why::ToZero } else { Why::Woken };
+            if after.zero != before.zero {
+                self.say(leader, order, why.code(), format!("{} {why}", share.cluster));
+            }
+        }
+    }
+
+    fn say(&self, leader: &Leader, order: &Order, reason: &'static str, note: String) {
         info!(object = %order.key(), "{reason}: {note}");
         self.tell(leader, order, Severity::Normal, reason, note);
     }

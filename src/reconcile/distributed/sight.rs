@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use super::capacity::messages::ObjectReference;
 use super::capacity::{Capacity, Unknown};
 use super::members::{Members, Question, TIMES};
@@ -20,11 +22,13 @@ pub struct Sight {
     pub capacity: Arc<dyn Capacity>,
     /// What members answered.
     pub members: Arc<Members>,
+    /// How often headroom is divided again; nothing: never.
+    pub period: Option<SignedDuration>,
 }
 
 impl Default for Sight {
     fn default() -> Self {
-        Self { seen: Arc::default(), capacity: Arc::new(Unknown), members: Arc::new(Members::unasked()) }
+        Self { seen: Arc::default(), capacity: Arc::new(Unknown), members: Arc::new(Members::unasked()), period: None }
     }
 }
 

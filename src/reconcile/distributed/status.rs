@@ -12,8 +12,8 @@ use super::writer::Writer;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::Condition;
+use crate::convert;
 use crate::decision::plan::Plan;
-use crate::decision::split::Replicas;
 use crate::reconcile::condition::{self, Said};
 use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::managers;
@@ -34,11 +34,12 @@ pub fn planned(
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> FederatedHPAStatus {
-    let desired = plan.shares.iter().map(|share| ClusterHPADesired {
-        cluster_name: share.cluster.to_owned(),
-        min_replicas: Some(number(share.target.min)),
-        max_replicas: Some(number(share.target.max)),
-    });
+    let known = view.order.object.status.as_ref();
+    let kept = |name: &str| {
+        let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
+        kept.into_iter().find(|kept| kept.cluster_name == name)
+    };
+    let desired = plan.shares.iter().map(|share| convert::memory::write(share, kept(share.cluster)));
     let current: i32 = binding
         .object
         .spec
@@ -70,6 +71,8 @@ pub fn planned(
         conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).to_vec()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_basis: Some(plan.basis.to_string()),
+        idle_since: plan.idle.and_then(convert::memory::time),
+        last_division_time: plan.divided.and_then(convert::memory::time),
         aggregated_status: Some(parts),
     }
 }
@@ -128,8 +131,13 @@ pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
 /// Whether the assignment of `order` is another one than that of `status`.
 #[must_use]
 pub fn reassigns(order: &Order, status: &FederatedHPAStatus) -> bool {
-    let known = order.object.status.as_ref().and_then(|known| known.cluster_hpa_desired.as_deref());
-    known.unwrap_or_default() != status.cluster_hpa_desired.as_deref().unwrap_or_default()
+    let bounds = |status: Option<&FederatedHPAStatus>| -> Vec<_> {
+        let desired = status.and_then(|status| status.cluster_hpa_desired.as_deref()).unwrap_or_default();
+        let bounds =
+            |desired: &ClusterHPADesired| (desired.cluster_name.clone(), desired.min_replicas, desired.max_replicas);
+        desired.iter().map(bounds).collect()
+    };
+    bounds(order.object.status.as_ref()) != bounds(Some(status))
 }
 
 /// Writes the status, provided that the object is as it was seen.
@@ -152,8 +160,4 @@ pub async fn write(
 #[must_use]
 pub fn is_silent(view: &View, cluster: &str) -> bool {
     !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
-}
-
-fn number(replicas: Replicas) -> i32 {
-    i32::try_from(replicas).unwrap_or(i32::MAX)
 }

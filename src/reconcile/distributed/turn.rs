@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tracing::error;
+use tracing::{error, warn};
 
 use super::apply::{About, Applier};
 use super::confirmation;
+use super::fresh::Fresh;
 use super::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::pace::Pace;
@@ -56,6 +57,8 @@ pub struct DistributedWorker {
     pub default_mode: Mode,
     /// The time of day.
     pub clock: WallClock,
+    /// What was read before the first write.
+    pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
     /// Tells people.
@@ -81,7 +84,9 @@ impl Worker for DistributedWorker {
         self.work_off(leader, key, trouble).await
     }
 
-    fn standing(&self, _: Standing<'_>) {}
+    fn standing(&self, standing: Standing<'_>) {
+        standing.show(&self.reporter.metrics.distributed);
+    }
 
     fn dequeued(&self, waited: Duration) {
         self.reporter.metrics.dequeued(waited);
@@ -103,6 +108,13 @@ enum Round {
 
 impl DistributedWorker {
     async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+        if let Err(failure) = self.fresh.read(&self.writer.client, &self.sight.seen, leader).await {
+            warn!(%failure, "the Works cannot be read, so nothing may be written yet");
+            trouble.failures = trouble.failures.saturating_add(1);
+            self.reporter.retried(failure.class);
+            let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
+            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+        }
         for _ in 0..ROUNDS {
             let Some(view) = self.sight.seen.view(key) else {
                 self.pace.forget(key);
@@ -224,6 +236,7 @@ impl DistributedWorker {
             if status::reassigns(&view.order, &status) {
                 self.reporter.assigned(leader, &view.order, &plan);
             }
+            self.reporter.helped(leader, &view.order, &observed.request, &plan);
         }
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
@@ -253,7 +266,8 @@ impl DistributedWorker {
             return Ok(Round::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
-        let next = [observed.next, asked, later, quiet.filter(|quiet| *quiet > now)].into_iter().flatten().min();
+        let quiet = quiet.filter(|quiet| *quiet > now);
+        let next = [observed.next, plan.next, asked, later, quiet].into_iter().flatten().min();
         Ok(Round::Settled(next))
     }
 

@@ -1,6 +1,8 @@
 //! Writes, one request each: each is guarded by the version that was seen, so that it meets only what the decision was made
 //! on, and its answer is seen at once. Talks to the API server.
 
+use std::sync::Arc;
+
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
@@ -8,16 +10,16 @@ use kube::core::params::Preconditions;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 use super::seen::Seen;
 use super::seen::entry::{Binding, Order, Sent};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
+use crate::convert::fleet::number;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::names::execution_space;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::managers;
-use crate::reconcile::request::write;
+use crate::reconcile::request::{send, write};
 use crate::runtime::leader::Leader;
 
 /// A Work stands where ours would be, or an HPA.
@@ -175,6 +177,45 @@ impl Writer {
         let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
         write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
     }
+
+    /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn raise(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        replicas: u32,
+        asked: Asked<'_>,
+    ) -> Result<(), WriteError> {
+        let requests = Request::new(path);
+        let read = Asked { verb: "get", ..asked };
+        let scale: Scale = send(&self.client, requests.get_subresource("scale", name), read).await?;
+        if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
+            return Ok(());
+        }
+        let mut wanted = json!({"spec": {"replicas": replicas}});
+        guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
+        let parameters = merging(managers::REPLICAS);
+        let request = requests.patch_subresource("scale", name, &parameters, &Patch::Merge(wanted));
+        write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
+    }
+}
+
+/// What of a `scale` subresource is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Scale {
+    metadata: kube::core::ObjectMeta,
+    spec: ScaleSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScaleSpec {
+    replicas: Option<i32>,
 }
 
 /// Makes the API server refuse when the object is not as it was seen.

@@ -43,7 +43,8 @@ impl Acting {
         metrics: &Metrics,
         readers: &mut Readers,
     ) -> Self {
-        let ControllerOptions { namespace, lease, identity, timings, concurrency, estimators } = options;
+        let ControllerOptions { namespace, lease, identity, timings, concurrency, optimize_period, estimators } =
+            options;
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),
@@ -53,6 +54,7 @@ impl Acting {
             metrics: metrics.controller(),
             identity: identity.clone(),
             concurrency,
+            optimize_period: optimize_period.and_then(|period| period.try_into().ok()),
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));

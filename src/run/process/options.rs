@@ -98,6 +98,8 @@ pub struct ControllerOptions {
     pub timings: Timings,
     /// Turns under way at a time.
     pub concurrency: usize,
+    /// How often headroom is divided again; none: never.
+    pub optimize_period: Option<Duration>,
     /// How karmada-scheduler-estimators are asked; none: they are not.
     pub estimators: Option<grpc::Settings>,
 }

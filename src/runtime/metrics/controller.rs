@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{ResultLabels, registered};
+use super::{KindLabels, ResultLabels, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -28,17 +28,26 @@ const LATENESS: [f64; 16] =
 /// Upper bounds of the time in the queue, in seconds.
 const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 
-/// The controller's counters. All handles are kept, so that none is looked up by its labels.
+/// What waits and what runs of one kind.
 #[derive(Clone, Debug)]
-pub struct ControllerMetrics {
-    /// Rules of all CronFederatedHPAs.
-    pub cron_rules: Gauge,
+pub struct EngineMetrics {
     /// Entries of the timer wheel: objects with something due.
     pub wheel_entries: Gauge,
     /// Objects that are due and wait for a turn.
     pub queue_depth: Gauge,
     /// Turns under way.
     pub turns_in_flight: Gauge,
+}
+
+/// The controller's counters. All handles are kept, so that none is looked up by its labels.
+#[derive(Clone, Debug)]
+pub struct ControllerMetrics {
+    /// Rules of all CronFederatedHPAs.
+    pub cron_rules: Gauge,
+    /// What waits and what runs of CronFederatedHPAs.
+    pub cron: EngineMetrics,
+    /// What waits and what runs of FederatedHPAs.
+    pub distributed: EngineMetrics,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
     /// Writes of a status.
@@ -75,11 +84,21 @@ impl ControllerMetrics {
         r.register("retries", "Tries that failed and are made again, by class of the error", retries.clone());
         let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
         let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
+        let (queued, turns) = (Family::<KindLabels, Gauge>::default(), Family::<KindLabels, Gauge>::default());
+        r.register("queue_depth", "Objects that are due and wait for a turn", queued.clone());
+        r.register("turns_in_flight", "Turns under way", turns.clone());
+        let engine = |kind, wheel_entries| EngineMetrics {
+            wheel_entries,
+            queue_depth: queued.get_or_create(&KindLabels { kind }).clone(),
+            turns_in_flight: turns.get_or_create(&KindLabels { kind }).clone(),
+        };
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
-            wheel_entries: registered(r, "cron_wheel_entries", "Objects in the timer wheel"),
-            queue_depth: registered(r, "queue_depth", "Objects that are due and wait for a turn"),
-            turns_in_flight: registered(r, "turns_in_flight", "Turns under way"),
+            cron: engine("CronFederatedHPA", registered(r, "cron_wheel_entries", "Objects in the timer wheel")),
+            distributed: engine(
+                "FederatedHPA",
+                registered(r, "distributed_wheel_entries", "FederatedHPAs in the timer wheel"),
+            ),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
@@ -198,6 +217,8 @@ mod tests {
             "fhpa_cron_made_up_runs_total 1",
             r#"fhpa_retries_total{class="missing"} 1"#,
             r#"fhpa_events_total{result="dropped"} 0"#,
+            r#"fhpa_queue_depth{kind="FederatedHPA"} 0"#,
+            "fhpa_distributed_wheel_entries 0",
             "fhpa_leader 0",
             "fhpa_leader_transitions_total 2",
         ] {

@@ -21,7 +21,7 @@ use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::Operation;
 use crate::admission::router::Outcome;
 
-pub use controller::{ControllerMetrics, MADE_UP_AFTER};
+pub use controller::{ControllerMetrics, EngineMetrics, MADE_UP_AFTER};
 pub use requests::{Code, RequestMetrics, Verb};
 
 /// Content type of the text that [`Metrics::text`] gives.

@@ -24,14 +24,13 @@ async fn what_clusters_say_of_themselves_is_the_room_they_have() {
 }
 
 /// A member has one node, on which so many replicas fit.
-async fn node(stage: &Stage, cluster: &str, fits: i64) {
+pub async fn node(stage: &Stage, cluster: &str, fits: i64) {
     let mut node = nodes::node(&format!("{cluster}-node"), 1, "64Gi", START);
     node["status"]["allocatable"]["cpu"] = json!(format!("{}m", fits * 100));
     stage.fleet.member(cluster).unwrap().create(&node).await.unwrap();
 }
 
-/// Members that run so many replicas and have room for so many more, then the FederatedHPA 8..24. What is assigned is said
-/// again when the replicas have come and the room is another one.
+/// Members that run so many replicas and have room for so many more, then the FederatedHPA 8..24.
 async fn assigned(members: &[(i64, i64)], zero: bool, assignment: Value) -> (String, String) {
     let stage = Stage::with(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }).await;
     let names: Vec<String> = stage.fleet.names().map(str::to_owned).collect();
@@ -45,8 +44,6 @@ async fn assigned(members: &[(i64, i64)], zero: bool, assignment: Value) -> (Str
     stage.hpa(8, 24, json!({"scalingToZero": zero, "federatedHPAAssignment": assignment})).await;
     stage.pass(15).await;
     let said = (stage.bounds().await, stage.entries().await);
-    stage.pass(60).await;
-    assert_eq!((stage.bounds().await, stage.entries().await), said, "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
     assert_eq!(stage.budget.most(), 24, "{}", stage.budget.history());
     one.stop().await;

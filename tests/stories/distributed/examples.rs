@@ -17,7 +17,8 @@ async fn assigned(replicas: &[i64], min: i32, max: i32, more: Value) -> (Stage, 
     let mut one = stage.controller("one");
     one.leads().await;
     stage.hpa(min, max, more).await;
-    stage.pass(30).await;
+    // Before the members' HPAs and those that help them look at it.
+    stage.pass(10).await;
     one.stop().await;
     let (bounds, entries) = (stage.bounds().await, stage.entries().await);
     (stage, bounds, entries)

@@ -206,6 +206,42 @@ async fn killed(which: Which, moment: Moment, count: usize, act: Act) -> Stage {
     stage
 }
 
+/// A write that is stored and that no watch tells of yet.
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_knows_what_its_predecessor_wrote_last() {
+    let (stage, one) = running().await;
+    let mut two = stage.controller("two");
+    stage.pass(1).await;
+    let faults = stage.fleet.control().faults();
+    let divide = async |by: &[i64]| {
+        stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": weights(by)}})).await;
+    };
+    // The third member is lowered, then the first is raised.
+    let (raise, ()) = tokio::join!(nth(&stage, which("patch", "works"), Moment::Arriving, 2), divide(&[3, 2, 1]));
+    let mut stalled = [
+        faults.hold(which("watch", "works"), Moment::Arriving),
+        faults.hold(which("watch", "works"), Moment::Arriving),
+    ];
+    faults.drop_watches();
+    for watch in &mut stalled {
+        watch.reached().await;
+    }
+    let mut answer = faults.hold(which("patch", "works"), Moment::Answered);
+    drop(raise);
+    answer.reached().await;
+    one.kill().await;
+    drop(answer);
+    divide(&[1, 2, 3]).await;
+    two.leads().await;
+    stage.pass(3).await;
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    drop(stalled);
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    two.stop().await;
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Create,

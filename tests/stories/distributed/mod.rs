@@ -6,6 +6,7 @@ mod edits;
 mod examples;
 mod failures;
 mod forecast;
+mod help;
 mod pending;
 mod proxy;
 mod quiet;
@@ -249,6 +250,8 @@ async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budg
 pub fn kind(kind: &str) -> Kind {
     match kind {
         "Pod" => Kind::regular("v1", kind, true),
+        "Node" => Kind::regular("v1", kind, false),
+        "Event" => Kind::regular("events.k8s.io/v1", kind, true),
         "Cluster" => Kind::regular("cluster.karmada.io/v1alpha1", kind, false),
         "ResourceBinding" => Kind::regular("work.karmada.io/v1alpha2", kind, true),
         "Work" => Kind::regular("work.karmada.io/v1alpha1", kind, true),

@@ -38,7 +38,7 @@ async fn members_that_report_are_not_read() {
 async fn bounds_go_on_when_members_confirm_by_the_proxy() {
     let (stage, one) = unreported().await;
     divide(&stage, &[3, 2, 1]).await;
-    stage.pass(30).await;
+    stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..5 1..4 1..1", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);

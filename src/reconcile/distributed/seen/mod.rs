@@ -5,6 +5,7 @@
 
 pub mod entry;
 mod intake;
+mod sent;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::entry::{Binding, Order, Place, Reading, Sent, target_of};
+use self::entry::{Binding, Order, Place, Sent, target_of};
 pub use self::intake::Reader;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::fleet::Member;
@@ -45,6 +46,8 @@ struct Inner {
     changed: BTreeSet<Key>,
     /// FederatedHPAs of which measurements moved, and when they are shown.
     moved: (BTreeSet<Key>, Option<Instant>),
+    /// While Works are read beside the watch: the uids of those that it told to be gone meanwhile.
+    gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
 }
 
@@ -82,7 +85,7 @@ pub struct View {
     pub binding: Option<Arc<Binding>>,
     /// The binding of the workload that it has taken over: another one only after an edit.
     pub taken: Option<Arc<Binding>>,
-    /// Our HPAs, by cluster.
+    /// Our HPAs, in order of their clusters: they are kept by namespace, which is named after the cluster.
     pub sent: Vec<Arc<Sent>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
@@ -92,7 +95,27 @@ impl View {
     /// Our HPA in a cluster.
     #[must_use]
     pub fn sent(&self, cluster: &str) -> Option<&Arc<Sent>> {
-        self.sent.iter().find(|sent| *sent.cluster == *cluster)
+        self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)
+    }
+}
+
+/// Takes in Works that are read beside the watch, until it is dropped.
+pub struct Reading<'a>(&'a Seen);
+
+impl Reading<'_> {
+    /// Takes in a Work, unless the watch told more already.
+    pub fn put(&self, work: &Work) {
+        let sent = Sent::of(work);
+        let gone = self.0.inner().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
+        if !gone {
+            self.0.put(entry::key(&work.metadata), sent);
+        }
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.inner().gone = None;
     }
 }
 
@@ -134,6 +157,9 @@ impl Kept for Sent {
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         let owners = [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.clone());
+        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
+            gone.insert(before.uid.clone());
+        }
         if let (Some(before), Some(after)) = (&change.before, &change.after)
             && before.is_like(after)
         {
@@ -258,6 +284,13 @@ impl Seen {
         changed
     }
 
+    /// Works are read beside the watch. One reading at a time.
+    #[must_use]
+    pub fn read_works(&self) -> Reading<'_> {
+        self.inner().gone = Some(BTreeSet::new());
+        Reading(self)
+    }
+
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
@@ -266,7 +299,7 @@ impl Seen {
 
     /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
     /// taken in.
-    pub fn read_member(&self, sent: &Sent, reading: Reading) -> bool {
+    pub fn read_member(&self, sent: &Sent, reading: entry::Reading) -> bool {
         let key = Key::new(&execution_space(&sent.cluster), &sent.name);
         let mut inner = self.inner();
         let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);

@@ -1,0 +1,247 @@
+//! What a leader does first: it looks at all FederatedHPAs. Observes and plans each of them in-process, from filled caches and
+//! without an API server, and says how much memory a FederatedHPA takes in each of its clusters.
+//!
+//! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests run, all is
+//! small. Memory is counted in a fleet of a hundredth of the objects.
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    unreachable_pub
+)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
+use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::distributed::manifest::{Write, work_of};
+use fhpa::reconcile::distributed::observe::{Words, observe};
+use fhpa::reconcile::distributed::sight::Sight;
+use fhpa::reconcile::key::Key;
+use fhpa::runtime::clock;
+use fhpa::runtime::watch::{Intakes, Readers};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+const TOKEN: &str = "1799999000000";
+
+struct Size {
+    objects: usize,
+    clusters: usize,
+}
+
+/// What is assigned to every object: nothing changes any more.
+#[derive(Clone, Default)]
+struct Assigned {
+    basis: Option<String>,
+    bounds: Vec<Bounds>,
+}
+
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn member(at: usize) -> String {
+    format!("member-{at:04}")
+}
+
+fn cluster(at: usize) -> Cluster {
+    let resources = |cpu: usize| json!({"cpu": cpu.to_string(), "memory": "4096Gi", "pods": "1100"});
+    read(json!({
+        "metadata": {"name": member(at), "uid": format!("cluster-{at}"), "resourceVersion": "1"},
+        "spec": {"syncMode": "Push", "region": "r"},
+        "status": {"kubernetesVersion": "v1.36.2", "conditions": [{"type": "Ready", "status": "True"}],
+            "resourceSummary": {"allocatable": resources(640), "allocated": resources(300)}},
+    }))
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+fn name(at: usize) -> String {
+    format!("web-{at:05}")
+}
+
+fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
+    let desired =
+        assigned.bounds.iter().enumerate().map(
+            |(at, bounds)| json!({"clusterName": member(at), "minReplicas": bounds.min, "maxReplicas": bounds.max}),
+        );
+    let desired: Vec<Value> = desired.collect();
+    read(json!({
+        "status": {"assignmentBasis": assigned.basis, "clusterHPADesired": desired},
+        "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": name(at), "namespace": "prod", "uid": format!("hpa-{at}"), "resourceVersion": "1",
+            "generation": 1, "finalizers": ["autoscaling.karmada.io/fhpa"]},
+        "spec": {"minReplicas": 100, "maxReplicas": 800, "mode": "Distributed",
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
+            "metrics": [{"type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
+    }))
+}
+
+fn binding(at: usize, clusters: usize) -> ResourceBinding {
+    let weights: Vec<Value> = (0..clusters)
+        .map(|at| json!({"targetCluster": {"clusterNames": [member(at)]}, "weight": at % 7 + 1}))
+        .collect();
+    let entries: Vec<Value> = (0..clusters).map(|at| json!({"name": member(at), "replicas": 2})).collect();
+    let running: Vec<Value> = (0..clusters)
+        .map(|at| {
+            let status = json!({"replicas": 2, "readyReplicas": 2, "observedGeneration": 1});
+            json!({"clusterName": member(at), "applied": true, "status": status})
+        })
+        .collect();
+    read(json!({
+        "metadata": {"name": format!("{}-deployment", name(at)), "namespace": "prod", "uid": format!("rb-{at}"),
+            "resourceVersion": "1", "generation": 1},
+        "spec": {
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name(at)},
+            "replicas": 2 * clusters, "suspension": {"scheduling": true}, "clusters": entries,
+            "replicaRequirements": {"resourceRequest": {"cpu": "100m", "memory": "64Mi"}},
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided",
+                "replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": weights}}},
+        },
+        "status": {"schedulerObservedGeneration": 1, "aggregatedStatus": running},
+    }))
+}
+
+/// The Work of the first object in a cluster; those of the others differ in names only.
+fn work(cluster: usize, assigned: &Assigned) -> Work {
+    let bounds = assigned.bounds.get(cluster).copied().unwrap_or(Bounds { min: 1, max: 8 });
+    let (version, held, token) = (HpaVersion::V2, false, TOKEN);
+    let mut work =
+        work_of(&hpa(0, assigned), Write { cluster: &member(cluster), bounds, version, outstanding: 8, held, token });
+    let at = "2026-11-20T08:00:00Z";
+    let condition = |type_: &str, reason: &str, message: &str| json!({"type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at});
+    work["metadata"]["uid"] = json!(format!("work-{cluster}"));
+    work["metadata"]["resourceVersion"] = json!("1");
+    work["status"] = json!({
+        "conditions": [{"type": "Applied", "status": "True", "message": "Manifest has been successfully applied"}],
+        "manifestStatuses": [{"status": {
+            "write": TOKEN, "currentReplicas": 2, "desiredReplicas": 2, "lastScaleTime": at,
+            "currentMetrics": [{"type": "Resource",
+                "resource": {"name": "cpu", "current": {"averageUtilization": 48, "averageValue": "48m"}}}],
+            "conditions": [
+                condition("AbleToScale", "ReadyForNewScale", "recommended size matches current size"),
+                condition("ScalingActive", "ValidMetricFound", "the HPA was able to successfully calculate a replica \
+                    count from cpu resource utilization (percentage of request)"),
+                condition("ScalingLimited", "DesiredWithinRange", "the desired count is within the acceptable range"),
+            ],
+        }}],
+    });
+    read(work)
+}
+
+fn bring<K>(intakes: &mut Intakes<K>, mut next: impl FnMut(&mut dyn FnMut(&K))) {
+    for intake in intakes {
+        intake.begin();
+        next(&mut |object| intake.listed(object));
+        intake.end();
+    }
+}
+
+/// Caches as watches fill them.
+fn filled(size: &Size, assigned: &Assigned) -> Sight {
+    let sight = Sight { capacity: Arc::new(Rooms::default()), ..Sight::default() };
+    let mut readers = Readers::default();
+    sight.seen.read_by(&mut readers);
+    bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, assigned))));
+    bring(&mut readers.resource_bindings, |take| (0..size.objects).for_each(|at| take(&binding(at, size.clusters))));
+    bring(&mut readers.clusters, |take| (0..size.clusters).for_each(|at| take(&cluster(at))));
+    bring(&mut readers.works, |take| {
+        for cluster in 0..size.clusters {
+            let mut work = work(cluster, assigned);
+            for at in 0..size.objects {
+                work.metadata.name = Some(format!("{}-hpa", name(at)));
+                let annotations = work.metadata.annotations.get_or_insert_default();
+                annotations.insert("autoscaling.karmada.io/federatedhpa".to_owned(), format!("prod/{}", name(at)));
+                take(&work);
+            }
+        }
+    });
+    sight
+}
+
+/// Observes and plans one object.
+fn look(sight: &Sight, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
+    let view = sight.seen.view(key).unwrap();
+    let binding = view.binding.as_deref().unwrap();
+    let words = Words::of(&view, binding);
+    let observed = observe(&view, binding, &words, sight, NOW);
+    tell(&plan(&observed.request));
+}
+
+fn resync(sight: &Sight) -> (usize, usize) {
+    let (mut objects, mut steps) = (0, 0);
+    for key in sight.seen.keys() {
+        look(sight, &key, |plan| steps += black_box(plan).steps.len());
+        objects += 1;
+    }
+    (objects, steps)
+}
+
+/// Times of the stages of one object, in microseconds.
+fn stages(sight: &Sight, key: &Key) -> [f64; 3] {
+    const ROUNDS: u32 = 20;
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
+    let view = sight.seen.view(key).unwrap();
+    let binding = view.binding.as_deref().unwrap();
+    let words = Words::of(&view, binding);
+    let observed = observe(&view, binding, &words, sight, NOW);
+    let measure = |work: &dyn Fn()| {
+        let start = clock::monotonic();
+        (0..ROUNDS).for_each(|_| work());
+        each(start.elapsed())
+    };
+    [
+        measure(&|| drop(black_box(sight.seen.view(key)))),
+        measure(&|| drop(black_box(observe(&view, binding, &words, sight, NOW).request))),
+        measure(&|| drop(black_box(plan(&observed.request)))),
+    ]
+}
+
+fn main() {
+    let whole = std::env::args().any(|argument| argument == "--bench");
+    let (objects, clusters) = if whole { (10_000, 100) } else { (20, 5) };
+    let size =
+        Size { objects: number("FHPA_BENCH_OBJECTS", objects), clusters: number("FHPA_BENCH_CLUSTERS", clusters) };
+    let sample = Size { objects: (size.objects / 100).max(2), clusters: size.clusters };
+    let mut assigned = Assigned::default();
+    let key = Key::new("prod", &name(0));
+    look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |plan| {
+        // Both are in order of their names.
+        let bounds = plan.shares.iter().map(|share| share.target).collect();
+        assigned = Assigned { basis: Some(plan.basis.to_string()), bounds };
+    });
+    let mut kept = None;
+    let memory = allocation_counter::measure(|| kept = Some(filled(&sample, &assigned)));
+    let pairs = sample.objects * sample.clusters;
+    let bytes = memory.bytes_current / i64::try_from(pairs).unwrap();
+    println!("memory      {bytes} bytes for each FederatedHPA in each cluster ({pairs} counted)");
+    let one = allocation_counter::measure(|| {
+        look(kept.as_ref().unwrap(), &key, |plan| {
+            black_box(plan);
+        })
+    });
+    println!("allocations {} of {} bytes for one look at {} clusters", one.count_total, one.bytes_total, size.clusters);
+    let [view, observe, plan] = stages(kept.as_ref().unwrap(), &key);
+    println!("one object  view {view:.0} us, observe {observe:.0} us, plan {plan:.0} us");
+    drop(kept);
+    let start = clock::monotonic();
+    let sight = filled(&size, &assigned);
+    println!("fill        {:.1} s for {} x {}", start.elapsed().as_secs_f64(), size.objects, size.clusters);
+    for round in ["first", "second"] {
+        let start = clock::monotonic();
+        let (objects, steps) = resync(&sight);
+        let time = start.elapsed().as_secs_f64();
+        let each = time * 1e6 / objects as f64;
+        println!("resync      {round}: {time:.2} s for {objects} objects, {each:.0} us each, {steps} steps planned");
+    }
+}

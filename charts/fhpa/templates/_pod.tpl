@@ -1,0 +1,130 @@
+{{/* What all pods have: the Deployment's and the hooks'. */}}
+
+{{- define "fhpa.podSettings" -}}
+serviceAccountName: {{ include "fhpa.serviceAccountName" . }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  {{- with .Values.runAsUser }}
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  fsGroup: {{ . }}
+  {{- end }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "fhpa.container" -}}
+image: {{ include "fhpa.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end -}}
+
+{{/*
+The kubeconfig, as a directory and not by subPath: the kubelet brings new content to directories only. All three take a dict:
+root and, for a hook, hook.
+*/}}
+{{- define "fhpa.kubeconfigSource" -}}
+{{- $given := .root.Values.karmada.kubeconfigSecret -}}
+{{- if .hook -}}
+{{- with .root.Values.install.kubeconfigSecret -}}
+{{- $given = dict "name" (default $given.name .name) "key" (default $given.key .key) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $given -}}
+{{- end -}}
+
+{{- define "fhpa.kubeconfigVolume" -}}
+- name: kubeconfig
+  secret:
+    secretName: {{ get (include "fhpa.kubeconfigSource" . | fromYaml) "name" | quote }}
+    defaultMode: 288 # 0440
+{{- end -}}
+
+{{- define "fhpa.kubeconfigArgs" -}}
+- {{ printf "--kubeconfig=/etc/fhpa/kubeconfig/%s" (get (include "fhpa.kubeconfigSource" . | fromYaml) "key") | quote }}
+{{- with .root.Values.karmada.context }}
+- {{ printf "--context=%s" . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "fhpa.kubeconfigMount" -}}
+- name: kubeconfig
+  mountPath: /etc/fhpa/kubeconfig
+  readOnly: true
+{{- end -}}
+
+{{/* The Lease: a hook that hands workloads back keeps the controller off by it. */}}
+{{- define "fhpa.leaseArgs" -}}
+- {{ printf "--lease-name=%s" .Values.controller.leaseName | quote }}
+- {{ printf "--lease-namespace=%s" .Values.controller.leaseNamespace | quote }}
+{{- end -}}
+
+{{/* A Job that is a hook. Takes a dict: root, component, hook, deadline, arguments and, for one that needs the CA, ca. */}}
+{{- define "fhpa.hookJob" -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ include "fhpa.fullname" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "fhpa.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+  annotations:
+    helm.sh/hook: {{ .hook }}
+    helm.sh/hook-weight: "0"
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  backoffLimit: {{ .root.Values.install.retries }}
+  activeDeadlineSeconds: {{ .deadline }}
+  template:
+    metadata:
+      labels: {{- include "fhpa.instance" .root | nindent 8 }}
+        app.kubernetes.io/component: {{ .component }}
+    spec:
+      restartPolicy: Never
+      {{- include "fhpa.podSettings" .root | nindent 6 }}
+      containers:
+        - name: {{ .component }}
+          {{- include "fhpa.container" .root | nindent 10 }}
+          args:
+            - {{ .component }}
+            {{- include "fhpa.kubeconfigArgs" (dict "root" .root "hook" true) | nindent 12 }}
+            {{- include "fhpa.leaseArgs" .root | nindent 12 }}
+            {{- range .arguments }}
+            - {{ . | quote }}
+            {{- end }}
+          {{- with .root.Values.extraEnv }}
+          env: {{- toYaml . | nindent 12 }}
+          {{- end }}
+          resources: {{- toYaml .root.Values.install.resources | nindent 12 }}
+          volumeMounts:
+            {{- include "fhpa.kubeconfigMount" .root | nindent 12 }}
+            {{- if .ca }}
+            - name: ca
+              mountPath: /etc/fhpa/ca
+              readOnly: true
+            {{- end }}
+      volumes:
+        {{- include "fhpa.kubeconfigVolume" (dict "root" .root "hook" true) | nindent 8 }}
+        {{- if .ca }}
+        - name: ca
+          projected:
+            defaultMode: 288 # 0440
+            sources:
+              - secret: {{- include "fhpa.caSource" .root | nindent 18 }}
+        {{- end }}
+{{- end -}}

@@ -1,0 +1,84 @@
+//! What a plan remembers of a cluster, as the status of a FederatedHPA keeps it. No I/O.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::fleet::{number, replicas};
+use crate::api::federated_hpa::ClusterHPADesired;
+use crate::decision::plan::{Assist, Bounds, Cause, Memory, Reason, Share, Stuck};
+
+/// The bounds of a cluster and what is remembered of it.
+#[must_use]
+pub fn read(desired: &ClusterHPADesired) -> (Bounds, Memory) {
+    let count = |number: Option<i32>| replicas(number.unwrap_or_default());
+    let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
+    let cause = desired.stuck_reason.as_deref().and_then(Cause::parse);
+    let memory = Memory {
+        stuck: cause.zip(since(&desired.stuck_since)).map(|(cause, since)| Stuck { cause, since }),
+        gave: since(&desired.last_give_time),
+        got: since(&desired.last_get_time),
+        helped: count(desired.helped_replicas),
+        assist: desired
+            .assist_replicas
+            .zip(since(&desired.assist_time))
+            .map(|(number, since)| Assist { replicas: replicas(number), since }),
+        zero: desired.at_zero.unwrap_or_default(),
+    };
+    (Bounds { min: count(desired.min_replicas), max: count(desired.max_replicas) }, memory)
+}
+
+/// A share as it is kept; `known` is what was kept before. A share that stays keeps the reason that it was made for.
+#[must_use]
+pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
+    let Memory { stuck, gave, got, helped, assist, zero } = share.memory;
+    let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Kept);
+    ClusterHPADesired {
+        cluster_name: share.cluster.to_owned(),
+        min_replicas: Some(number(share.target.min)),
+        max_replicas: Some(number(share.target.max)),
+        reason: before.or_else(|| Some(share.reason.code().to_owned())),
+        stuck_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
+        stuck_since: stuck.and_then(|stuck| time(stuck.since)),
+        last_give_time: gave.and_then(time),
+        last_get_time: got.and_then(time),
+        helped_replicas: (helped > 0).then(|| number(helped)),
+        assist_replicas: assist.map(|assist| number(assist.replicas)),
+        assist_time: assist.and_then(|assist| time(assist.since)),
+        at_zero: zero.then_some(true),
+    }
+}
+
+/// Whole seconds, as they are stored.
+#[must_use]
+pub fn time(time: Timestamp) -> Option<Time> {
+    Timestamp::from_second(time.as_second()).ok().map(Time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_comes_back() {
+        let at = |second| Timestamp::constant(second, 0);
+        let memory = Memory {
+            stuck: Some(Stuck { cause: Cause::AtMax, since: at(10) }),
+            gave: Some(at(20)),
+            got: Some(at(30)),
+            helped: 4,
+            assist: Some(Assist { replicas: 7, since: at(40) }),
+            zero: true,
+        };
+        let target = Bounds { min: 1, max: 9 };
+        let share = Share { cluster: "m1", target, now: target, reason: Reason::Stuck, hold: None, memory };
+        let kept = write(&share, None);
+        assert_eq!(read(&kept), (target, memory));
+        assert_eq!(kept.reason.as_deref(), Some("Stuck"));
+        let stays = Share { reason: Reason::Kept, ..share };
+        assert_eq!(write(&stays, Some(&kept)), kept);
+        let nothing = Share { memory: Memory::default(), ..share };
+        let bare = write(&nothing, None);
+        assert_eq!(read(&bare), (target, Memory::default()));
+        assert_eq!(serde_json::to_value(&bare).unwrap().as_object().unwrap().len(), 4);
+    }
+}

@@ -1,0 +1,169 @@
+//! The guides are complete, and lead where they say.
+
+use std::collections::BTreeSet;
+
+use clap::CommandFactory as _;
+use fhpa::cli::Cli;
+
+use super::{path, text};
+use crate::structure::sources::sources;
+
+/// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
+const BEFORE: &[&str] =
+    &[": &str =", "\"True\",", "\"False\",", "\"Unknown\",", "Severity::Normal,", "Severity::Warning,", "{"];
+
+/// Words in such places that are none: types of conditions, and what is read of others.
+const NO_REASONS: &[&str] = &["AbleToScale", "Ready", "Scheduled", "Unschedulable"];
+
+/// Reasons that `decision` names: those of notes on a plan.
+fn of_notes(found: &mut BTreeSet<String>) {
+    let source = text("src/decision/plan/reason.rs");
+    let (_, notes) = source.split_once("impl Note {").unwrap();
+    let (codes, _) = notes.split_once("\n}\n").unwrap();
+    found.extend(codes.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).map(str::to_owned));
+}
+
+/// Whether a word is written as reasons are: `TwoWords` or `Word`.
+fn like_a_reason(word: &str) -> bool {
+    word.len() > 2
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.chars().all(|c| c.is_ascii_alphabetic())
+        && word.chars().any(|c| c.is_ascii_lowercase())
+}
+
+/// Every reason that a condition or an Event can have.
+fn reasons() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    of_notes(&mut found);
+    assert!(found.contains("NoCandidates"), "the notes were not read");
+    for source in sources("src/reconcile") {
+        let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
+        for (at, _) in code.match_indices('"') {
+            let word = code[at + 1..].split('"').next().unwrap();
+            let before = code[..at].trim_end();
+            if like_a_reason(word) && !NO_REASONS.contains(&word) && BEFORE.iter().any(|mark| before.ends_with(mark)) {
+                found.insert(word.to_owned());
+            }
+        }
+    }
+    assert!(found.contains("RuleMissed") && found.contains("MembersScale") && found.contains("Released"), "{found:?}");
+    found
+}
+
+#[test]
+fn every_reason_is_explained_and_nothing_else() {
+    let guide = text("charts/fhpa/docs/troubleshoot.md");
+    let (_, tables) = guide.split_once("\n## By reason\n").unwrap();
+    let rows = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let explained: BTreeSet<String> = rows.map(str::to_owned).collect();
+    let reasons = reasons();
+    let missing: Vec<_> = reasons.difference(&explained).collect();
+    assert!(missing.is_empty(), "not in troubleshoot.md (or words that are no reasons, see NO_REASONS): {missing:?}");
+    let gone: Vec<_> = explained.difference(&reasons).collect();
+    assert!(gone.is_empty(), "in troubleshoot.md and not in the code: {gone:?}");
+}
+
+#[test]
+fn links_lead_to_files_and_sections_that_exist() {
+    for guide in guides() {
+        let folder = path(&guide).parent().unwrap().to_owned();
+        for link in text(&guide).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
+            }
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path(&guide) } else { folder.join(file) };
+            assert!(target.exists(), "{guide}: {link}");
+            if !section.is_empty() {
+                let text = std::fs::read_to_string(&target).unwrap();
+                let found = text.lines().any(|line| line.starts_with('#') && anchor(line) == section);
+                assert!(found, "{guide}: {link}");
+            }
+        }
+    }
+}
+
+/// The name of a heading in links.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    words
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+/// All guides.
+pub fn guides() -> Vec<String> {
+    let folder = std::fs::read_dir(path("charts/fhpa/docs")).unwrap();
+    let docs = folder.map(|entry| format!("charts/fhpa/docs/{}", entry.unwrap().file_name().to_string_lossy()));
+    ["README.md", "charts/fhpa/README.md"].map(str::to_owned).into_iter().chain(docs).collect()
+}
+
+#[test]
+fn every_guide_can_be_reached_from_the_readme() {
+    let readme = text("README.md") + &text("charts/fhpa/README.md");
+    for guide in guides() {
+        let name = guide.rsplit('/').next().unwrap();
+        assert!(readme.contains(&format!("docs/{name}")) || name == "README.md", "{guide} is linked nowhere");
+    }
+    assert!(readme.contains("(charts/fhpa/README.md)"));
+}
+
+#[test]
+fn values_that_guides_set_exist() {
+    let schema: serde_json::Value = serde_json::from_str(&text("charts/fhpa/values.schema.json")).unwrap();
+    let mut seen = 0;
+    for guide in guides() {
+        for setting in text(&guide).split("--set ").skip(1) {
+            let name = setting.split(['=', ' ', '`']).next().unwrap();
+            let mut node = &schema;
+            for part in name.split('.') {
+                node = &node["properties"][part.split('[').next().unwrap()];
+            }
+            assert!(node.is_object(), "{guide}: {name} is no value");
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen}");
+}
+
+/// `fhpa` as it is called in a text: in code spans, and in lines of blocks.
+fn calls(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| line.trim_start_matches("$ ").to_owned());
+    let spans = text.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "));
+    lines.chain(spans).filter(|call| call.starts_with("fhpa ")).collect()
+}
+
+#[test]
+fn commands_and_flags_that_guides_name_exist() {
+    let cli = Cli::command();
+    let (mut seen, mut absent) = (0, Vec::new());
+    for guide in guides() {
+        for call in calls(&text(&guide)) {
+            let words: Vec<&str> = call.split_whitespace().take_while(|word| *word != "|").collect();
+            let Some(command) = cli.find_subcommand(words[1]) else {
+                // Upper case stands for any command.
+                if words[1].chars().any(|c| c.is_ascii_lowercase()) {
+                    absent.push(words[1].to_owned());
+                }
+                continue;
+            };
+            let flags =
+                words.iter().filter_map(|word| word.strip_prefix("--")).map(|flag| flag.split('=').next().unwrap());
+            for flag in flags.filter(|flag| *flag != "help") {
+                let known = command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+                assert!(known, "{guide}: `{call}`: no --{flag}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "{seen}");
+    absent.sort_unstable();
+    absent.dedup();
+    for command in absent {
+        assert!(["install", "uninstall", "doctor"].contains(&command.as_str()), "there is no command {command}");
+        eprintln!("ran without the flags of `fhpa {command}` in guides: this build has no such command");
+    }
+}

@@ -1,0 +1,27 @@
+//! The chart, the certificates' files, the guides and the Dockerfile. What needs a Helm engine or a linter fetches it, and says
+//! so where it cannot be had.
+
+mod certificates;
+mod command;
+mod documents;
+mod engine;
+mod hooks;
+mod image;
+mod monitoring;
+mod objects;
+mod package;
+mod renderings;
+mod values;
+mod wiring;
+
+use std::path::PathBuf;
+
+/// A file or folder of the repository.
+fn path(below: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(below)
+}
+
+/// The text of a file of the repository.
+fn text(below: &str) -> String {
+    std::fs::read_to_string(path(below)).unwrap_or_else(|error| panic!("{below}: {error}"))
+}

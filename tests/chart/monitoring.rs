@@ -1,0 +1,185 @@
+//! Alerts and dashboard ask for series that the program has, and each alert has its runbook.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::envelope::Operation;
+use fhpa::admission::router::Outcome;
+use fhpa::runtime::metrics::{Code, HandshakeFailure, Metrics, Verb};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::documents::guides;
+use super::{engine, text};
+
+/// Values of each label of each series.
+type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// Labels that the one who scrapes adds.
+const ADDED: [&str; 3] = ["namespace", "job", "pod"];
+
+/// All series, each with all labels that the code can give it; of HTTP statuses and kinds some.
+fn series() -> Series {
+    let metrics = Metrics::new();
+    for endpoint in Endpoint::ALL {
+        for operation in Operation::ALL {
+            for outcome in Outcome::ALL {
+                metrics.reviewed(endpoint, operation, outcome, Duration::from_micros(30));
+            }
+        }
+    }
+    metrics.denied("schedule");
+    metrics.certificate_expires(Timestamp::UNIX_EPOCH);
+    for reason in [
+        HandshakeFailure::Timeout,
+        HandshakeFailure::Protocol,
+        HandshakeFailure::ClientCertificate,
+        HandshakeFailure::Disconnected,
+    ] {
+        metrics.handshake_failed(reason);
+    }
+    metrics.watch_failed("FederatedHPA");
+    metrics.known("FederatedHPA", 1);
+    for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
+        metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
+    }
+    let mut series = Series::new();
+    for line in metrics.text().lines().filter(|line| !line.starts_with('#')) {
+        let (head, _) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = head.split_once('{').unwrap_or((head, "}"));
+        let known = series.entry(name.to_owned()).or_default();
+        for (label, value) in labels.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('=')) {
+            known.entry(label.to_owned()).or_default().insert(value.trim_matches('"').to_owned());
+        }
+    }
+    series
+}
+
+/// Names of our series in an expression, each with its matchers.
+fn selectors(expression: &str) -> Vec<(&str, &str)> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts = expression.match_indices("fhpa_").filter(|(at, _)| !expression[..*at].ends_with(word));
+    starts
+        .map(|(at, _)| {
+            let rest = &expression[at..];
+            let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
+            let (name, rest) = rest.split_at(end);
+            let matchers =
+                rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
+            (name, matchers)
+        })
+        .collect()
+}
+
+/// What an expression asks for in vain.
+fn in_vain(expression: &str, series: &Series) -> Vec<String> {
+    let mut vain = Vec::new();
+    for (name, matchers) in selectors(expression) {
+        let Some(labels) = series.get(name) else {
+            vain.push(name.to_owned());
+            continue;
+        };
+        for matcher in matchers.split(',').filter(|matcher| !matcher.is_empty()) {
+            let (label, wanted) = matcher.split_once('=').unwrap();
+            let wanted = wanted.trim_start_matches('~').trim_matches('"');
+            if ADDED.contains(&label) {
+                continue;
+            }
+            let Some(values) = labels.get(label) else {
+                vain.push(format!("{name}{{{label}}}"));
+                continue;
+            };
+            let meets = |wanted: &str| {
+                let same = |value: &String| {
+                    let mut pairs = value.chars().zip(wanted.chars());
+                    value.len() == wanted.len() && pairs.all(|(is, asked)| is == asked || asked == '.')
+                };
+                values.iter().any(same)
+            };
+            vain.extend(
+                wanted.split('|').filter(|wanted| !meets(wanted)).map(|wanted| format!("{name}{{{label}={wanted}}}")),
+            );
+        }
+    }
+    vain
+}
+
+fn alerts() -> Vec<Value> {
+    let written: Value = serde_saphyr::from_str(&text("charts/fhpa/files/alerts.yaml")).unwrap();
+    let groups = written["groups"].as_array().unwrap().iter();
+    groups.flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
+}
+
+#[test]
+fn alerts_and_dashboard_ask_for_series_that_exist() {
+    let series = series();
+    let dashboard: Value = serde_json::from_str(&text("charts/fhpa/files/dashboard.json")).unwrap();
+    let panels =
+        dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let alerts = alerts();
+    let expressions = alerts.iter().chain(panels).map(|one| one["expr"].as_str().unwrap());
+    let mut asked = 0;
+    for expression in expressions {
+        assert_eq!(in_vain(expression, &series), [""; 0], "{expression}");
+        assert!(expression.matches('(').count() == expression.matches(')').count(), "{expression}");
+        asked += selectors(expression).len();
+    }
+    assert!(asked > 40, "{asked}");
+}
+
+#[test]
+fn a_series_that_nobody_writes_is_seen() {
+    let series = series();
+    let told = |expression| in_vain(expression, &series).join(" ");
+    assert_eq!(told("sum(fhpa_cron_runs_total) > 0"), "fhpa_cron_runs_total");
+    assert_eq!(told(r#"fhpa_events_total{job="fhpa",result="lost"}"#), "fhpa_events_total{result=lost}");
+    assert_eq!(told(r#"fhpa_leader{shard="1"}"#), "fhpa_leader{shard}");
+    assert_eq!(told(r#"rate(fhpa_api_requests_total{code=~"5..|error"}[5m])"#), "");
+}
+
+#[test]
+fn every_alert_of_a_release_speaks_of_that_release_only() {
+    let Some(full) = engine::case("full", "alerts of a release") else { return };
+    let rule = full.one("PrometheusRule");
+    for alert in rule["spec"]["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap())
+    {
+        for (name, matchers) in selectors(alert["expr"].as_str().unwrap()) {
+            assert!(matchers.starts_with(r#"namespace="autoscaling",job="scaler-metrics""#), "{name}{{{matchers}}}");
+        }
+        let section = alert["alert"].as_str().unwrap().to_lowercase();
+        let address = format!("https://runbooks.example.test/fhpa#{section}");
+        assert_eq!(alert["annotations"]["runbook_url"], address.as_str());
+    }
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
+    let guide = text("charts/fhpa/docs/runbooks.md");
+    let sections: BTreeSet<&str> = guide.lines().filter_map(|line| line.strip_prefix("## Fhpa")).collect();
+    let alerts = alerts();
+    let named: BTreeSet<&str> =
+        alerts.iter().map(|alert| alert["alert"].as_str().unwrap().strip_prefix("Fhpa").unwrap()).collect();
+    assert_eq!(sections, named);
+    for alert in &alerts {
+        for say in ["summary", "description"] {
+            assert!(alert["annotations"][say].is_string(), "{alert}");
+        }
+        assert!(["critical", "warning", "info"].contains(&alert["labels"]["severity"].as_str().unwrap()), "{alert}");
+    }
+}
+
+#[test]
+fn series_that_guides_name_exist() {
+    let series = series();
+    let mut named = 0;
+    for guide in guides() {
+        for (name, _) in selectors(&text(&guide)) {
+            // A histogram is named without the endings of its series.
+            let known = series.contains_key(name) || series.contains_key(&format!("{name}_bucket"));
+            assert!(known, "{guide}: {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named}");
+}

@@ -1,0 +1,188 @@
+//! What refers to what in a release: ports, volumes, labels, names, times.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::command::{argument, arguments, pods};
+use super::engine::{self, Rendered};
+
+fn names<'a>(list: &'a Value, key: &str) -> BTreeSet<&'a str> {
+    list.as_array().into_iter().flatten().map(|item| item[key].as_str().unwrap()).collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+#[test]
+fn every_file_that_a_pod_is_told_of_is_mounted_as_a_directory() {
+    for (case, rendered) in engine::rendered("mounts of the chart's pods") {
+        for (name, spec) in pods(rendered) {
+            let container = &spec["containers"][0];
+            let mounts = container["volumeMounts"].as_array().unwrap();
+            assert_eq!(names(&container["volumeMounts"], "name"), names(&spec["volumes"], "name"), "{case}, {name}");
+            assert!(mounts.iter().all(|mount| mount.get("subPath").is_none() && mount["readOnly"] == true));
+            for file in arguments(spec).iter().filter_map(|argument| argument.split_once("=/")) {
+                let file = format!("/{}", file.1);
+                let mount = mounts.iter().find(|mount| {
+                    let path = text(&mount["mountPath"]);
+                    file == path || file.starts_with(&format!("{path}/"))
+                });
+                let mount = mount.unwrap_or_else(|| panic!("{case}, {name}: {file} is in no mount"));
+                let volume = spec["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == mount["name"]);
+                let content = volume.unwrap().to_string();
+                let own = file.strip_prefix(text(&mount["mountPath"])).unwrap().trim_start_matches('/');
+                let listed = content.contains("\"items\"");
+                assert!(
+                    !listed || content.contains(&format!("\"path\":\"{own}")),
+                    "{case}, {name}: {file} is not in {content}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ports_are_where_the_process_listens() {
+    for (case, rendered) in engine::rendered("ports of the chart") {
+        let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
+        let arguments = arguments(spec);
+        let port_of =
+            |flag: &str| argument(&arguments, flag).unwrap().rsplit_once(':').unwrap().1.parse::<u16>().unwrap();
+        let ports = json!([
+            {"name": "webhook", "containerPort": port_of("--listen")},
+            {"name": "metrics", "containerPort": port_of("--admin-listen")},
+        ]);
+        assert_eq!(spec["containers"][0]["ports"], ports, "{case}");
+        for service in rendered.of("Service") {
+            for port in service["spec"]["ports"].as_array().unwrap() {
+                assert_eq!(port["name"], port["targetPort"], "{case}");
+                assert!(names(&ports, "name").contains(text(&port["name"])), "{case}");
+            }
+        }
+        for policy in rendered.of("NetworkPolicy") {
+            let open =
+                policy["spec"]["ingress"].as_array().unwrap().iter().map(|rule| rule["ports"][0]["port"].clone());
+            assert_eq!(
+                open.collect::<Vec<_>>(),
+                [&ports[0], &ports[1]].map(|port| port["containerPort"].clone()),
+                "{case}"
+            );
+        }
+    }
+}
+
+fn holds(selector: &Value, labels: &Value) -> bool {
+    let selector = selector.as_object().unwrap();
+    !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+#[test]
+fn selectors_find_what_they_are_meant_for() {
+    for (case, rendered) in engine::rendered("selectors of the chart") {
+        let deployment = &rendered.one("Deployment")["spec"];
+        let served = &deployment["template"]["metadata"]["labels"];
+        let hooks: Vec<&Value> = rendered.of("Job").map(|job| &job["spec"]["template"]["metadata"]["labels"]).collect();
+        let of_server = |selector: &Value, what: &str| {
+            assert!(holds(selector, served), "{case}: {what} does not find the pods");
+            assert!(!hooks.iter().any(|labels| holds(selector, labels)), "{case}: {what} finds pods of hooks");
+        };
+        of_server(&deployment["selector"]["matchLabels"], "the Deployment");
+        rendered.of("Service").for_each(|service| of_server(&service["spec"]["selector"], "a Service"));
+        for budget in rendered.of("PodDisruptionBudget") {
+            of_server(&budget["spec"]["selector"]["matchLabels"], "the PodDisruptionBudget");
+        }
+        for policy in rendered.of("NetworkPolicy") {
+            let selector = &policy["spec"]["podSelector"]["matchLabels"];
+            assert!(holds(selector, served) && hooks.iter().all(|labels| holds(selector, labels)), "{case}");
+        }
+        for monitor in rendered.of("ServiceMonitor") {
+            let found = rendered
+                .of("Service")
+                .filter(|service| holds(&monitor["spec"]["selector"]["matchLabels"], &service["metadata"]["labels"]));
+            let ports: Vec<_> = found.map(|service| &service["spec"]["ports"][0]["name"]).collect();
+            assert_eq!(ports, [&monitor["spec"]["endpoints"][0]["port"]], "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_pod_has_time_to_answer_what_it_began() {
+    for (case, rendered) in engine::rendered("the time that a pod has to end") {
+        let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
+        let arguments = arguments(spec);
+        let seconds = |flag| argument(&arguments, flag).unwrap().parse::<u64>().unwrap();
+        let pause = spec.pointer("/containers/0/lifecycle/preStop/sleep/seconds").and_then(Value::as_u64).unwrap_or(0);
+        let least = pause + seconds("--drain-seconds") + seconds("--finish-seconds");
+        assert!(spec["terminationGracePeriodSeconds"].as_u64().unwrap() > least, "{case}: {least}");
+        let rollout = &rendered.one("Deployment")["spec"]["strategy"]["rollingUpdate"];
+        assert_eq!(rollout, &json!({"maxUnavailable": 0, "maxSurge": 1}), "{case}");
+    }
+}
+
+#[test]
+fn no_pod_has_a_token_of_the_host_cluster_or_a_right_it_does_not_need() {
+    for (case, rendered) in engine::rendered("rights of the chart's pods") {
+        for account in rendered.of("ServiceAccount") {
+            assert_eq!(account["automountServiceAccountToken"], false, "{case}");
+        }
+        for (name, spec) in pods(rendered) {
+            assert_eq!(spec["automountServiceAccountToken"], false, "{case}, {name}");
+            assert_eq!(spec["securityContext"]["runAsNonRoot"], true, "{case}, {name}");
+            assert_eq!(spec["securityContext"]["seccompProfile"]["type"], "RuntimeDefault", "{case}, {name}");
+            let rights = json!({
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            });
+            assert_eq!(spec["containers"][0]["securityContext"], rights, "{case}, {name}");
+            assert!(spec["containers"][0]["resources"]["limits"]["memory"].is_string(), "{case}, {name}");
+            let made =
+                rendered.of("ServiceAccount").any(|account| account["metadata"]["name"] == spec["serviceAccountName"]);
+            assert!(made || spec["serviceAccountName"] == "shared", "{case}, {name}");
+        }
+    }
+}
+
+/// Host and port of the address that is registered.
+fn registered(rendered: &Rendered) -> Option<(&str, u64)> {
+    let job = rendered.of("Job").find(|job| job["spec"]["template"]["spec"]["containers"][0]["name"] == "install")?;
+    let arguments = arguments(&job["spec"]["template"]["spec"]);
+    let rest = argument(&arguments, "--url").unwrap().strip_prefix("https://").unwrap();
+    let (host, port) = rest.strip_suffix('/').unwrap().split_once(':').unwrap();
+    Some((host, port.parse().unwrap()))
+}
+
+#[test]
+fn the_registered_address_is_one_of_the_certificate_and_of_the_service() {
+    for (case, rendered) in engine::rendered("the address that is registered") {
+        let Some((host, port)) = registered(rendered) else {
+            assert_eq!(case, "nothing registered");
+            continue;
+        };
+        if let Some(leaf) = rendered.of("Certificate").find(|certificate| certificate["spec"].get("isCA").is_none()) {
+            let named = leaf["spec"]["dnsNames"].as_array().unwrap();
+            assert!(named.contains(&host.into()), "{case}: {host} is not in {named:?}");
+        }
+        let service = rendered.of("Service").find(|service| service["spec"]["ports"][0]["name"] == "webhook").unwrap();
+        let own = format!("{}.{}.svc", text(&service["metadata"]["name"]), text(&service["metadata"]["namespace"]));
+        assert!(host == own || case.starts_with("full"), "{case}: {host}");
+        assert!(host != own || service["spec"]["ports"][0]["port"] == port, "{case}: {port}");
+    }
+}
+
+#[test]
+fn the_certificate_that_is_ordered_is_the_one_that_is_mounted() {
+    for (case, rendered) in engine::rendered("the Secret of the certificate") {
+        let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
+        let volume = spec["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == "tls").unwrap();
+        let mounted = &volume["projected"]["sources"][0]["secret"]["name"];
+        for leaf in rendered.of("Certificate").filter(|certificate| certificate["spec"].get("isCA").is_none()) {
+            assert_eq!(&leaf["spec"]["secretName"], mounted, "{case}");
+            let issuer = &leaf["spec"]["issuerRef"];
+            let made = rendered.of("Issuer").any(|made| made["metadata"]["name"] == issuer["name"]);
+            assert!(made || issuer["name"] == "corporate", "{case}: {issuer}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Stories of clusters that cannot scale, of headroom that moves, and of zero, with pods that really find no node.
+
+use std::sync::Arc;
+
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{items, text};
+use fhpa::playground::objects::Objects;
+use fhpa::reconcile::distributed::capacity::Rooms;
+use serde_json::{Value, json};
+
+use super::capacity::node;
+use super::{Stage, kind, plan, weights};
+use crate::stories::Process;
+
+/// What one replica does at its target, in thousandths of a core.
+const EACH: i64 = 50;
+
+/// Members with room for so many replicas, and the workload with so many of them.
+async fn fleet(members: &[(i64, i64)]) -> Stage {
+    let stage = Stage::with(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }).await;
+    let names: Vec<String> = stage.fleet.names().map(str::to_owned).collect();
+    for (cluster, (_, fits)) in names.iter().zip(members) {
+        node(&stage, cluster, *fits).await;
+    }
+    let running: Vec<i64> = members.iter().map(|(running, _)| *running).collect();
+    stage.web(i32::try_from(running.iter().sum::<i64>()).unwrap(), weights(&running)).await;
+    stage
+}
+
+async fn leads(stage: &Stage, name: &str) -> Process {
+    let mut one = Process::start_with(stage.fleet.control(), name, &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    one
+}
+
+/// The node of a member grows to fit so many replicas.
+async fn grow(stage: &Stage, cluster: &str, fits: i64) {
+    let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+    let found = objects.get(&kind("Node"), "", &format!("{cluster}-node")).await.unwrap().unwrap();
+    let mut status = found["status"].clone();
+    status["allocatable"]["cpu"] = json!(format!("{}m", fits * 100));
+    objects.set_status(&kind("Node"), &found, &status).await.unwrap();
+}
+
+/// There is so much to do as so many replicas do at their target.
+fn work(stage: &Stage, replicas: i64) {
+    stage.fleet.load().set("prod", "web", replicas * EACH);
+}
+
+fn by(type_: &str, preferences: Value) -> Value {
+    json!({"federatedHPAAssignmentType": type_, "clusterAutoscalingPreference": preferences})
+}
+
+fn priorities(priorities: &[i64]) -> Value {
+    let list = priorities.iter().enumerate().map(|(at, priority)| {
+        json!({"targetCluster": {"clusterNames": [format!("member{}", at + 1)]}, "priority": priority})
+    });
+    by("Prioritized", list.collect())
+}
+
+/// Reasons of the Events about the FederatedHPA.
+async fn told(stage: &Stage) -> Vec<String> {
+    let list = stage.control.list(&kind("Event"), "prod").await.unwrap();
+    let mut all: Vec<String> = list.iter().map(|one| text(one, "/reason").to_owned()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// m1 has room for ten, m2 for one: 8..23 and 1..1.
+async fn g8(more: Value) -> (Stage, Process) {
+    let stage = fleet(&[(8, 10), (0, 1)]).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 8);
+    let mut spec = json!({"scalingToZero": true, "federatedHPAAssignment": priorities(&[2, 1])});
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    stage.hpa(8, 24, spec).await;
+    stage.pass(15).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("8..23 1..1".to_owned(), "8 0".to_owned()));
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
+    let (stage, one) = g8(json!({})).await;
+    work(&stage, 16);
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "8..10 1..14", "{:?}", stage.messages().await);
+    grow(&stage, "member2", 20).await;
+    stage.pass(60).await;
+    let replicas = stage.replicas().await;
+    assert!(["10 6", "10 7"].contains(&&*replicas), "{replicas}");
+    assert_eq!(stage.budget.most(), 24, "{}", stage.budget.history());
+    let hpa = stage.get("FederatedHPA", "web").await;
+    let reasons: Vec<&str> =
+        items(&hpa, "/status/clusterHPADesired").iter().map(|share| text(share, "/reason")).collect();
+    assert_eq!(reasons, ["Stuck", "Received"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delay_goes_on_when_another_leader_takes_over() {
+    let (stage, one) = g8(json!({"autoscaleMultiClusterDelay": 120})).await;
+    work(&stage, 16);
+    stage.pass(90).await;
+    assert_eq!(stage.bounds().await, "8..23 1..1");
+    one.kill().await;
+    let two = leads(&stage, "two").await;
+    assert_eq!(stage.bounds().await, "8..23 1..1");
+    stage.pass(65).await;
+    assert_eq!(stage.bounds().await, "8..10 1..14", "{:?}", stage.messages().await);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_assist_bounds_are_kept() {
+    let stage = fleet(&[(8, 10), (0, 1)]).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 16);
+    stage.hpa(8, 24, json!({"scaleAssist": false, "federatedHPAAssignment": priorities(&[2, 1])})).await;
+    stage.pass(600).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("8..23 1..1".to_owned(), "16 1".to_owned()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
+    let stage = fleet(&[(4, 40), (9, 40), (4, 40)]).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 17);
+    let mut assignment = priorities(&[3, 2, 1]);
+    for (at, most) in [4, 9, 40].into_iter().enumerate() {
+        assignment["clusterAutoscalingPreference"][at]["autoscalingMaxThreshold"] = json!(most);
+    }
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 30}});
+    stage.hpa(1, 17, json!({"federatedHPAAssignment": assignment, "behavior": behavior})).await;
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..9 1..4".to_owned(), "4 9 4".to_owned()));
+    // More than the thresholds allow is to come back to the highest priority.
+    for at in 0..3 {
+        assignment["clusterAutoscalingPreference"][at].as_object_mut().unwrap().remove("autoscalingMaxThreshold");
+    }
+    work(&stage, 5);
+    let mut seen = Vec::new();
+    for _ in 0..60 {
+        stage.pass(15).await;
+        let now = stage.replicas().await;
+        if seen.last() != Some(&now) {
+            seen.push(now);
+        }
+    }
+    let numbers = |replicas: &String| -> Vec<i32> { replicas.split(' ').map(|one| one.parse().unwrap()).collect() };
+    for pair in seen.windows(2) {
+        let (before, after) = (numbers(&pair[0]), numbers(&pair[1]));
+        assert!(after[0] >= before[0] || before[1..] == [1, 1], "{seen:?}");
+        assert!(after[1] >= before[1] || before[2] == 1, "{seen:?}");
+    }
+    assert_eq!(seen.last().unwrap(), "3 1 1", "{seen:?}");
+    assert!(stage.budget.most() <= 17, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g10_headroom_follows_the_room() {
+    let stage = fleet(&[(2, 12), (2, 12)]).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 4);
+    stage.hpa(2, 20, json!({"federatedHPAAssignment": by("DynamicWeighted", json!([]))})).await;
+    stage.pass(40).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
+    grow(&stage, "member2", 32).await;
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "1..6 1..14", "{:?}", stage.messages().await);
+    assert_eq!(stage.budget.most(), 20, "{}", stage.budget.history());
+    let still = stage.fleet.control().faults().count("patch", "works");
+    stage.pass(1_200).await;
+    assert_eq!(stage.fleet.control().faults().count("patch", "works"), still);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g11_help_goes_by_static_weight_and_does_not_wait_for_the_hpas_that_help() {
+    let stage = fleet(&[(6, 6), (2, 50), (2, 50)]).await;
+    let one = leads(&stage, "one").await;
+    let weight = |at: usize, weight: i64| json!({"targetCluster": {"clusterNames": [format!("member{at}")]}, "staticWeight": weight});
+    let assignment = by("StaticWeighted", json!([weight(1, 4), weight(2, 3), weight(3, 1)]));
+    work(&stage, 10);
+    stage.hpa(8, 80, json!({"federatedHPAAssignment": assignment})).await;
+    stage.pass(20).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("4..40 3..30 1..10".to_owned(), "6 3 2".to_owned()));
+    // Each HPA sees the load of all: the first cannot follow, and the others have its part at once.
+    work(&stage, 18);
+    stage.pass(60).await;
+    let replicas = stage.replicas().await;
+    let parts: Vec<i32> = replicas.split(' ').map(|one| one.parse().unwrap()).collect();
+    assert_eq!(parts[0], 6, "{replicas}");
+    assert!(parts.iter().sum::<i32>() >= 18, "{replicas}");
+    assert!(stage.bounds().await.starts_with("4..6 "), "{}", stage.bounds().await);
+    assert!(told(&stage).await.contains(&"Assists".to_owned()), "{:?}", told(&stage).await);
+    assert_eq!(stage.budget.most(), 80, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_load() {
+    let stage = fleet(&[(1, 20), (1, 20), (2, 20)]).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 3);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 120}});
+    let assignment = by("Aggregated", json!([]));
+    let spec = json!({"scalingToZero": true, "federatedHPAAssignment": assignment, "behavior": behavior});
+    stage.hpa(1, 30, spec).await;
+    stage.pass(30).await;
+    work(&stage, 1);
+    stage.pass(200).await;
+    let replicas = stage.replicas().await;
+    assert_eq!(replicas.split(' ').filter(|one| **one == *"1").count(), 3, "{replicas} {:?}", stage.messages().await);
+    stage.pass(300).await;
+    let replicas = stage.replicas().await;
+    assert!(replicas.split(' ').any(|one| one == "0"), "{replicas} {:?}", stage.messages().await);
+    work(&stage, 12);
+    stage.pass(60).await;
+    let replicas = stage.replicas().await;
+    assert!(replicas.split(' ').all(|one| one != "0"), "{replicas} {:?}", stage.messages().await);
+    let told = told(&stage).await;
+    assert!(["ToZero", "Woken"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
+    one.stop().await;
+}
