@@ -1,7 +1,8 @@
 //! fhpa: horizontal pod autoscaling over the member clusters of a Karmada control plane.
 //!
 //! The modules and the arrows between them: `api` (wire) and `decision` (pure core) never import each other;
-//! `convert` knows both; `admission`, `reconcile` and `runtime` sit around them; `install` puts what they need into the control plane; `run` makes processes of them; `cli` and
+//! `convert` knows both; `simulation` lets the core act in virtual time; `admission`, `reconcile` and `runtime` sit around
+//! them; `install` puts what they need into the control plane; `run` makes processes of them; `cli` and
 //! `main` start these.
 
 pub mod admission;
@@ -15,3 +16,4 @@ pub mod playground;
 pub mod reconcile;
 pub mod run;
 pub mod runtime;
+pub mod simulation;

@@ -33,6 +33,7 @@ mod random;
 #[cfg(feature = "playground")]
 mod reconcile;
 mod rules;
+mod simulation;
 #[cfg(feature = "playground")]
 mod stories;
 mod structure;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::color::Color;
-use super::{completions, crds, cron, doctor, install, plan, trial, uninstall, validate};
+use super::{completions, crds, cron, doctor, install, plan, simulate, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
@@ -31,6 +31,8 @@ Examples:
     fhpa validate shop.yaml
   Which bounds would each cluster get?
     fhpa plan shop.yaml policy.yaml clusters.yaml
+  How does it get on under load, hour by hour?
+    fhpa simulate examples/simulate/cloud-burst.yaml --chart burst.svg
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
   Install what a control plane needs, and see what would change before:
@@ -57,6 +59,8 @@ pub enum Command {
     Validate(validate::Args),
     /// Show which bounds each member cluster would get, and why.
     Plan(Box<plan::Args>),
+    /// Let a fleet, a load and faults go on in virtual time, and show what becomes of them.
+    Simulate(simulate::Args),
     /// Show when a schedule runs next.
     Cron(cron::Args),
     /// Put into karmada-apiserver what fhpa needs there.
@@ -84,6 +88,7 @@ impl Cli {
             Command::Run(args) => args.run(),
             Command::Validate(args) => args.run(self.color),
             Command::Plan(args) => args.run(self.color),
+            Command::Simulate(args) => args.run(self.color),
             Command::Cron(args) => args.run(),
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),

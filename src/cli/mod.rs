@@ -9,6 +9,7 @@ mod doctor;
 mod install;
 mod manifest;
 mod plan;
+mod simulate;
 mod trial;
 mod uninstall;
 mod validate;

@@ -24,6 +24,11 @@ fn plan_explains_itself() {
 }
 
 #[test]
+fn simulate_explains_itself() {
+    insta::assert_snapshot!("fhpa_simulate", help(&["simulate"]));
+}
+
+#[test]
 fn try_explains_itself() {
     insta::assert_snapshot!("fhpa_try", help(&["try"]));
 }

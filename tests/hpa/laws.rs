@@ -1,10 +1,11 @@
 //! What holds for every input.
 
+use fhpa::decision::hpa::alike::Alike;
 use fhpa::decision::hpa::behavior::{Behavior, Rules};
-use fhpa::decision::hpa::decide::{Decision, History, Policy, decide};
+use fhpa::decision::hpa::decide::{Decision, History, Policy, decide, follow};
 use fhpa::decision::hpa::limits::Range;
-use fhpa::decision::hpa::metric::{Metric, Reading, Source, Target};
-use fhpa::decision::hpa::pod::Startup;
+use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
+use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
 use fhpa::decision::hpa::replicas::{Tolerance, Workload, replicas};
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -110,5 +111,67 @@ proptest! {
         let (less, more) = (wanted(total), wanted(total + more));
         // The tolerance holds the current replicas on both sides of the target.
         prop_assert!(less <= more || (less - more) * 10 <= current, "{less} {more}");
+    }
+}
+
+/// A running pod that has been ready for long, or one that has just started.
+fn pod(number: u32, settled: bool) -> Pod {
+    let long_ago = NOW - SignedDuration::from_secs(3600);
+    Pod {
+        key: number.to_string(),
+        name: number.to_string(),
+        phase: if settled { Phase::Running } else { Phase::Pending },
+        deleted: false,
+        ready: settled.then_some((Readiness::Ready, long_ago)),
+        started: settled.then_some(long_ago),
+        containers: vec![Container { name: "c".into(), requests: [("cpu".to_owned(), 250)].into() }],
+    }
+}
+
+proptest! {
+    #[test]
+    fn pods_that_are_all_alike_count_as_they_do_one_by_one(
+        settled in 0..30_u32, starting in 0..20_u32, spec in 1..60_i32, value in 0..1500_i64, target in 1..400_i64,
+        kind in 0..3_u8,
+    ) {
+        let pods: Vec<Pod> = (0..settled + starting).map(|number| pod(number, number < settled)).collect();
+        let sample = Sample { value, at: NOW, window: SignedDuration::from_secs(15) };
+        let samples = (0..settled).map(|number| (number.to_string(), sample)).collect();
+        let (source, target, reading) = match kind {
+            0 => (Source::Resource { name: "cpu".into() }, Target::Utilization(target as i32), Reading::PerPod(samples)),
+            1 => (Source::Pods { metric: "rps".into() }, Target::AverageValue(target), Reading::PerPod(samples)),
+            _ => {
+                let (metric, namespace) = ("queue".into(), "shop".into());
+                (Source::External { metric, namespace }, Target::Value(target), Reading::Total(value))
+            }
+        };
+        let metric = Metric { source, target, reading };
+        let one_by_one = replicas(&Workload { pods: &pods, ..workload(spec) }, &metric).ok().map(|(replicas, _)| replicas);
+        let alike = Alike { spec_replicas: spec, counted: settled, unready: starting, tolerance: Tolerance::default() };
+        let counted = alike.replicas(target, value, 250);
+        // A metric as a whole is there without a pod, too; a pod that does not count then says nothing.
+        prop_assert!(counted == one_by_one || kind == 2 && settled == 0, "{counted:?} {one_by_one:?}");
+    }
+
+    #[test]
+    fn what_is_followed_is_what_is_decided(
+        totals in prop::collection::vec((0..40_i64, 1..40_i64), 1..12), min in 0..5_i32, more in 0..20_i32, plain in any::<bool>(),
+    ) {
+        let policy = policy(min, min + more.max(1), (!plain).then(default_behavior));
+        let (mut decided, mut followed) = (History::default(), History::default());
+        let (mut current, mut at) = (3, 0);
+        for (total, later) in totals {
+            at += later;
+            let now = NOW + SignedDuration::from_secs(at);
+            let wanted = replicas(&Workload { now, ..workload(current) }, &external(total, 1)).ok().map(|(replicas, _)| replicas);
+            let one = run(&policy, current, external(total, 1), &mut decided, at).write;
+            let other = follow(&policy, current, now, &mut followed, || wanted);
+            prop_assert_eq!(one, other);
+            if let Some(replicas) = one {
+                decided.scaled(&policy, current, replicas, now);
+                followed.scaled(&policy, current, replicas, now);
+                current = replicas;
+            }
+        }
     }
 }

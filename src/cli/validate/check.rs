@@ -185,7 +185,8 @@ impl Given {
         Finding { detail: unknown.detail, ..finding }
     }
 
-    fn violation(&self, violation: &Violation) -> Finding {
+    /// A finding at the place that the violation names.
+    pub(crate) fn violation(&self, violation: &Violation) -> Finding {
         let place = Place::of(&self.subject.node, &violation.path, &self.source);
         let message = violation.message();
         let head = message.strip_suffix(&violation.detail).and_then(|head| head.strip_suffix(": "));

@@ -75,6 +75,26 @@ pub fn decide(policy: &Policy, workload: &Workload<'_>, metrics: &[Metric], hist
     by_metrics(policy, workload, propose(workload, metrics), history)
 }
 
+/// What [`decide`] would write where `wanted` is what the metrics ask for; without the words.
+pub fn follow(
+    policy: &Policy,
+    current: i32,
+    now: Timestamp,
+    history: &mut History,
+    wanted: impl FnOnce() -> Option<i32>,
+) -> Option<i32> {
+    let range = policy.range;
+    history.recommendations.begin(current, now);
+    if current == 0 && range.min != 0 {
+        return None;
+    }
+    if current > range.max || current < range.min {
+        return Some(range.max.min(current.max(range.min)));
+    }
+    let desired = history.normalize(policy, current, wanted()?.max(0), now).desired;
+    Some(desired).filter(|desired| *desired != current)
+}
+
 fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, history: &mut History) -> Decision {
     let Proposal { replicas, metric, current, failure } = proposal;
     let Some(wanted) = replicas else {

@@ -4,6 +4,7 @@
 //! [`proposal`] turns metrics into a number of replicas, [`stabilization`] and [`limits`] turn that number into one that
 //! may be written, and [`decide`] puts them together with the conditions that an HPA reports.
 
+pub mod alike;
 pub mod behavior;
 pub mod decide;
 pub mod limits;

@@ -212,7 +212,7 @@ fn complete(
     Some(samples)
 }
 
-fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
+pub(super) fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
     if workload.tolerance.covers(ratio) {
         workload.spec_replicas
     } else {
@@ -221,7 +221,7 @@ fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
 }
 
 /// The replicas for the completed samples, unless these turn the direction of the change.
-fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: usize) -> i32 {
+pub(super) fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: usize) -> i32 {
     let current = workload.spec_replicas;
     if workload.tolerance.covers(after) || (before < 1.0 && after > 1.0) || (before > 1.0 && after < 1.0) {
         return current;

@@ -1,0 +1,124 @@
+//! A FederatedHPA and a document -> the scenario of the simulation. No I/O.
+
+use std::borrow::Cow;
+
+use jiff::SignedDuration;
+
+use super::Failure;
+use super::document::{Cluster, Document, Fault, FaultKind};
+use super::given::Subject;
+use crate::api::FederatedHPA;
+use crate::convert::{fleet, scaling};
+use crate::decision::fleet::placement::Placement;
+use crate::decision::fleet::settings;
+use crate::decision::fleet::survey::Intent;
+use crate::decision::fleet::{Member, Readiness};
+use crate::decision::plan::{Bounds, Policy};
+use crate::decision::split::Replicas;
+use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
+use crate::simulation::{self, Driver, Scenario, Site, Trouble, Workload};
+
+/// What the user and the placement say, as the rules read it.
+pub(super) struct Words<'a> {
+    assignment: Option<Assignment<'a>>,
+    affinity: Option<ClusterAffinity<'a>>,
+    placement: Placement<'a>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(subject: &'a Subject) -> Self {
+        let spec = &subject.hpa.spec;
+        Self {
+            assignment: spec.federated_hpa_assignment.as_ref().map(fleet::assignment),
+            affinity: spec.cluster_affinity.as_ref().map(fleet::affinity),
+            placement: fleet::placement(&subject.document.placement),
+        }
+    }
+
+    /// The policy that they mean.
+    pub(super) fn policy(&self) -> Policy {
+        settings::policy(self.assignment.as_ref(), &self.placement)
+    }
+}
+
+/// The scenario.
+pub(super) fn scenario<'a>(subject: &'a Subject, words: &'a Words<'a>) -> Result<Scenario<'a>, Failure> {
+    let Subject { hpa, document, .. } = subject;
+    let spec = &hpa.spec;
+    let intent = Intent {
+        assignment: words.assignment.as_ref(),
+        affinity: words.affinity.as_ref(),
+        placement: &words.placement,
+        observed_group: "",
+    };
+    Ok(Scenario {
+        total: Bounds {
+            min: natural(spec.min_replicas.unwrap_or(crate::decision::defaults::MIN_REPLICAS)),
+            max: natural(spec.max_replicas),
+        },
+        intent,
+        policy: None,
+        scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
+        scale_assist: spec.scale_assist.unwrap_or(true),
+        delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
+        driver: Driver::Controller,
+        workload: workload(hpa, document)?,
+        sites: document.clusters.iter().map(|cluster| site(hpa, cluster)).collect(),
+        load: document.load.curve.clone(),
+        shares: document.load.shares.iter().map(|(name, share)| (name.as_str(), *share)).collect(),
+        faults: document.faults.iter().filter_map(|fault| self::fault(document, fault)).collect(),
+        timing: document.timing,
+        duration: document.duration,
+    })
+}
+
+/// The load shows in the first metric.
+fn workload(hpa: &FederatedHPA, document: &Document) -> Result<Workload, Failure> {
+    let spec = &hpa.spec;
+    let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
+    let metrics = scaling::metrics(spec.metrics.as_deref().unwrap_or_default(), namespace);
+    let metric = metrics.into_iter().flatten().next();
+    let metric = metric.ok_or_else(|| Failure::wrong("the FederatedHPA has no metric that can be simulated"))?;
+    let behavior = spec.behavior.as_ref().map(scaling::behavior);
+    Ok(Workload { metric, behavior, saturation: document.saturation, pod_start: document.pod_start })
+}
+
+fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
+    let text = |text: &'a str| Cow::Borrowed(text);
+    let zone = Some(cluster.zone.as_str()).filter(|zone| !zone.is_empty());
+    let preferences = hpa.spec.cluster_hpa_preference.iter().flatten();
+    let mut own = preferences.filter(|preference| preference.cluster_name == cluster.name);
+    Site {
+        member: Member {
+            name: text(&cluster.name),
+            labels: cluster.labels.iter().map(|(key, value)| (text(key), text(value))).collect(),
+            provider: text(&cluster.provider),
+            region: text(&cluster.region),
+            zones: zone.map(text).into_iter().collect(),
+            taints: Vec::new(),
+            readiness: Readiness::Ready,
+            deleting: false,
+        },
+        version: fleet::hpa_version(&cluster.kubernetes_version),
+        capacity: cluster.capacity,
+        growth: cluster.growth,
+        pod_start: cluster.pod_start,
+        replicas: cluster.replicas,
+        usage: own.find_map(|own| own.max_resource_usage),
+        writable: cluster.writable,
+    }
+}
+
+fn fault(document: &Document, fault: &Fault) -> Option<simulation::Fault> {
+    let at = fault.cluster.as_ref().and_then(|name| document.clusters.iter().position(|own| own.name == *name));
+    let trouble = match fault.kind {
+        FaultKind::ClusterDown => Trouble::Down(at?),
+        FaultKind::ControlPlaneFrozen => Trouble::Frozen,
+        FaultKind::ReportsLate => Trouble::Late(at, fault.by),
+    };
+    Some(simulation::Fault { from: fault.from, to: fault.to, trouble })
+}
+
+fn natural(number: i32) -> Replicas {
+    Replicas::try_from(number).unwrap_or_default()
+}

@@ -1,0 +1,95 @@
+//! One scenario under several policies, and with plain HPAs, side by side. No I/O.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::export::{self, decimal};
+use super::table::{aligned, hours, percent, replicas, whole};
+use crate::decision::plan::Policy;
+use crate::simulation::{Driver, Scenario, Second};
+
+/// A run and what it is called.
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) outcome: Outcome,
+}
+
+/// The scenario as it is, under each other policy that keeps the budget, and under plain HPAs: with the bounds of its own
+/// policy, and with equal ones.
+pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<Run> {
+    let run = |name: String, policy: Policy, driver: Driver, assist: bool| {
+        let changed = Scenario {
+            policy: Some(policy),
+            driver,
+            scale_assist: scenario.scale_assist && assist,
+            ..scenario.clone()
+        };
+        Run { name, outcome: Outcome::of(&changed, sample) }
+    };
+    let mut runs = vec![run(format!("{} (its own)", own.name()), own, Driver::Controller, true)];
+    let others = Policy::ALL.into_iter().filter(|policy| *policy != own && policy.divides());
+    runs.extend(others.map(|policy| run(policy.name().to_owned(), policy, Driver::Controller, true)));
+    if own.divides() {
+        runs.push(run(format!("{}, no help", own.name()), own, Driver::Controller, false));
+    }
+    runs.push(run(format!("plain HPAs, {}", own.name()), own, Driver::Once, false));
+    if own != Policy::StaticWeighted {
+        runs.push(run("plain HPAs, by weight".to_owned(), Policy::StaticWeighted, Driver::Once, false));
+    }
+    runs
+}
+
+/// A line for each run.
+pub(super) fn table(title: &str, runs: &[Run]) -> String {
+    let head = ["POLICY", "SERVED", "UNSERVED", "WORST", "REPLICA-HOURS", "PEAK", "SUM OF MAX", "MOVES", "WRITES"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for Run { name, outcome } in runs {
+        let figures = &outcome.figures;
+        lines.push(vec![
+            name.clone(),
+            percent(figures.served()),
+            whole(figures.unserved),
+            replicas(figures.unserved_peak),
+            hours(figures.replica_seconds),
+            figures.peak_replicas.to_string(),
+            figures.peak_max.to_string(),
+            figures.moves.to_string(),
+            figures.writes.to_string(),
+        ]);
+    }
+    let legend = "UNSERVED in replica-seconds, WORST in replicas at a time, PEAK in replicas on nodes.";
+    format!("\x1b[1m{title}\x1b[0m, compared\n\n{}\n{legend}\n", aligned(&lines))
+}
+
+/// A line for each run.
+pub(super) fn csv(runs: &[Run]) -> String {
+    let mut out = "policy,served_percent,unserved_replica_seconds,unserved_peak,replica_seconds,peak_replicas,\
+                   peak_sum_of_max,moves,writes\n"
+        .to_owned();
+    for Run { name, outcome } in runs {
+        let figures = &outcome.figures;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{},{},{},{},{},{},{},{},{}",
+            name.replace(',', ""),
+            decimal(u128::from(figures.served()).saturating_mul(10)),
+            decimal(figures.unserved),
+            decimal(figures.unserved_peak.into()),
+            figures.replica_seconds,
+            figures.peak_replicas,
+            figures.peak_max,
+            figures.moves,
+            figures.writes,
+        );
+    }
+    out
+}
+
+/// One array.
+pub(super) fn json(runs: &[Run]) -> String {
+    let runs = runs.iter().map(|run| json!({"policy": run.name, "figures": export::figures(&run.outcome.figures)}));
+    format!("{:#}\n", runs.collect::<Value>())
+}

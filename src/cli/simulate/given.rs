@@ -1,0 +1,157 @@
+//! Files -> a FederatedHPA and the scenario it is to be seen in. Reads files.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::super::validate::{Class, text as findings};
+use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
+use super::Failure;
+use super::document::Document;
+use super::reader::{seconds, thousandths};
+use crate::api::FederatedHPA;
+use crate::decision::defaults::Mode;
+use crate::decision::finding::{Cause, Violation};
+use crate::decision::validation::Settings;
+use crate::runtime::clock;
+use crate::simulation::{Curve, Point, Second};
+
+/// Largest file with a load, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// Most rows of such a file.
+const MAX_ROWS: usize = 50_000;
+
+/// What is to be simulated.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) hpa: FederatedHPA,
+    pub(super) document: Document,
+    /// Where the scenario stands.
+    pub(super) name: String,
+}
+
+/// Reads the files; findings are told as `fhpa validate` does.
+pub(super) fn subject(paths: &[PathBuf], namespace: &str, settings: &Settings) -> Result<Subject, Failure> {
+    let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
+    let mut found =
+        report(&files, namespace, settings, clock::wall()).map_err(|error| Failure::unreadable(error.to_string()))?;
+    let given: Vec<&Given> = files.iter().flatten().flatten().collect();
+    let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();
+    let hpas = given.iter().filter(|given| matches!(given.subject.class, Class::Known(Kind::FederatedHPA)));
+    let hpas: Vec<&Given> = hpas.copied().collect();
+    let read = scenarios.first().map(|given| (given, document(given)));
+    found.skipped = found.skipped.saturating_sub(scenarios.len());
+    if let Some((given, Err(violations))) = &read {
+        found.findings.extend(violations.iter().map(|violation| given.violation(violation)));
+    }
+    tell(&found)?;
+    let (Some((given, Ok(document))), [hpa]) = (read, hpas.as_slice()) else {
+        let message = match (hpas.len(), scenarios.len()) {
+            (0, _) => "no FederatedHPA: give one, in the same file or another",
+            (_, 0) => "no scenario: give a document of `kind: Simulation`, in the same file or another",
+            _ => "more than one FederatedHPA: a simulation is of one",
+        };
+        return Err(Failure::wrong(message));
+    };
+    if scenarios.len() > 1 {
+        return Err(Failure::wrong("more than one document of `kind: Simulation`: give one"));
+    }
+    let object = completed(hpa.object(), settings.default_mode).unwrap_or_else(|| hpa.object());
+    let hpa: FederatedHPA =
+        serde_json::from_value(object).map_err(|error| Failure::unreadable(format!("FederatedHPA: {error}")))?;
+    if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.default_mode) != Mode::Distributed {
+        let message = "a simulation is of mode Distributed: in Centralized mode clusters have no HPAs of their own";
+        return Err(Failure::wrong(message));
+    }
+    Ok(Subject { hpa, document, name: given.source.name.clone() })
+}
+
+/// Prints what was found; an error ends the command.
+fn tell(found: &Report) -> Result<(), Failure> {
+    let code = found.exit_code(false);
+    if code != 0 {
+        return Err(Failure { code, message: findings::render(found, usize::MAX), findings: true });
+    }
+    for warning in &found.findings {
+        let Finding { file, path, spot, .. } = warning;
+        let line = spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
+        anstream::eprintln!("warning: {file}:{line}: {path}: {}", warning.message());
+    }
+    Ok(())
+}
+
+/// The document, with the load of its file.
+fn document(given: &Given) -> Result<Document, Vec<Violation>> {
+    let mut document = Document::read(&given.subject.node.to_value())?;
+    if let Some(file) = &document.load.file {
+        let beside = Path::new(&given.source.name).parent().unwrap_or(Path::new(""));
+        let points = rows(&beside.join(file)).map_err(|why| {
+            let cause = Cause::Invalid(file.as_str().into());
+            vec![Violation { path: "load.file".to_owned(), cause, detail: why, rule: "simulation" }]
+        })?;
+        document.load.curve.points = points;
+    }
+    Ok(document)
+}
+
+/// The rows `time,replicas` of a file.
+fn rows(path: &Path) -> Result<Vec<Point>, String> {
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    file.take(MAX_BYTES.saturating_add(1))
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(format!("is larger than {MAX_BYTES} bytes"));
+    }
+    parse(&text)
+}
+
+fn parse(text: &str) -> Result<Vec<Point>, String> {
+    let mut rows: Vec<(Second, u64)> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let number = at.saturating_add(1);
+        let line = line.trim();
+        let header = rows.is_empty() && line.chars().next().is_some_and(char::is_alphabetic);
+        if line.is_empty() || line.starts_with('#') || header {
+            continue;
+        }
+        let row = line.split_once(',').and_then(|(time, load)| {
+            let time = seconds(time).filter(|second| *second >= 0)?;
+            Some((time, thousandths(load, 10_000_000)?))
+        });
+        let row = row.ok_or_else(|| format!("line {number}: write TIME,REPLICAS, such as 90s,12.5"))?;
+        if rows.last().is_some_and(|last| last.0 >= row.0) {
+            return Err(format!("line {number}: the time must be after that of the row above"));
+        }
+        if rows.len() >= MAX_ROWS {
+            return Err(format!("has more than {MAX_ROWS} rows"));
+        }
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        return Err("has no rows: write TIME,REPLICAS, such as 90s,12.5".to_owned());
+    }
+    Ok(Curve::through(&rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn rows_are_read_with_their_heading_and_remarks() {
+        let points = parse("time,replicas\n# night\n0,1\n\n1m,2.5\n").unwrap();
+        assert_eq!(
+            points.iter().map(|point| (point.at, point.ramp, point.load)).collect::<Vec<_>>(),
+            [(0, 0, 1000), (0, 60, 2500)]
+        );
+    }
+
+    #[test]
+    fn a_wrong_row_is_named_with_what_to_write() {
+        assert_eq!(parse("0,1\nx,1").unwrap_err(), "line 2: write TIME,REPLICAS, such as 90s,12.5");
+        assert_eq!(parse("5,1\n5,2").unwrap_err(), "line 2: the time must be after that of the row above");
+        assert!(parse("time,load\n").unwrap_err().starts_with("has no rows"));
+    }
+}

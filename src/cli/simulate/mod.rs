@@ -1,0 +1,204 @@
+//! A scenario -> a fleet in virtual time: what it does under load, as a table, for programs, and as a chart.
+
+mod assembly;
+mod chart;
+mod comparison;
+mod document;
+mod export;
+mod given;
+mod reader;
+mod table;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use super::color::Color;
+use crate::runtime::settings::RuleArgs;
+use crate::simulation::{Figures, Record, Scenario, Second, run};
+use assembly::Words;
+
+/// Points of a chart, from left to right.
+const CHART_POINTS: Second = 240;
+
+/// Arguments of `fhpa simulate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A FederatedHPA and a scenario: YAML or JSON files, directories, `-` for standard input.
+    #[arg(value_name = "FILE|DIR|-", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Namespace of objects that name none.
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// Draw a chart into this file, as SVG.
+    #[arg(long, value_name = "FILE.svg", value_parser = chart_file)]
+    chart: Option<PathBuf>,
+    /// Run the same scenario under every policy, and with plain HPAs whose bounds are divided once.
+    #[arg(long)]
+    compare: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// How a run is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: samples, then figures.
+    Table,
+    /// For spreadsheets: a line for each sample.
+    Csv,
+    /// For programs: one object.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Member clusters with pods, nodes and HPAs, a load, and the controller's own decision, second by
+second in virtual time: a day takes a moment. Loads are in replicas' worth: what so many replicas
+bear at their target. The same scenario gives the same run each time.
+
+A file holds the FederatedHPA and, in a document of its own, the scenario:
+    kind: Simulation
+    duration: 1h
+    clusters:
+      own: {capacity: 10, replicas: 4}
+      cloud: {capacity: 4, nodes: {capacity: 40, step: 4, delay: 3m}, podStart: 40s}
+    load:
+      points: [{at: 0s, replicas: 4}, {at: 10m, replicas: 30, ramp: 5m}]
+    faults:
+      - {what: ClusterDown, cluster: own, from: 30m, to: 45m}
+A cluster has: capacity (replicas that fit), nodes (capacity: that fit in the end, step, delay),
+replicas (at the start), podStart, count (that many alike), labels, provider, region, zone,
+kubernetesVersion, writable. A load has: points (at, replicas, ramp), daily (low, high, peak), file
+(rows of TIME,REPLICAS), noisePercent, seed, shares (of the load, by cluster; else one service
+spreads it over all ready replicas). Faults: ClusterDown, ControlPlaneFrozen, ReportsLate (by).
+Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report,
+detect, downscaleWindow, metricsWindow, optimizePeriod, settle).
+
+Examples:
+  A burst that the own clusters cannot bear:
+    fhpa simulate examples/simulate/cloud-burst.yaml
+  The same as a chart, and its numbers for a spreadsheet:
+    fhpa simulate examples/simulate/cloud-burst.yaml --chart burst.svg -o csv > burst.csv
+  Is it worth it? All policies and plain HPAs side by side:
+    fhpa simulate examples/simulate/cloud-burst.yaml --compare
+
+Exit codes:
+  0  it was simulated
+  1  the FederatedHPA would be refused, or the scenario is wrong
+  2  a file could not be read or written";
+
+/// Why there is no run.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+struct Failure {
+    code: u8,
+    message: String,
+    /// Whether the message is a list of findings, for standard output.
+    findings: bool,
+}
+
+impl Failure {
+    fn wrong(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into(), findings: false }
+    }
+
+    fn unreadable(message: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into(), findings: false }
+    }
+}
+
+/// A run with what is to be shown of it.
+struct Outcome {
+    figures: Figures,
+    /// For the table.
+    table: Record,
+    /// For the chart.
+    chart: Record,
+}
+
+impl Outcome {
+    fn of(scenario: &Scenario<'_>, sample: Second) -> Self {
+        let mut table = Record::each(sample);
+        let mut chart = Record::each(scenario.duration.checked_div(CHART_POINTS).unwrap_or(1));
+        let figures = run(scenario, |frame| {
+            table.take(frame);
+            chart.take(frame);
+        });
+        Self { figures, table, chart }
+    }
+}
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let mut out = color.stdout();
+        let code = match self.outcome() {
+            Ok(printed) => {
+                // A reader that went away early (`| head`) has seen enough.
+                let _ = out.write_all(printed.as_bytes());
+                0
+            }
+            Err(Failure { code, message, findings: true }) => {
+                let _ = out.write_all(message.as_bytes());
+                code
+            }
+            Err(Failure { code, message, .. }) => {
+                anstream::eprintln!("fhpa simulate: {message}");
+                code
+            }
+        };
+        ExitCode::from(code)
+    }
+
+    fn outcome(self) -> Result<String, Failure> {
+        let subject = given::subject(&self.inputs, &self.namespace, &self.rules.settings())?;
+        let words = Words::of(&subject);
+        let scenario = assembly::scenario(&subject, &words)?;
+        let title = title(&subject);
+        if self.compare {
+            let runs = comparison::runs(&scenario, words.policy(), subject.document.sample);
+            if let Some(file) = &self.chart {
+                write(file, &chart::compared(&title, &scenario, &runs).map_err(Failure::unreadable)?)?;
+            }
+            return Ok(match self.output {
+                Output::Table => comparison::table(&title, &runs),
+                Output::Csv => comparison::csv(&runs),
+                Output::Json => comparison::json(&runs),
+            });
+        }
+        let outcome = Outcome::of(&scenario, subject.document.sample);
+        if let Some(file) = &self.chart {
+            let drawn = chart::single(&title, &scenario, &outcome).map_err(Failure::unreadable)?;
+            write(file, &drawn)?;
+        }
+        Ok(match self.output {
+            Output::Table => table::render(&title, words.policy(), &scenario, &outcome),
+            Output::Csv => export::csv(&scenario, &outcome.table),
+            Output::Json => export::json(&title, words.policy(), &scenario, &outcome),
+        })
+    }
+}
+
+/// The file without its folders and ending.
+fn title(subject: &given::Subject) -> String {
+    let stem = Path::new(&subject.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let text = stem.unwrap_or_else(|| "scenario".to_owned());
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text).map_err(|error| Failure::unreadable(format!("{}: {error}", file.display())))
+}
+
+fn chart_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    if svg { Ok(path) } else { Err("charts are drawn as SVG: name the file so, such as burst.svg".to_owned()) }
+}

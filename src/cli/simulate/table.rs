@@ -1,0 +1,189 @@
+//! A run -> a table for people, with its figures. No I/O; colours are stripped by the writer.
+
+use std::fmt::Write;
+
+use super::Outcome;
+use super::reader::clock;
+use crate::decision::plan::Policy;
+use crate::simulation::{Driver, Event, Figures, Happening, Record, Row, Sample, Scenario, Second};
+
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+/// Most clusters with a column of their own.
+const COLUMNS: usize = 8;
+
+/// Head, samples, figures.
+pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
+    let total = scenario.total;
+    let clusters = scenario.sites.len();
+    let plural = if clusters == 1 { "" } else { "s" };
+    let mut out = format!(
+        "{BOLD}{title}{PLAIN}: {total} in {clusters} cluster{plural}, {}, {} long\n\n",
+        policy.name(),
+        clock(scenario.duration)
+    );
+    let mut head = vec!["TIME".to_owned(), "LOAD".to_owned(), "UNSERVED".to_owned(), "READY".to_owned()];
+    let own = clusters <= COLUMNS;
+    if own {
+        head.extend(scenario.sites.iter().map(|site| printable(&site.member.name)));
+    } else {
+        head.extend(["PENDING", "CAPACITY", "SUM OF MAX"].map(str::to_owned));
+    }
+    head.push("EVENTS".to_owned());
+    let mut lines = vec![head];
+    let mut before: Option<Second> = None;
+    for sample in &outcome.table.samples {
+        let mut line = vec![clock(sample.second), replicas(sample.load), unserved(sample)];
+        line.push(sum(sample, |row| row.ready).to_string());
+        if own {
+            line.extend(sample.rows.iter().map(cell));
+        } else {
+            line.push(sum(sample, |row| row.pending).to_string());
+            line.push(sum(sample, |row| row.capacity).to_string());
+            line.push(sum(sample, |row| row.bounds.map_or(0, |bounds| bounds.max)).to_string());
+        }
+        line.push(events(scenario, &outcome.table, before, sample.second));
+        before = Some(sample.second);
+        lines.push(line);
+    }
+    out.push_str(&aligned(&lines));
+    if own {
+        out.push_str("\nA cluster: ready replicas, +starting, !without a node, its bounds; * it may not scale down.\n");
+    }
+    out.push('\n');
+    out.push_str(&figures(&outcome.figures, scenario.driver));
+    out
+}
+
+fn sum(sample: &Sample, of: impl Fn(&Row) -> u32) -> u64 {
+    sample.rows.iter().map(|row| u64::from(of(row))).sum()
+}
+
+/// What went unserved on average since the last sample is what people ask for; at its worst.
+fn unserved(sample: &Sample) -> String {
+    if sample.unserved_peak == 0 { "-".to_owned() } else { replicas(sample.unserved_peak) }
+}
+
+fn cell(row: &Row) -> String {
+    let mut text = if row.up { row.ready.to_string() } else { "down".to_owned() };
+    let starting = row.placed.saturating_sub(row.ready);
+    // Writing to a string cannot fail.
+    if row.up && starting > 0 {
+        let _ = write!(text, "+{starting}");
+    }
+    if row.up && row.pending > 0 {
+        let _ = write!(text, "!{}", row.pending);
+    }
+    match row.bounds {
+        Some(bounds) => format!("{text} {bounds}{}", if row.held { "*" } else { "" }),
+        None => text,
+    }
+}
+
+fn events(scenario: &Scenario<'_>, record: &Record, after: Option<Second>, until: Second) -> String {
+    let since = |event: &&Event| after.is_none_or(|after| event.second > after) && event.second <= until;
+    let told: Vec<String> = record.events.iter().filter(since).map(|event| told(scenario, event)).collect();
+    match told.len() {
+        0..=3 => told.join(", "),
+        more => format!("{more} events"),
+    }
+}
+
+/// An event in words.
+pub(super) fn told(scenario: &Scenario<'_>, event: &Event) -> String {
+    let site = event.cluster.and_then(|at| scenario.sites.get(at));
+    let who = site.map_or_else(|| "all clusters".to_owned(), |site| printable(&site.member.name));
+    match event.what {
+        Happening::Down => format!("{who} down"),
+        Happening::Up => format!("{who} up"),
+        Happening::Frozen => "control plane frozen".to_owned(),
+        Happening::Thawed => "control plane back".to_owned(),
+        Happening::Late(by) => format!("reports of {who} {} late", clock(by)),
+        Happening::Prompt => format!("reports of {who} on time"),
+        Happening::Nodes(more) => format!("{who} nodes +{more}"),
+    }
+}
+
+/// The figures, a line each.
+fn figures(figures: &Figures, driver: Driver) -> String {
+    let mut lines = vec![
+        ["served".to_owned(), format!("{} of the load", percent(figures.served()))],
+        [
+            "unserved".to_owned(),
+            format!(
+                "{} replica-seconds, {} at worst, in {}",
+                whole(figures.unserved),
+                replicas(figures.unserved_peak),
+                clock(Second::try_from(figures.unserved_seconds).unwrap_or(Second::MAX))
+            ),
+        ],
+        [
+            "replicas".to_owned(),
+            format!("{} replica-hours, {} at most", hours(figures.replica_seconds), figures.peak_replicas),
+        ],
+        ["sum of max".to_owned(), format!("{} at most", figures.peak_max)],
+    ];
+    let settled = figures.last_write.map(|second| format!(", the last at {}", clock(second))).unwrap_or_default();
+    lines.push(["bounds moved".to_owned(), format!("{} times", figures.moves)]);
+    let decided = match driver {
+        Driver::Controller => format!("{} decisions, {} writes{settled}", figures.decisions, figures.writes),
+        Driver::Once => format!("{} writes, then none", figures.writes),
+    };
+    lines.push(["control plane".to_owned(), decided]);
+    aligned(&lines.into_iter().map(Vec::from).collect::<Vec<_>>())
+}
+
+/// Lines with columns as wide as what stands in them; the first is the head.
+pub(super) fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+    let mut out = String::new();
+    for line in lines {
+        let padded: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        out.push_str(padded.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Thousandths of a replica with at most one decimal.
+pub(super) fn replicas(thousandths: u64) -> String {
+    let tenths = thousandths.saturating_add(50) / 100;
+    if tenths.is_multiple_of(10) { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+}
+
+/// Thousandths of replica-seconds, whole.
+pub(super) fn whole(thousandths: u128) -> String {
+    (thousandths.saturating_add(500) / 1000).to_string()
+}
+
+/// Replica-seconds as replica-hours with one decimal.
+pub(super) fn hours(seconds: u64) -> String {
+    let tenths = seconds.saturating_add(180) / 360;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// Hundredths of a percent.
+pub(super) fn percent(hundredths: u64) -> String {
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+/// Without control characters: names come from anywhere.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{hours, percent, replicas, whole};
+
+    #[test]
+    fn numbers_are_rounded_to_what_is_read() {
+        assert_eq!([0, 949, 950, 12_500, 99_960].map(replicas), ["0", "0.9", "1", "12.5", "100"]);
+        assert_eq!(
+            (whole(1499), whole(1500), hours(5400), percent(9_905)),
+            ("1".into(), "2".into(), "1.5".into(), "99.05%".into())
+        );
+    }
+}

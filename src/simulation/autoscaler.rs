@@ -1,0 +1,134 @@
+//! The HPA of a member cluster. Pure.
+
+use super::scenario::{Scenario, instant};
+use super::{Second, Workload};
+use crate::decision::hpa::alike::Alike;
+use crate::decision::hpa::behavior::{Behavior, Rules, Select};
+use crate::decision::hpa::decide::{History, Policy, follow};
+use crate::decision::hpa::limits::Range;
+use crate::decision::hpa::metric::{Source, Target};
+use crate::decision::hpa::replicas::Tolerance;
+use crate::decision::plan::{Bounds, Load};
+use crate::decision::split::Replicas;
+
+/// What each pod asks for where a utilization is held, in thousandths.
+const REQUEST: i64 = 1_000_000;
+
+/// An HPA.
+#[derive(Clone, Debug)]
+pub(super) struct Autoscaler {
+    pub(super) bounds: Bounds,
+    pub(super) held: bool,
+    policy: Policy,
+    tolerance: Tolerance,
+    history: History,
+    /// When it looks next.
+    pub(super) due: Second,
+    /// What it asked for last.
+    pub(super) desired: Option<Replicas>,
+    /// What it measured last.
+    pub(super) load: Option<Load>,
+}
+
+/// The pods as it sees them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) spec: Replicas,
+    pub(super) all: Replicas,
+    pub(super) ready: Replicas,
+    pub(super) settled: Replicas,
+    /// Load of each ready pod, in thousandths of its target.
+    pub(super) share: u64,
+}
+
+impl Autoscaler {
+    pub(super) fn new(scenario: &Scenario<'_>, due: Second) -> Self {
+        let usual = Tolerance::default();
+        let behavior = scenario.workload.behavior.as_ref();
+        Self {
+            bounds: Bounds::NONE,
+            held: false,
+            policy: Policy {
+                range: Range { min: 0, max: 0 },
+                behavior: None,
+                downscale_window_seconds: i32::try_from(scenario.timing.downscale_window).unwrap_or(i32::MAX),
+            },
+            tolerance: behavior.map_or(usual, |rules| Tolerance {
+                up: rules.up.tolerance.unwrap_or(usual.up),
+                down: rules.down.tolerance.unwrap_or(usual.down),
+            }),
+            history: History::default(),
+            due,
+            desired: None,
+            load: None,
+        }
+    }
+
+    /// Takes what is written to it.
+    pub(super) fn bind(&mut self, workload: &Workload, bounds: Bounds, held: bool) {
+        (self.bounds, self.held) = (bounds, held);
+        let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
+        self.policy.range = Range { min: whole(bounds.min), max: whole(bounds.max) };
+        let given = workload.behavior.clone();
+        self.policy.behavior = if held {
+            let Behavior { up, down } =
+                given.unwrap_or_else(|| Behavior { up: Rules::default_up(), down: Rules::default_down() });
+            Some(Behavior { up, down: Rules { select: Select::Disabled, ..down } })
+        } else {
+            given
+        };
+    }
+
+    /// Looks at the pods; says how many replicas it wants instead.
+    pub(super) fn look(&mut self, workload: &Workload, sight: Sight, now: Second) -> Option<Replicas> {
+        let (source, target) = &workload.metric;
+        let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
+        let counted = if cpu { sight.settled } else { sight.ready };
+        let current = i32::try_from(sight.spec).unwrap_or(i32::MAX);
+        let alike = Alike {
+            spec_replicas: current,
+            counted,
+            unready: if whole { 0 } else { sight.all.saturating_sub(counted) },
+            tolerance: self.tolerance,
+        };
+        let (value, load) = measured(*target, sight.share);
+        self.load = (counted > 0).then_some(load).or(self.load);
+        let at = instant(now);
+        let wanted =
+            || if current == 0 { Alike::from_none(*target, value) } else { alike.replicas(*target, value, REQUEST) };
+        let written = follow(&self.policy, current, at, &mut self.history, wanted);
+        if let Some(replicas) = written {
+            self.history.scaled(&self.policy, current, replicas, at);
+        }
+        let written = written.and_then(|replicas| Replicas::try_from(replicas).ok());
+        self.desired = Some(written.unwrap_or(sight.spec));
+        written
+    }
+}
+
+fn is_cpu(source: &Source) -> bool {
+    matches!(source, Source::Resource { name } | Source::ContainerResource { name, .. } if name == "cpu")
+}
+
+/// Whether a pod cannot show more of the metric than it can serve.
+pub(super) const fn is_bounded(source: &Source) -> bool {
+    matches!(source, Source::Resource { .. } | Source::ContainerResource { .. })
+}
+
+/// A load of so many thousandths of the target, in the unit of the metric; and beside the target as it is reported.
+fn measured(target: Target, share: u64) -> (i64, Load) {
+    let share = i64::try_from(share).unwrap_or(i64::MAX);
+    let natural = |number: i64| u64::try_from(number).unwrap_or_default();
+    match target {
+        Target::Utilization(percent) => {
+            let value = share.saturating_mul(percent.into()).saturating_mul(REQUEST / 100_000);
+            let shown = share.saturating_mul(percent.into()) / 1000;
+            (value, Load { value: natural(shown), target: natural(percent.into()) })
+        }
+        Target::AverageValue(of) | Target::Value(of) => {
+            let product = i128::from(share).saturating_mul(of.into()) / 1000;
+            let value = i64::try_from(product).unwrap_or(i64::MAX);
+            (value, Load { value: natural(value), target: natural(of) })
+        }
+    }
+}

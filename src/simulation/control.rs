@@ -1,0 +1,329 @@
+//! The control plane: what it stores and hears, and the decision in its middle. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::member::{Command, Report};
+use super::scenario::instant;
+use super::{Driver, Scenario, Second};
+use crate::decision::fleet::settings::Settings;
+use crate::decision::fleet::survey::{Surveyed, survey};
+use crate::decision::fleet::{Member, Readiness};
+use crate::decision::plan::{
+    Action, Basis, Bounds, Cluster, Hpa, HpaVersion, Memory, Plan, Policy, Purge, Reach, Request, Standing, plan,
+};
+use crate::decision::split::Replicas;
+
+/// What the control plane stores of a cluster, and what it heard last.
+#[derive(Clone, Debug, Default)]
+struct File {
+    work: Option<Work>,
+    number: u64,
+    entry: Option<Replicas>,
+    evicting: Option<Second>,
+    target: Option<Bounds>,
+    memory: Memory,
+    report: Report,
+}
+
+/// A write of an HPA.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    written: Option<Bounds>,
+    version: HpaVersion,
+    outstanding: Replicas,
+    held: bool,
+    at: Second,
+}
+
+/// What the rules say of a cluster.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    at: usize,
+    chosen: bool,
+    standing: Standing,
+    settings: Settings,
+}
+
+/// How much was decided and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) decisions: u64,
+    /// Bounds that were written to a cluster that had some.
+    pub(super) moves: u64,
+    /// All writes.
+    pub(super) writes: u64,
+}
+
+/// The control plane.
+#[derive(Debug)]
+pub(super) struct Control<'a> {
+    scenario: &'a Scenario<'a>,
+    places: BTreeMap<&'a str, usize>,
+    members: Vec<Member<'a>>,
+    files: Vec<File>,
+    judged: Vec<Judged>,
+    policy: Policy,
+    /// When a toleration ends.
+    rejudge: Option<Timestamp>,
+    stale: bool,
+    basis: Option<Basis>,
+    idle: Option<Timestamp>,
+    divided: Option<Timestamp>,
+    next: Option<Timestamp>,
+    dirty: bool,
+    since_plan: Second,
+    ended: bool,
+    pub(super) counts: Counts,
+    /// Clusters whose share was given away, in the last decision.
+    pub(super) away: Vec<usize>,
+}
+
+impl<'a> Control<'a> {
+    pub(super) fn new(scenario: &'a Scenario<'a>) -> Self {
+        let sites = &scenario.sites;
+        let file = |replicas: Option<Replicas>| File { entry: replicas, ..File::default() };
+        Self {
+            scenario,
+            places: sites.iter().enumerate().map(|(at, site)| (&*site.member.name, at)).collect(),
+            members: sites.iter().map(|site| site.member.clone()).collect(),
+            files: sites.iter().map(|site| file(site.replicas)).collect(),
+            judged: Vec::new(),
+            policy: Policy::default(),
+            rejudge: None,
+            stale: true,
+            basis: None,
+            idle: None,
+            divided: None,
+            next: None,
+            dirty: true,
+            since_plan: Second::MAX,
+            ended: false,
+            counts: Counts::default(),
+            away: Vec::new(),
+        }
+    }
+
+    /// Hears from a member.
+    pub(super) fn hear(&mut self, at: usize, report: Report) {
+        let Some(file) = self.files.get_mut(at) else { return };
+        if file.work.is_some_and(|work| work.written.is_none()) && report.arrived >= file.number {
+            file.work = None;
+            self.stale = true;
+        }
+        if report.current.is_none() && file.entry.is_none() {
+            file.evicting = None;
+        }
+        file.report = report;
+        self.dirty = true;
+    }
+
+    /// Learns whether a member answers.
+    pub(super) fn learn(&mut self, at: usize, ready: bool, now: Second) {
+        if let Some(member) = self.members.get_mut(at) {
+            member.readiness = if ready { Readiness::Ready } else { Readiness::NotReady(instant(now)) };
+            (self.stale, self.dirty) = (true, true);
+        }
+    }
+
+    /// Decides, when there is a reason to; the commands that follow.
+    pub(super) fn decide(&mut self, now: Second) -> Vec<(usize, Command)> {
+        self.since_plan = self.since_plan.saturating_add(1);
+        let due =
+            self.next.is_some_and(|next| next <= instant(now)) || self.rejudge.is_some_and(|end| end <= instant(now));
+        if self.ended || !(self.dirty || due) || self.since_plan < self.scenario.timing.settle {
+            return Vec::new();
+        }
+        (self.dirty, self.since_plan) = (false, 0);
+        self.judge(now);
+        let request = self.observe(now);
+        let plan = plan(&request);
+        self.counts.decisions = self.counts.decisions.saturating_add(1);
+        self.keep(&plan, &request);
+        if self.scenario.driver == Driver::Once {
+            return self.divide(&plan, now);
+        }
+        let actions: Vec<Action<'_>> = plan.now().map(|step| step.action.clone()).collect();
+        let mut commands = Vec::new();
+        for action in &actions {
+            self.act(action, now, &mut commands);
+        }
+        commands
+    }
+
+    /// Writes all bounds at once and nothing ever after, as one does who makes an HPA in each cluster by hand.
+    fn divide(&mut self, plan: &Plan<'_>, now: Second) -> Vec<(usize, Command)> {
+        self.ended = true;
+        let mut commands = Vec::new();
+        for share in plan.shares.iter().filter(|share| share.target.is_some()) {
+            let (cluster, bounds, version) = (share.cluster, share.target, HpaVersion::default());
+            let action = Action::Bound { cluster, bounds, version, outstanding: bounds.max, held: false };
+            self.act(&action, now, &mut commands);
+        }
+        let action = Action::Bind { entries: plan.binding.clone(), evictions: Vec::new() };
+        self.act(&action, now, &mut commands);
+        commands
+    }
+
+    /// Chooses and judges the clusters, when something about that has changed.
+    fn judge(&mut self, now: Second) {
+        let at = instant(now);
+        if !self.stale && self.rejudge.is_none_or(|end| end > at) {
+            return;
+        }
+        self.stale = false;
+        let sites = self.scenario.sites.iter().zip(&self.files);
+        let held = sites.filter(|(_, file)| file.work.is_some() || file.entry.is_some());
+        let held: BTreeSet<&str> = held.map(|(site, _)| &*site.member.name).collect();
+        let survey = survey(&self.scenario.intent, &self.members, &held, at);
+        self.policy = self.scenario.policy.unwrap_or(survey.policy);
+        self.rejudge = survey.next;
+        let judged = survey.clusters.iter().filter_map(|surveyed| {
+            let Surveyed { name, chosen, standing, settings } = *surveyed;
+            Some(Judged { at: *self.places.get(name)?, chosen, standing, settings })
+        });
+        self.judged = judged.collect();
+        let away = self.judged.iter().filter(|judged| judged.standing == Standing::Away);
+        self.away = away.map(|judged| judged.at).collect();
+    }
+
+    fn observe(&mut self, now: Second) -> Request<'a> {
+        let scenario = self.scenario;
+        let mut due: Option<Second> = None;
+        let clusters = self.judged.iter().filter_map(|judged| {
+            let (site, file) = (scenario.sites.get(judged.at)?, self.files.get(judged.at)?);
+            let report = &file.report;
+            let answers = self.members.get(judged.at).is_some_and(|member| member.readiness == Readiness::Ready);
+            let ready = if answers { report.ready } else { 0 };
+            let (overdue, patience) = self.overdue(file, ready, now);
+            due = [due, patience].into_iter().flatten().min();
+            Some(Cluster {
+                name: &site.member.name,
+                chosen: judged.chosen,
+                standing: judged.standing,
+                weight: judged.settings.weight,
+                priority: judged.settings.priority,
+                limits: judged.settings.limits,
+                cap: site.usage.map(|usage| Cluster::cap(report.capacity, usage)),
+                current: report.current,
+                ready,
+                pending: report.pending,
+                available: Some(report.available),
+                desired: report.desired,
+                load: report.load,
+                reach: if site.writable { Reach::Scale } else { Reach::Bounds { zero: false } },
+                hpa: file.work.map(|work| Hpa {
+                    written: work.written,
+                    version: work.version,
+                    confirmed: report.arrived >= file.number,
+                    outstanding: work.outstanding,
+                    held: work.held,
+                }),
+                version: site.version,
+                entry: file.entry,
+                evicting: file.evicting.is_some_and(|end| end > now),
+                overdue,
+                target: file.target,
+                memory: file.memory,
+            })
+        });
+        let clusters = clusters.collect();
+        self.next = due.map(instant);
+        let timing = scenario.timing;
+        Request {
+            total: scenario.total,
+            policy: self.policy,
+            scaling_to_zero: scenario.scaling_to_zero,
+            scale_assist: scenario.scale_assist,
+            basis: self.basis,
+            clusters,
+            purge: Purge::Gracefully,
+            now: instant(now),
+            delay: scenario.delay,
+            window: scenario.window(),
+            period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
+            idle: self.idle,
+            divided: self.divided,
+        }
+    }
+
+    /// Whether others wait for the cluster no longer, and else when that will be.
+    fn overdue(&self, file: &File, ready: Replicas, now: Second) -> (bool, Option<Second>) {
+        let Some(work) = file.work else { return (false, None) };
+        let timing = &self.scenario.timing;
+        let patience = if file.report.arrived < file.number {
+            timing.unconfirmed
+        } else if ready < work.written.unwrap_or_default().min {
+            timing.unready
+        } else {
+            return (false, None);
+        };
+        let due = work.at.saturating_add(patience);
+        if due <= now { (true, None) } else { (false, Some(due)) }
+    }
+
+    /// Keeps of the plan what the next one starts from.
+    fn keep(&mut self, plan: &Plan<'_>, request: &Request<'_>) {
+        (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
+        self.next = [self.next, plan.next].into_iter().flatten().min();
+        for cluster in &request.clusters {
+            let Some(file) = self.places.get(cluster.name).and_then(|at| self.files.get_mut(*at)) else { continue };
+            (file.target, file.memory) = (None, Memory::default());
+        }
+        for share in &plan.shares {
+            let Some(file) = self.places.get(share.cluster).and_then(|at| self.files.get_mut(*at)) else { continue };
+            (file.target, file.memory) = (Some(share.target), share.memory);
+        }
+    }
+
+    fn act(&mut self, action: &Action<'_>, now: Second, commands: &mut Vec<(usize, Command)>) {
+        self.counts.writes = self.counts.writes.saturating_add(1);
+        let place = |name: &str| self.places.get(name).copied();
+        match *action {
+            Action::Bound { cluster, bounds, version, outstanding, held } => {
+                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
+                    return;
+                };
+                match file.work {
+                    None => self.stale = true,
+                    Some(_) => self.counts.moves = self.counts.moves.saturating_add(1),
+                }
+                file.number = file.number.saturating_add(1);
+                file.work = Some(Work { written: Some(bounds), version, outstanding, held, at: now });
+                commands.push((at, Command::Bound { number: file.number, bounds, held }));
+            }
+            Action::Unbound { cluster } => {
+                let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
+                    return;
+                };
+                let Some(work) = file.work else { return };
+                let ceiling = if file.report.arrived >= file.number { 0 } else { work.outstanding };
+                let outstanding = ceiling.max(work.written.unwrap_or_default().max);
+                file.number = file.number.saturating_add(1);
+                file.work = Some(Work { written: None, outstanding, at: now, ..work });
+                commands.push((at, Command::Unbound { number: file.number }));
+            }
+            Action::Bind { ref entries, ref evictions } => {
+                let entries: BTreeMap<&str, Replicas> =
+                    entries.iter().map(|entry| (entry.cluster, entry.replicas)).collect();
+                let evicted: BTreeSet<&str> = evictions.iter().map(|eviction| eviction.cluster).collect();
+                for (at, (site, file)) in self.scenario.sites.iter().zip(&mut self.files).enumerate() {
+                    let name = &*site.member.name;
+                    let entry = entries.get(name).copied();
+                    if entry.is_some() != file.entry.is_some() {
+                        self.stale = true;
+                        commands.push((at, entry.map_or(Command::Remove, Command::Create)));
+                    }
+                    file.entry = entry;
+                    if evicted.contains(name) {
+                        file.evicting = Some(now.saturating_add(self.scenario.timing.unready));
+                    }
+                }
+            }
+            Action::Scale { cluster, replicas } => {
+                commands.extend(place(cluster).map(|at| (at, Command::Scale(replicas))));
+            }
+        }
+    }
+}

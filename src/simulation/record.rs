@@ -1,0 +1,118 @@
+//! Samples of a run, for tables and charts. Pure.
+
+use super::{Frame, Second};
+use crate::decision::plan::Bounds;
+use crate::decision::split::Replicas;
+
+/// Something to mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub second: Second,
+    /// Where, by place in the scenario; nothing: everywhere.
+    pub cluster: Option<usize>,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// The cluster went down.
+    Down,
+    /// The cluster came back.
+    Up,
+    /// The control plane stopped.
+    Frozen,
+    /// The control plane goes on.
+    Thawed,
+    /// Reports are late by so many seconds.
+    Late(Second),
+    /// Reports are on time again.
+    Prompt,
+    /// Nodes for so many replicas came.
+    Nodes(Replicas),
+}
+
+/// A cluster in a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Whether it is up.
+    pub up: bool,
+    /// Replicas on nodes.
+    pub placed: Replicas,
+    /// Replicas that serve.
+    pub ready: Replicas,
+    /// Replicas without a node.
+    pub pending: Replicas,
+    /// Replicas that fit.
+    pub capacity: Replicas,
+    /// Bounds in effect, save those of a cluster whose share others have by now.
+    pub bounds: Option<Bounds>,
+    /// Whether its HPA may not scale down.
+    pub held: bool,
+}
+
+/// A moment, and what went unserved since the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub second: Second,
+    /// The load, in thousandths.
+    pub load: u64,
+    /// Load that was not served since the last sample, in thousandths of replica-seconds.
+    pub unserved: u128,
+    /// Greatest load that was not served at a time since the last sample, in thousandths.
+    pub unserved_peak: u64,
+    /// Whether the control plane does nothing.
+    pub frozen: bool,
+    /// The clusters, in the order of the scenario.
+    pub rows: Vec<Row>,
+}
+
+/// Samples at even distances, and all events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    step: Second,
+    /// The samples, by time.
+    pub samples: Vec<Sample>,
+    /// The events, by time.
+    pub events: Vec<Event>,
+    unserved: u128,
+    unserved_peak: u64,
+}
+
+impl Record {
+    /// One with a sample each `step` seconds.
+    #[must_use]
+    pub fn each(step: Second) -> Self {
+        Self { step: step.max(1), ..Self::default() }
+    }
+
+    /// Takes a second in.
+    pub fn take(&mut self, frame: &Frame<'_, '_>) {
+        self.events.extend(frame.events);
+        self.unserved = self.unserved.saturating_add(frame.unserved.into());
+        self.unserved_peak = self.unserved_peak.max(frame.unserved);
+        if frame.second.checked_rem(self.step) != Some(0) {
+            return;
+        }
+        let row = |seen: super::Seen<'_>| Row {
+            up: seen.up,
+            placed: seen.placed,
+            ready: seen.ready,
+            pending: seen.pending,
+            capacity: seen.capacity,
+            bounds: seen.bounds.filter(|_| !seen.given_away),
+            held: seen.held,
+        };
+        self.samples.push(Sample {
+            second: frame.second,
+            load: frame.load,
+            unserved: std::mem::take(&mut self.unserved),
+            unserved_peak: std::mem::take(&mut self.unserved_peak),
+            frozen: frame.frozen,
+            rows: frame.clusters().map(row).collect(),
+        });
+    }
+}

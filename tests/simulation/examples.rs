@@ -1,0 +1,47 @@
+//! `examples/simulate/`: each scenario as its snapshot and its chart say.
+
+use std::fs;
+
+use crate::cli::command::fhpa;
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/simulate")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
+    names.sort();
+    assert!(names.len() >= 9);
+    names
+}
+
+#[test]
+fn every_scenario_goes_as_its_snapshot_and_its_chart_say() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in names() {
+        let file = format!("examples/simulate/{name}.yaml");
+        let chart = folder.path().join(format!("{name}.svg"));
+        let outcome = fhpa(&["simulate", &file, "--chart", chart.to_str().unwrap()]);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0), "{name}: {}", outcome.stdout);
+        insta::assert_snapshot!(format!("simulate_{name}"), outcome.stdout);
+        let kept = format!("examples/simulate/{name}.svg");
+        let same = fs::read_to_string(format!("{}/{kept}", env!("CARGO_MANIFEST_DIR"))).unwrap_or_default()
+            == fs::read_to_string(&chart).unwrap();
+        assert!(same, "another chart than the kept one: fhpa simulate {file} --chart {kept}");
+    }
+}
+
+#[test]
+fn the_readme_shows_every_chart() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    for name in names() {
+        assert!(readme.contains(&format!("(examples/simulate/{name}.svg)")), "{name}");
+    }
+}
+
+#[test]
+fn policies_stand_side_by_side() {
+    let outcome = fhpa(&["simulate", "examples/simulate/base-stations.yaml", "--compare"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
+    insta::assert_snapshot!("simulate_compare", outcome.stdout);
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    assert!(readme.contains(&outcome.stdout), "another comparison than in the README:\n{}", outcome.stdout);
+}

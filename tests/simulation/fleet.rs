@@ -1,0 +1,138 @@
+//! Scenarios for the laws.
+
+use std::collections::BTreeMap;
+
+use fhpa::decision::fleet::placement::Placement;
+use fhpa::decision::fleet::survey::Intent;
+use fhpa::decision::fleet::{Member, Readiness};
+use fhpa::decision::hpa::metric::{Source, Target};
+use fhpa::decision::plan::{Bounds, HpaVersion, Policy};
+use fhpa::decision::subject::federated_hpa::{Assignment, ClusterAffinity, ClusterAutoscalingPreference};
+use fhpa::simulation::{Curve, Driver, Fault, Growth, Point, Scenario, Second, Site, Timing, Trouble, Workload};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+pub const NAMES: [&str; 5] = ["d", "a", "e", "c", "b"];
+
+/// What a scenario borrows, and the scenario without it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    assignment: Assignment<'static>,
+    placement: Placement<'static>,
+    pub total: Bounds,
+    pub policy: Policy,
+    pub zero: bool,
+    pub assist: bool,
+    pub delay: i64,
+    pub sites: Vec<Site<'static>>,
+    pub points: Vec<Point>,
+    pub noise: u8,
+    pub shared: bool,
+    pub faults: Vec<Fault>,
+    pub duration: Second,
+}
+
+impl Given {
+    pub fn scenario(&self) -> Scenario<'_> {
+        let names = self.sites.iter().map(|site| &*site.member.name);
+        Scenario {
+            total: self.total,
+            intent: Intent {
+                assignment: Some(&self.assignment),
+                affinity: None,
+                placement: &self.placement,
+                observed_group: "",
+            },
+            policy: Some(self.policy),
+            scaling_to_zero: self.zero,
+            scale_assist: self.assist,
+            delay: SignedDuration::from_secs(self.delay),
+            driver: Driver::Controller,
+            workload: Workload {
+                metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
+                behavior: None,
+                saturation: 1250,
+                pod_start: 10,
+            },
+            sites: self.sites.clone(),
+            load: Curve { points: self.points.clone(), daily: None, noise: self.noise, seed: 1 },
+            shares: if self.shared { names.zip(1..).collect() } else { BTreeMap::new() },
+            faults: self.faults.clone(),
+            timing: Timing { downscale_window: 60, unready: 120, ..Timing::default() },
+            duration: self.duration,
+        }
+    }
+}
+
+fn site(name: &'static str) -> impl Strategy<Value = Site<'static>> {
+    let growth = (0..20_u32, 1..5_u32, 10..100_i64);
+    (0..20_u32, prop::option::of(growth), prop::option::of(0..6_u32), any::<bool>()).prop_map(
+        move |(capacity, growth, replicas, writable)| Site {
+            member: Member { name: name.into(), readiness: Readiness::Ready, ..Member::default() },
+            version: HpaVersion::V2,
+            capacity,
+            growth: growth.map(|(more, step, delay)| Growth { capacity: capacity + more, step, delay }),
+            pod_start: None,
+            replicas,
+            usage: None,
+            writable,
+        },
+    )
+}
+
+fn fault(clusters: usize, duration: Second) -> impl Strategy<Value = Fault> {
+    let trouble = prop_oneof![
+        2 => (0..clusters).prop_map(Trouble::Down),
+        1 => Just(Trouble::Frozen),
+        1 => (prop::option::of(0..clusters), 1..90_i64).prop_map(|(at, by)| Trouble::Late(at, by)),
+    ];
+    (trouble, 0..duration, 1..duration / 2).prop_map(|(trouble, from, long)| Fault { from, to: from + long, trouble })
+}
+
+/// Any fleet under any load; `faults` of them at most.
+pub fn any_scenario(faults: usize) -> impl Strategy<Value = Given> {
+    (1..=NAMES.len()).prop_flat_map(move |count| {
+        let duration = 1500;
+        let sites: Vec<_> = NAMES[..count].iter().map(|name| site(name)).collect();
+        let told = prop::collection::vec((0..4_i64, prop::option::of(0..3_i32)), count);
+        let point = (0..duration, 0..300_i64, 0..60_000_u64);
+        let world = (
+            sites,
+            told,
+            prop::collection::vec(point, 1..5),
+            prop::collection::vec(fault(count, duration), 0..=faults),
+        );
+        let wish = (1..8_u32, 0..40_u32, prop::sample::select(Policy::ALL.to_vec()), any::<[bool; 3]>(), 0..90_i64);
+        (world, wish).prop_map(move |((sites, told, points, faults), (min, more, policy, flags, delay))| {
+            let preference = |(site, (weight, priority)): (&Site<'static>, (i64, Option<i32>))| {
+                let clusters = ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() };
+                ClusterAutoscalingPreference {
+                    target_cluster: clusters,
+                    static_weight: Some(weight),
+                    priority,
+                    min_threshold: None,
+                    max_threshold: None,
+                }
+            };
+            let preferences = sites.iter().zip(told).map(preference).collect();
+            let mut points: Vec<Point> = points.into_iter().map(|(at, ramp, load)| Point { at, ramp, load }).collect();
+            points.sort_by_key(|point| point.at);
+            points[0].at = 0;
+            Given {
+                assignment: Assignment { type_: policy.name().into(), preferences },
+                placement: Placement::default(),
+                total: Bounds { min, max: min + more },
+                policy,
+                zero: flags[0],
+                assist: flags[1],
+                delay,
+                sites,
+                points,
+                noise: 0,
+                shared: flags[2],
+                faults,
+                duration,
+            }
+        })
+    })
+}

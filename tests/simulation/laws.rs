@@ -1,0 +1,107 @@
+//! What holds at every second of every scenario.
+
+use std::collections::BTreeMap;
+
+use fhpa::simulation::{Driver, Fault, Frame, Scenario, Trouble, run};
+use proptest::prelude::*;
+
+use super::fleet::any_scenario;
+
+/// Cluster -> its bounds in effect, as text.
+fn bounds(frame: &Frame<'_, '_>) -> BTreeMap<String, String> {
+    frame.clusters().map(|seen| (seen.name.to_owned(), format!("{:?} {}", seen.bounds, seen.held))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_sum_of_max_is_within_the_budget_at_every_second(given in any_scenario(4)) {
+        let scenario = given.scenario();
+        let mut worst = 0;
+        run(&scenario, |frame| worst = worst.max(frame.in_effect()));
+        prop_assert!(!given.policy.divides() || worst <= u64::from(given.total.max), "{worst} of {}", given.total.max);
+    }
+
+    #[test]
+    fn with_the_control_plane_frozen_members_go_on_within_their_last_bounds(
+        given in any_scenario(0), from in 1..700_i64, long in 60..700_i64,
+    ) {
+        let mut scenario = given.scenario();
+        let to = from + long;
+        scenario.faults.push(Fault { from, to, trouble: Trouble::Frozen });
+        let mut last = BTreeMap::new();
+        let mut wrong = Vec::new();
+        run(&scenario, |frame| {
+            if frame.second == from {
+                last = bounds(frame);
+            }
+            if frame.frozen {
+                if bounds(frame) != last {
+                    wrong.push(format!("{}: {:?}", frame.second, bounds(frame)));
+                }
+                // A look later than the last write all are within bounds.
+                let within = |seen: fhpa::simulation::Seen<'_>| {
+                    seen.bounds.is_none_or(|bounds| seen.spec <= bounds.max && (seen.spec == 0 || seen.spec >= bounds.min))
+                };
+                if frame.second > from + 15 && !frame.clusters().all(within) {
+                    wrong.push(format!("{}: {:?}", frame.second, frame.clusters().collect::<Vec<_>>()));
+                }
+            }
+        });
+        prop_assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn with_the_control_plane_frozen_members_still_follow_the_load(given in any_scenario(0)) {
+        let mut scenario = given.scenario();
+        scenario.load.points = vec![
+            fhpa::simulation::Point { at: 0, ramp: 0, load: 1000 },
+            fhpa::simulation::Point { at: 300, ramp: 0, load: 200_000 },
+        ];
+        scenario.shares.clear();
+        scenario.faults.push(Fault { from: 299, to: 2000, trouble: Trouble::Frozen });
+        let mut stuck = Vec::new();
+        run(&scenario, |frame| {
+            if frame.second == 1499 {
+                // Up to its max or as far as its nodes reach: at its max, or with pods that wait for a node.
+                stuck.extend(frame.clusters().filter(|seen| seen.ready > 0).filter(|seen| {
+                    seen.bounds.is_some_and(|bounds| seen.spec < bounds.max && seen.pending == 0)
+                }).map(|seen| format!("{seen:?}")));
+            }
+        });
+        prop_assert!(stuck.is_empty(), "{stuck:#?}");
+    }
+
+    #[test]
+    fn the_same_scenario_gives_the_same_run(given in any_scenario(3)) {
+        let scenario = given.scenario();
+        prop_assert_eq!(run(&scenario, |_| ()), run(&scenario, |_| ()));
+    }
+
+    #[test]
+    fn a_replica_is_somewhere_and_only_on_nodes_that_are_there(given in any_scenario(3)) {
+        run(&given.scenario(), |frame| {
+            for seen in frame.clusters().filter(|seen| seen.up) {
+                assert_eq!(seen.spec, seen.placed + seen.pending, "{seen:?}");
+                assert!(seen.ready <= seen.placed && seen.placed <= seen.capacity, "{seen:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn plain_hpas_are_written_once(given in any_scenario(0)) {
+        let scenario = Scenario { driver: Driver::Once, scale_assist: false, ..given.scenario() };
+        let figures = run(&scenario, |_| ());
+        prop_assert!(figures.last_write == Some(0) && figures.moves == 0, "{figures:?}");
+    }
+
+    #[test]
+    fn a_quiet_fleet_is_still(given in any_scenario(0)) {
+        let mut scenario = given.scenario();
+        scenario.load.points.truncate(1);
+        scenario.duration = 2400;
+        let figures = run(&scenario, |_| ());
+        prop_assert!(figures.last_write.is_none_or(|second| second < 1800), "{figures:?}");
+    }
+}
