@@ -20,8 +20,21 @@ fn give_up(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
         if gives { place.target.bounds.max.saturating_sub(place.floor()) } else { 0 }
     };
     let spare: Vec<Replicas> = places.iter().map(gives).collect();
-    let gets = |place: &Place<'_, '_>| place.answers() && !place.is_stuck() && place.may_get(request);
-    hand_over(request, places, &spare, |place| if gets(place) { place.seat.high } else { 0 }, Reason::Stuck)
+    let donors = || places.iter().zip(&spare).filter(|(_, spare)| **spare > 0).map(|(place, _)| rank(request, place));
+    let lowest = donors().min().flatten();
+    let most = |place: &Place<'_, '_>| {
+        let (high, room) = (place.seat.high, place.seat.cluster.available.is_some());
+        match place.target.memory.stuck.map(|stuck| stuck.cause) {
+            _ if !place.answers() || !place.may_get(request) => 0,
+            None => high,
+            // It is next in line, and its pods that wait may bring nodes.
+            Some(Cause::AtMax) if rank(request, place) < lowest => high,
+            // What does not fit would come back, as its pods would wait too.
+            Some(Cause::AtMax) if room => high.min(place.seat.capacity),
+            Some(Cause::AtMax | Cause::Pending) => 0,
+        }
+    };
+    hand_over(request, places, &spare, most, Reason::Stuck)
 }
 
 /// Takes what is to spare and gives it by policy to the others, each up to what `most` says; only as much as they can take.

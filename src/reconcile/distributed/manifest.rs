@@ -74,15 +74,6 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
             "annotations": annotations},
         "spec": spec,
     });
-    let mut about = json!({
-        names::OWNER: format!("{namespace}/{own}"),
-        names::OUTSTANDING: outstanding.to_string(),
-        names::CONTENT: content(hpa, version),
-        "work.karmada.io/conflict-resolution": resolution,
-    });
-    if let Some(about) = about.as_object_mut().filter(|_| held) {
-        about.insert(names::HELD.to_owned(), json!("true"));
-    }
     json!({
         "apiVersion": "work.karmada.io/v1alpha1",
         "kind": "Work",
@@ -91,7 +82,14 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
             "namespace": space,
             "finalizers": [names::EXECUTION_FINALIZER],
             "labels": {MANAGED_BY: OURS, names::OWNER_UID: uid},
-            "annotations": about,
+            "annotations": {
+                names::OWNER: format!("{namespace}/{own}"),
+                names::OUTSTANDING: outstanding.to_string(),
+                names::CONTENT: content(hpa, version),
+                // Said either way: what a creation set, an apply does not take away by leaving it out.
+                names::HELD: held.to_string(),
+                "work.karmada.io/conflict-resolution": resolution,
+            },
         },
         "spec": {"workload": {"manifests": [manifest]}},
     })

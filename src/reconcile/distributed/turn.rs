@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use tokio::time::Instant;
 use tracing::{error, warn};
 
 use super::apply::{About, Applier};
@@ -31,6 +32,7 @@ use crate::reconcile::engine::{Ended, Standing, Worker};
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
 use crate::reconcile::target::Targets;
+use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// Rounds of one turn; each but the last wrote something.
@@ -43,6 +45,10 @@ const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 pub struct Trouble {
     failures: u32,
     failure: Option<Failure>,
+    /// Turns in a row that came to no end.
+    endless: u32,
+    /// Nothing is done before.
+    rests_until: Option<Instant>,
 }
 
 /// What turns work with.
@@ -166,6 +172,10 @@ impl DistributedWorker {
             let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
             return Ok(Ended { trouble: Some(trouble), wake: None, retry });
         }
+        if let Some(until) = trouble.rests_until.filter(|until| *until > steady()) {
+            let retry = Some(until.saturating_duration_since(steady()));
+            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+        }
         for _ in 0..ROUNDS {
             let Some(view) = self.sight.seen.view(key) else {
                 self.pace.forget(key);
@@ -179,7 +189,17 @@ impl DistributedWorker {
                 Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, trouble).await,
             }
         }
-        Ok(Ended { trouble: Some(trouble), wake: None, retry: Some(Duration::from_secs(1)) })
+        Ok(self.restless(key, trouble))
+    }
+
+    /// Every round wrote, and the next would too: somebody undoes what is written, and what that tells is no reason to hurry.
+    fn restless(&self, key: &Key, mut trouble: Trouble) -> Ended<Trouble> {
+        trouble.endless = trouble.endless.saturating_add(1);
+        let wait = backoff::wait(ErrorClass::Refused, trouble.endless, key, None);
+        trouble.rests_until = steady().checked_add(wait);
+        warn!(object = %key, seconds = wait.as_secs_f64(), "a FederatedHPA does not come to rest");
+        self.reporter.retried(ErrorClass::Refused);
+        Ended { trouble: Some(trouble), wake: None, retry: Some(wait) }
     }
 
     /// Says what failed, once, and when to try again.
