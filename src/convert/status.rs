@@ -38,6 +38,8 @@ reads! {
         "conditions": Vec<Condition>,
         "clusterHPADesired": Vec<Desired>,
         "assignmentBasis": Text<'de>,
+        "lastDivisionTime": Option<Time<'de>>,
+        "idleSince": Option<Time<'de>>,
         "aggregatedStatus": Vec<ClusterStatus>,
     }
     Condition {
@@ -81,6 +83,15 @@ reads! {
         "clusterName": Text<'de>,
         "minReplicas": Option<i32>,
         "maxReplicas": Option<i32>,
+        "reason": Option<Text<'de>>,
+        "stuckReason": Option<Text<'de>>,
+        "stuckSince": Option<Time<'de>>,
+        "lastGiveTime": Option<Time<'de>>,
+        "lastGetTime": Option<Time<'de>>,
+        "helpedReplicas": Option<i32>,
+        "assistReplicas": Option<i32>,
+        "assistTime": Option<Time<'de>>,
+        "atZero": Option<bool>,
     }
     ClusterStatus {
         ; shape

@@ -513,7 +513,7 @@ async fn a_missing_role_is_told_with_the_verb_that_is_needed() {
         let error = outcome.unwrap_err();
         let failure = failure(&error);
         assert_eq!((failure.class, failure.reason), (ErrorClass::Refused, "Forbidden"), "{failure}");
-        let needed = format!("allow its user the verb {verb:?} on {resource:?} in API group \"apps\"");
+        let needed = format!("allow it the verb {verb:?} on {resource:?} in API group \"apps\"");
         assert!(failure.message.contains(&needed), "{failure}");
     }
 }

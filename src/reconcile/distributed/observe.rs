@@ -20,7 +20,7 @@ use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
-use crate::decision::plan::{Bounds, Cluster, Plan, Policy, Purge, Reach, Request, Standing};
+use crate::decision::plan::{Bounds, Cause, Cluster, Plan, Policy, Purge, Reach, Request, Standing};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -91,7 +91,10 @@ impl<'a> Observed<'a> {
         let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
         if unready > 0 {
             self.unready.push(cluster.name);
-            cluster.pending = sight.unschedulable(cluster.name, workload).unwrap_or_default().min(unready);
+            let pends = cluster.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+            // Until somebody says something else it is as it was: a new leader has not asked yet.
+            let before = if pends { unready } else { 0 };
+            cluster.pending = sight.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
         }
     }
 }
@@ -145,11 +148,7 @@ pub fn observe<'a>(
         if !is_silent(view, surveyed.name) {
             observed.count_pending(&mut cluster, sight, &workload);
         }
-        if let Some(object) = known.filter(|object| !can_be_asked(object)) {
-            let metrics = spec.metrics.as_deref().unwrap_or_default();
-            let version = &object.status.kubernetes_version;
-            cluster.reach = Reach::Bounds { zero: convert::fleet::scales_to_zero(version, metrics) };
-        }
+        cluster.reach = known.map_or(Reach::Scale, |object| reach(&object, spec));
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
@@ -224,6 +223,15 @@ fn cluster<'a>(
         memory: memory.unwrap_or_default(),
     };
     (cluster, due)
+}
+
+/// How replicas of the cluster are written.
+fn reach(cluster: &crate::api::Cluster, spec: &FederatedHPASpec) -> Reach {
+    if can_be_asked(cluster) {
+        return Reach::Scale;
+    }
+    let metrics = spec.metrics.as_deref().unwrap_or_default();
+    Reach::Bounds { zero: convert::fleet::scales_to_zero(&cluster.status.kubernetes_version, metrics) }
 }
 
 /// The stabilization window of scaling down.

@@ -17,6 +17,9 @@ pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
 /// The workload is not propagated.
 pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 
+/// Karmada's own controller writes the object too.
+const UPSTREAM: &str = "UpstreamControllersRunning";
+
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "AnotherFederatedHPA";
 
@@ -85,11 +88,10 @@ pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Opt
     if let Some(said) = refused(view) {
         return said;
     }
-    let runs = |written: &Timestamp| now.duration_since(*written) < UPSTREAM_RUNS;
-    if view.order.upstream.as_ref().is_some_and(runs) {
+    if upstream_until(view, now).is_some() {
         let message = "karmada-controller-manager writes this object too: start it with \
                        --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
-        return ("False", "UpstreamControllersRunning", message.to_owned());
+        return ("False", UPSTREAM, message.to_owned());
     }
     let takes_part = |name: &str| {
         let clusters = &observed.request.clusters;
@@ -114,6 +116,17 @@ pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Opt
         return ("False", "MembersUnreadable", message);
     }
     ("True", "MembersScale", "the HPAs of the member clusters scale the workload".to_owned())
+}
+
+/// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace of it
+/// but the condition.
+#[must_use]
+pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
+    let conditions = view.order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let mut noticed = conditions.into_iter().flatten().filter(|one| one.reason.as_deref() == Some(UPSTREAM));
+    let noticed = noticed.find_map(|one| one.last_transition_time.as_ref()).map(|time| time.0);
+    let last = [view.order.upstream, noticed].into_iter().flatten().max()?;
+    last.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
 }
 
 /// What Karmada could not bring to a cluster.

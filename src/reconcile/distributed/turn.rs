@@ -332,12 +332,11 @@ impl DistributedWorker {
         if !entries {
             wrote |= self.applier.follow(about).await?;
         }
-        let quiet = view.order.upstream.and_then(|written| written.checked_add(says::UPSTREAM_RUNS).ok());
+        let quiet = says::upstream_until(view, now);
         if wrote {
             return Ok(Round::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
-        let quiet = quiet.filter(|quiet| *quiet > now);
         let next = [observed.next, plan.next, asked, later, quiet].into_iter().flatten().min();
         Ok(Round::Settled(next))
     }
