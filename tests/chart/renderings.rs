@@ -142,6 +142,7 @@ controller:
   renewDeadlineSeconds: 20
   retryPeriodSeconds: 4
   concurrency: 128
+  optimizePeriodSeconds: 0
   finishSeconds: 15
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"

@@ -27,7 +27,7 @@ async fn fleet(members: &[(i64, i64)]) -> Stage {
     stage
 }
 
-async fn leads(stage: &Stage, name: &str) -> Process {
+pub async fn leads(stage: &Stage, name: &str) -> Process {
     let mut one = Process::start_with(stage.fleet.control(), name, &stage.wall, Arc::new(Rooms::default()));
     one.leads().await;
     one
@@ -43,7 +43,7 @@ async fn grow(stage: &Stage, cluster: &str, fits: i64) {
 }
 
 /// There is so much to do as so many replicas do at their target.
-fn work(stage: &Stage, replicas: i64) {
+pub fn work(stage: &Stage, replicas: i64) {
     stage.fleet.load().set("prod", "web", replicas * EACH);
 }
 

@@ -12,6 +12,7 @@ mod proxy;
 mod quiet;
 mod release;
 mod rights;
+mod simulated;
 mod straight;
 
 use std::collections::BTreeMap;
