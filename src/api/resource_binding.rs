@@ -129,6 +129,21 @@ pub struct Placement {
     pub cluster_tolerations: Vec<Toleration>,
     /// How replicas are divided.
     pub replica_scheduling: Option<ReplicaSchedulingStrategy>,
+    /// Over how many clusters, zones or regions.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spread_constraints: Vec<SpreadConstraint>,
+}
+
+/// One of `spreadConstraints`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SpreadConstraint {
+    /// `cluster`, `region`, `zone` or `provider`; empty where a label is named.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spread_by_field: String,
+    /// Most groups; 0: no limit.
+    #[serde(deserialize_with = "null_as_default")]
+    pub max_groups: i32,
 }
 
 /// One of `clusterAffinities`.

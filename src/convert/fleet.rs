@@ -102,6 +102,12 @@ pub fn placement(placement: &binding::Placement) -> Placement<'_> {
                 dynamic: text(&scheduling.weight_preference.dynamic_weight),
             },
         }),
+        most_clusters: placement
+            .spread_constraints
+            .iter()
+            .filter(|constraint| constraint.spread_by_field == "cluster")
+            .filter_map(|constraint| usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0))
+            .min(),
     }
 }
 
@@ -243,6 +249,8 @@ mod tests {
         let wire: binding::Placement = serde_json::from_value(json!({
             "clusterAffinities": [{"affinityName": "own", "clusterNames": ["a"], "exclude": null}],
             "clusterTolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 300}],
+            "spreadConstraints": [{"spreadByField": "zone", "maxGroups": 1},
+                {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 2}, {"spreadByLabel": "tier", "maxGroups": 1}],
             "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
                 "weightPreference": {"staticWeightList": [{"targetCluster": {"clusterNames": ["a"]}, "weight": 2}]}},
         }))
@@ -250,6 +258,7 @@ mod tests {
         let read = placement(&wire);
         assert_eq!(read.policy(), Policy::StaticWeighted);
         assert_eq!((&*read.groups[0].name, &*read.groups[0].affinity.cluster_names[0]), ("own", "a"));
+        assert_eq!(read.most_clusters, Some(2));
         assert_eq!((read.tolerations[0].seconds, &*read.tolerations[0].operator), (Some(300), "Exists"));
     }
 

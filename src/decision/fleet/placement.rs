@@ -16,6 +16,8 @@ pub struct Placement<'a> {
     pub tolerations: Vec<Toleration<'a>>,
     /// `replicaScheduling`
     pub scheduling: Option<ReplicaScheduling<'a>>,
+    /// `maxGroups` of the constraint that spreads by cluster.
+    pub most_clusters: Option<usize>,
 }
 
 /// One of `clusterAffinities`.

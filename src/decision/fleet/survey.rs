@@ -9,6 +9,7 @@ use super::affinity::takes;
 use super::placement::Placement;
 use super::settings::{Settings, policy, settings};
 use super::standing::{Judgement, judge};
+use super::taint::Toleration;
 use crate::decision::plan::{Policy, Standing};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -67,8 +68,14 @@ pub fn survey<'a>(
     let look = |affinity: Option<&ClusterAffinity<'_>>| {
         let mut found = Vec::new();
         let mut next: Option<Timestamp> = None;
+        let taken =
+            |member: &&Member<'_>| [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
+        let spread = placement
+            .most_clusters
+            .map(|most| spread(members.iter().filter(taken), &placement.tolerations, held, most, now));
         for member in members {
-            let chosen = [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
+            let within = spread.as_ref().is_none_or(|kept| kept.contains(&*member.name));
+            let chosen = within && taken(&member);
             let held = held.contains(&*member.name);
             if !chosen && !held {
                 continue;
@@ -100,6 +107,27 @@ pub fn survey<'a>(
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));
     Survey { policy: policy(intent.assignment, placement), group, clusters, next }
+}
+
+/// The clusters that a limit on their number leaves (Karmada's `spreadConstraints` by cluster): those that serve before
+/// those that do not, of these the ones that run the workload already, then by name. Karmada's scheduler would choose by a
+/// score of its own; while it is kept off, what runs stays where it is.
+fn spread<'a>(
+    candidates: impl Iterator<Item = &'a Member<'a>>,
+    tolerations: &[Toleration<'_>],
+    held: &BTreeSet<&str>,
+    most: usize,
+    now: Timestamp,
+) -> BTreeSet<&'a str> {
+    let mut ranked: Vec<(bool, bool, &str)> = candidates
+        .map(|member| {
+            let held = held.contains(&*member.name);
+            let standing = judge(member, tolerations, true, held, now).standing;
+            (!matches!(standing, Standing::Serving | Standing::Silent), !held, &*member.name)
+        })
+        .collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(most).map(|(.., name)| name).collect()
 }
 
 #[cfg(test)]
@@ -144,6 +172,21 @@ mod tests {
             ("gone", false, Standing::Away),
         ];
         assert_eq!(standings(&survey), expected);
+    }
+
+    #[test]
+    fn a_limit_on_clusters_keeps_what_runs_and_replaces_what_failed() {
+        let placement = Placement { most_clusters: Some(2), ..Placement::default() };
+        let chosen = |ready: &[(&'static str, bool)], held: &[&'static str]| -> Vec<String> {
+            let members = members(ready);
+            let held = held.iter().copied().collect();
+            let survey = survey(&intent(&placement), &members, &held, NOW);
+            survey.clusters.iter().filter(|one| one.chosen).map(|one| one.name.to_owned()).collect()
+        };
+        assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &[]), ["a", "b"]);
+        assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &["c"]), ["a", "c"]);
+        assert_eq!(chosen(&[("a", true), ("b", true), ("c", false)], &["b", "c"]), ["a", "b"]);
+        assert_eq!(chosen(&[("a", true)], &[]), ["a"]);
     }
 
     #[test]
