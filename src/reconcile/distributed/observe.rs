@@ -1,6 +1,6 @@
 //! What is seen -> what a plan starts from (observe). No I/O.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,8 +12,9 @@ use super::seen::entry::{Binding, Sent};
 use super::sight::{Sight, can_be_asked};
 use super::status::is_silent;
 use super::token;
-use crate::api::federated_hpa::FederatedHPASpec;
-use crate::api::resource_binding::WorkloadStatus;
+use crate::api::ResourceBinding;
+use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPASpec};
+use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::decision::fleet::placement::Placement;
@@ -136,6 +137,7 @@ pub fn observe<'a>(
         unread: confirmation::unread(sight, view),
     };
     let workload = workload(binding);
+    let by_name = Known::of(view, binding);
     let look = |surveyed: &Surveyed<'a>| {
         let known = sight.seen.cluster(surveyed.name);
         let room = known.as_ref().map(|cluster| sight.capacity.room(cluster, &observed.requirements, most));
@@ -143,7 +145,7 @@ pub fn observe<'a>(
         if measured(policy) && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }
-        let (mut cluster, due) = cluster(view, binding, surveyed, room, now);
+        let (mut cluster, due) = cluster(view, &by_name, surveyed, room, now);
         observed.next = [observed.next, due].into_iter().flatten().min();
         if !is_silent(view, surveyed.name) {
             observed.count_pending(&mut cluster, sight, &workload);
@@ -175,28 +177,49 @@ pub fn observe<'a>(
     observed
 }
 
+/// What the objects say of each cluster, by its name.
+struct Known<'a> {
+    entries: HashMap<&'a str, Replicas>,
+    reported: HashMap<&'a str, WorkloadStatus>,
+    leaving: HashSet<&'a str>,
+    kept: HashMap<&'a str, &'a ClusterHPADesired>,
+}
+
+impl<'a> Known<'a> {
+    fn of(view: &'a View, binding: &'a Binding) -> Self {
+        let ResourceBinding { spec, status, .. } = &binding.object;
+        let from = |task: &'a serde_json::Value| task.get("fromCluster").and_then(|from| from.as_str());
+        let own = view.order.object.status.as_ref().and_then(|status| status.cluster_hpa_desired.as_ref());
+        Self {
+            entries: spec.clusters.iter().map(|entry| (entry.name.as_str(), replicas(entry.replicas))).collect(),
+            reported: status
+                .aggregated_status
+                .iter()
+                .filter_map(|one| Some((&*one.cluster_name, said(one)?)))
+                .collect(),
+            leaving: spec.graceful_eviction_tasks.iter().filter_map(from).collect(),
+            kept: own.into_iter().flatten().map(|kept| (kept.cluster_name.as_str(), kept)).collect(),
+        }
+    }
+}
+
 /// One cluster, and when it is to be waited for no longer.
 fn cluster<'a>(
     view: &View,
-    binding: &Binding,
+    known: &Known<'_>,
     surveyed: &Surveyed<'a>,
     room: Room,
     now: Timestamp,
 ) -> (Cluster<'a>, Option<Timestamp>) {
     let Surveyed { name, chosen, standing, settings } = *surveyed;
     let place = view.fleet.get(name);
-    let spec = &binding.object.spec;
-    let entry = spec.clusters.iter().find(|entry| entry.name == name).map(|entry| replicas(entry.replicas));
-    let leaving = |task: &&serde_json::Value| task.get("fromCluster").and_then(|from| from.as_str()) == Some(name);
-    let reported = reported(binding, name);
+    let reported = known.reported.get(name).copied();
     let answers = place.is_some_and(|(member, _)| answers(member));
     let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
     let sent = view.sent(name);
     let hpa = sent.map(|sent| sent.hpa);
     let heard = sent.filter(|_| answers);
-    let status = view.order.object.status.as_ref();
-    let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-    let kept = desired.into_iter().find(|desired| desired.cluster_name == name).map(convert::memory::read);
+    let kept = known.kept.get(name).copied().map(convert::memory::read);
     let (target, memory) = kept.unzip();
     let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
     let cluster = Cluster {
@@ -216,8 +239,8 @@ fn cluster<'a>(
         reach: Reach::Scale,
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
-        entry,
-        evicting: spec.graceful_eviction_tasks.iter().any(|task| leaving(&task)),
+        entry: known.entries.get(name).copied(),
+        evicting: known.leaving.contains(name),
         overdue,
         target,
         memory: memory.unwrap_or_default(),
@@ -255,9 +278,11 @@ pub fn workload(binding: &Binding) -> ObjectReference {
 
 /// What the cluster said last of the workload; nothing while its controllers have not looked at it.
 pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
-    let all = &binding.object.status.aggregated_status;
-    let status = all.iter().find(|entry| entry.cluster_name == cluster)?.status?;
-    (status.observed_generation > 0 || status.replicas > 0).then_some(status)
+    said(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
+}
+
+fn said(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
+    entry.status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
 }
 
 /// How the replicas of a cluster that is left go: what `spec.failover` says for clusters, in new and older words.

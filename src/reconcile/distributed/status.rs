@@ -1,18 +1,21 @@
 //! What a FederatedHPA's status says in Distributed mode: made here, compared with what stands, and written only when it
 //! differs (status). Talks to the API server.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::observe::{Observed, answers, reported};
+use super::observe::{Observed, answers};
 use super::says;
 use super::seen::View;
-use super::seen::entry::{Binding, Order, Sent};
+use super::seen::entry::{Order, Sent};
 use super::writer::Writer;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::Condition;
 use crate::convert;
+use crate::convert::fleet::number;
 use crate::decision::plan::Plan;
 use crate::reconcile::condition::{self, Said};
 use crate::reconcile::failure::{Failure, WriteError};
@@ -28,37 +31,25 @@ pub const READY: &str = "Ready";
 #[must_use]
 pub fn planned(
     view: &View,
-    binding: &Binding,
     observed: &Observed<'_>,
     plan: &Plan<'_>,
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> FederatedHPAStatus {
     let known = view.order.object.status.as_ref();
-    let kept = |name: &str| {
-        let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-        kept.into_iter().find(|kept| kept.cluster_name == name)
-    };
-    let desired = plan.shares.iter().map(|share| convert::memory::write(share, kept(share.cluster)));
-    let current: i32 = binding
-        .object
-        .spec
-        .clusters
-        .iter()
-        .filter_map(|entry| reported(binding, &entry.name))
-        .fold(0, |sum, status| sum.saturating_add(status.replicas));
+    let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
+    let kept: HashMap<&str, &ClusterHPADesired> = kept.map(|kept| (kept.cluster_name.as_str(), kept)).collect();
+    let desired = plan.shares.iter().map(|share| convert::memory::write(share, kept.get(share.cluster).copied()));
     let parts: Vec<ClusterHPAStatus> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| part(sent)).collect();
-    let wanted: i32 = binding
-        .object
-        .spec
-        .clusters
-        .iter()
-        .map(|entry| {
-            let own = parts.iter().find(|part| part.cluster_name == entry.name);
-            let wanted = own.and_then(|part| part.status.desired_replicas).filter(|wanted| *wanted > 0);
-            wanted.unwrap_or_else(|| reported(binding, &entry.name).map_or(0, |status| status.replicas))
-        })
-        .fold(0, i32::saturating_add);
+    let wish = |part: &'_ ClusterHPAStatus| part.status.desired_replicas.filter(|wanted| *wanted > 0);
+    let wishes: HashMap<&str, i32> =
+        parts.iter().filter_map(|part| Some((part.cluster_name.as_str(), wish(part)?))).collect();
+    let (mut current, mut wanted) = (0_i32, 0_i32);
+    for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
+        let has = number(cluster.current.unwrap_or_default());
+        current = current.saturating_add(has);
+        wanted = wanted.saturating_add(wishes.get(cluster.name).copied().unwrap_or(has));
+    }
     let scaled = parts.iter().filter_map(|part| part.status.last_scale_time.as_ref()).map(|time| time.0).max();
     let conditions =
         [(ASSIGNED, says::assigned(observed, plan)), (READY, says::ready(view, observed, plan, failure, now))];

@@ -296,7 +296,7 @@ impl DistributedWorker {
             observed = observe(view, binding, &words, &self.sight, now);
         }
         let plan = plan(&observed.request);
-        let status = status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now);
+        let status = status::planned(view, &observed, &plan, trouble.failure.as_ref(), now);
         let key = view.order.key();
         let stands = status::stands(&view.order, &status);
         let later =
@@ -426,7 +426,7 @@ impl DistributedWorker {
                 let words = Words::of(view, binding);
                 let observed = observe(view, binding, &words, &self.sight, now);
                 let plan = plan(&observed.request);
-                status::planned(view, binding, &observed, &plan, trouble.failure.as_ref(), now)
+                status::planned(view, &observed, &plan, trouble.failure.as_ref(), now)
             }
             None => {
                 let Some(failure) = &trouble.failure else { return Ok(()) };
