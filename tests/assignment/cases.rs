@@ -387,3 +387,19 @@ fn an_hpa_follows_the_kubernetes_version_of_its_cluster() {
     let plan = plan(&request);
     assert!(matches!(plan.steps[0].action, Action::Bound { version: HpaVersion::V1, .. }), "{:?}", plan.steps);
 }
+
+#[test]
+fn a_cluster_that_is_not_taken_in_yet_gives_its_old_bounds_up() {
+    let bound = |cluster: Cluster<'static>, written: Bounds, target: Option<Bounds>| {
+        let hpa =
+            Hpa { written: Some(written), version: cluster.version, confirmed: true, outstanding: 0, held: false };
+        Cluster { hpa: Some(hpa), target, ..cluster }
+    };
+    let a = bound(runs("a", 14), total(14, 15), Some(total(16, 16)));
+    let c = bound(runs("c", 2), total(1, 2), Some(total(1, 2)));
+    let k = bound(cluster("k"), total(1, 1), None);
+    let mut request = request(total(16, 18), Policy::Prioritized, vec![a, c, k]);
+    request.basis = Some(plan(&request).basis);
+    let plan = plan(&request);
+    assert!(plan.now().any(|step| matches!(step.action, Action::Unbound { cluster: "k" })), "{:?}", plan.steps);
+}

@@ -33,8 +33,8 @@ fn at_rest(world: &World) -> Result<(), TestCaseError> {
     let plan = plan(&request);
     prop_assert_eq!(plan.now().count(), 0, "{:#?} {:#?}", plan.steps, request);
     let held = plan.shares.iter().any(|share| share.hold.is_some());
-    prop_assert!(plan.steps.is_empty() || held, "{:?}", plan.steps);
-    prop_assert!(plan.steps.iter().all(|step| step.wait == Wait::Shrunk), "{:?}", plan.steps);
+    prop_assert!(plan.steps.is_empty() || held, "{:?} {:#?}", plan, request);
+    prop_assert!(plan.steps.iter().all(|step| step.wait == Wait::Shrunk), "{:?} {:#?}", plan, request);
     if plan.notes.iter().any(|note| matches!(note.code(), "NoCandidates" | "AllClustersFailed")) {
         return Ok(());
     }

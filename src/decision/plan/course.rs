@@ -41,6 +41,8 @@ pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: 
 
 fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
     let holds = cluster.hpa.is_some() || cluster.entry.is_some();
+    // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
+    let waits = cluster.standing == Standing::Serving && target.is_none() && cluster.hpa.is_none();
     match (cluster.standing, target) {
         (Standing::Away, _) => Course::Drop,
         (Standing::Serving | Standing::Silent, Some(Target { bounds: target, held, .. })) if target.is_some() => {
@@ -48,12 +50,11 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) ->
             let hold = (running > target.max).then_some(Hold::Running { running });
             Course::Have { bounds: Bounds { max: target.max.max(running), ..target }, hold, held }
         }
-        (Standing::Silent, _) | (Standing::Serving, None) => Course::Rest,
-        (Standing::Serving | Standing::Leaving { .. }, _) if holds => {
+        (Standing::Serving | Standing::Leaving { .. }, _) if holds && !waits => {
             let running = cluster.running().min(cluster.hpa.map_or(0, |hpa| hpa.ceiling()));
             Course::Leave(Bounds { min: running.min(1), max: running })
         }
-        (Standing::Serving | Standing::Leaving { .. }, _) => Course::Rest,
+        (Standing::Serving | Standing::Silent | Standing::Leaving { .. }, _) => Course::Rest,
     }
 }
 
