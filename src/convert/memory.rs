@@ -1,9 +1,9 @@
 //! What a plan remembers of a cluster, as the status of a FederatedHPA keeps it. No I/O.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::fleet::{number, replicas};
+use super::instant::stored;
 use crate::api::federated_hpa::ClusterHPADesired;
 use crate::decision::plan::{Assist, Bounds, Cause, Memory, Reason, Share, Stuck};
 
@@ -38,24 +38,20 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         max_replicas: Some(number(share.target.max)),
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
         stuck_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
-        stuck_since: stuck.and_then(|stuck| time(stuck.since)),
-        last_give_time: gave.and_then(time),
-        last_get_time: got.and_then(time),
+        stuck_since: stuck.and_then(|stuck| stored(stuck.since)),
+        last_give_time: gave.and_then(stored),
+        last_get_time: got.and_then(stored),
         helped_replicas: (helped > 0).then(|| number(helped)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
-        assist_time: assist.and_then(|assist| time(assist.since)),
+        assist_time: assist.and_then(|assist| stored(assist.since)),
         at_zero: zero.then_some(true),
     }
 }
 
-/// Whole seconds, as they are stored.
-#[must_use]
-pub fn time(time: Timestamp) -> Option<Time> {
-    Timestamp::from_second(time.as_second()).ok().map(Time)
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     #[test]

@@ -9,6 +9,7 @@ pub mod decode;
 mod federated_hpa;
 pub mod fleet;
 mod hpa;
+pub mod instant;
 pub mod memory;
 mod metadata;
 pub mod misnomer;

@@ -1,9 +1,9 @@
 //! Conditions of our objects: bounded, and with the time since which they stand. No I/O.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::hpa_status::Condition;
+use crate::convert::instant::stored;
 use crate::decision::excerpt::excerpt;
 
 /// Characters of a message.
@@ -26,8 +26,7 @@ pub fn condition(
     Condition {
         type_: type_.to_owned(),
         status: status.to_owned(),
-        // Whole seconds, as they are stored.
-        last_transition_time: since.or_else(|| Timestamp::from_second(now.as_second()).ok().map(Time)),
+        last_transition_time: since.or_else(|| stored(now)),
         reason: Some(reason.to_owned()),
         message: Some(excerpt(&message, LONGEST).to_owned()),
         observed_generation: generation,

@@ -30,6 +30,7 @@ use super::managers;
 use super::request::send;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ControllerMetrics;
 
 /// `reportingController` of every event.
 pub const CONTROLLER: &str = "autoscaling.karmada.io/fhpa";
@@ -143,6 +144,16 @@ pub trait Observer: Send + Sync {
     fn posted(&self);
     /// It is lost.
     fn dropped(&self, why: Dropped);
+}
+
+impl Observer for ControllerMetrics {
+    fn posted(&self) {
+        self.events_posted.inc();
+    }
+
+    fn dropped(&self, _: Dropped) {
+        self.events_dropped.inc();
+    }
 }
 
 /// Takes events; clones feed the same queue.

@@ -33,7 +33,7 @@ use self::distributed::seen::Seen;
 use self::distributed::sight::Sight;
 use self::distributed::turn::{DistributedWorker, Parts};
 use self::engine::Engine;
-use self::events::{Dropped, Events, Observer, Poster};
+use self::events::{Events, Poster};
 use self::target::Targets;
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
@@ -87,8 +87,7 @@ impl Controller {
         let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
-        let counted = Arc::new(Counted(Arc::clone(&metrics)));
-        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
@@ -160,8 +159,7 @@ impl Withdrawal {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let Options { client, zones: _, settings, clock, metrics, identity, concurrency, optimize_period: _ } = options;
-        let counted = Arc::new(Counted(Arc::clone(&metrics)));
-        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let seen = Arc::new(Seen::default());
         let worker = DistributedWorker::new(Parts {
             sight: Sight { seen: Arc::clone(&seen), ..Sight::default() },
@@ -184,17 +182,5 @@ impl Withdrawal {
     /// Works while this process leads, until `stop` is told.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
-    }
-}
-
-/// Counts what becomes of Events.
-struct Counted(Arc<ControllerMetrics>);
-
-impl Observer for Counted {
-    fn posted(&self) {
-        self.0.events_posted.inc();
-    }
-    fn dropped(&self, _: Dropped) {
-        self.0.events_dropped.inc();
     }
 }

@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::Curve;
 use crate::decision::fleet::Member;
 use crate::decision::fleet::survey::Intent;
-use crate::decision::hpa::behavior::Behavior;
+use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
-use crate::decision::plan::{Bounds, HpaVersion, Policy};
+use crate::decision::plan::{Bounds, HpaVersion, Policy, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// Seconds since the start.
@@ -154,15 +154,15 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             hpa_sync: 15,
-            downscale_window: 300,
+            downscale_window: DOWN_WINDOW_SECONDS.into(),
             metrics_window: 15,
             apply: 2,
             report: 1,
             detect: 30,
             settle: 1,
             optimize: 60,
-            unconfirmed: 60,
-            unready: 600,
+            unconfirmed: UNCONFIRMED.as_secs(),
+            unready: UNREADY.as_secs(),
         }
     }
 }

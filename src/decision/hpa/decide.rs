@@ -60,19 +60,16 @@ pub struct Decision {
 /// One pass of an HPA. [`History`] takes in what is recommended; call [`History::scaled`] once the write succeeded.
 #[must_use]
 pub fn decide(policy: &Policy, workload: &Workload<'_>, metrics: &[Metric], history: &mut History) -> Decision {
-    let (current, range) = (workload.spec_replicas, policy.range);
-    history.recommendations.begin(current, workload.now);
-    if current == 0 && range.min != 0 {
-        let message = "scaling is disabled since the replica count of the target is zero";
-        return Decision { conditions: vec![active(false, "ScalingDisabled", message)], ..Decision::default() };
+    let current = workload.spec_replicas;
+    match begin(policy, current, workload.now, history) {
+        Begun::Disabled => {
+            let message = "scaling is disabled since the replica count of the target is zero";
+            Decision { conditions: vec![active(false, "ScalingDisabled", message)], ..Decision::default() }
+        }
+        Begun::Outside(bound) if current > bound => bounded(bound, "Current number of replicas above Spec.MaxReplicas"),
+        Begun::Outside(bound) => bounded(bound, "Current number of replicas below Spec.MinReplicas"),
+        Begun::Within => by_metrics(policy, workload, propose(workload, metrics), history),
     }
-    if current > range.max {
-        return bounded(range.max, "Current number of replicas above Spec.MaxReplicas");
-    }
-    if current < range.min {
-        return bounded(range.min, "Current number of replicas below Spec.MinReplicas");
-    }
-    by_metrics(policy, workload, propose(workload, metrics), history)
 }
 
 /// What [`decide`] would write where `wanted` is what the metrics ask for; without the words.
@@ -83,16 +80,38 @@ pub fn follow(
     history: &mut History,
     wanted: impl FnOnce() -> Option<i32>,
 ) -> Option<i32> {
+    match begin(policy, current, now, history) {
+        Begun::Disabled => None,
+        Begun::Outside(bound) => Some(bound),
+        Begun::Within => {
+            let desired = history.normalize(policy, current, wanted()?.max(0), now).desired;
+            Some(desired).filter(|desired| *desired != current)
+        }
+    }
+}
+
+/// What holds before any metric is looked at.
+enum Begun {
+    /// It has no replicas and is not to have any.
+    Disabled,
+    /// It is outside its bounds: this one is written.
+    Outside(i32),
+    /// The metrics decide.
+    Within,
+}
+
+fn begin(policy: &Policy, current: i32, now: Timestamp, history: &mut History) -> Begun {
     let range = policy.range;
     history.recommendations.begin(current, now);
     if current == 0 && range.min != 0 {
-        return None;
+        Begun::Disabled
+    } else if current > range.max {
+        Begun::Outside(range.max)
+    } else if current < range.min {
+        Begun::Outside(range.min)
+    } else {
+        Begun::Within
     }
-    if current > range.max || current < range.min {
-        return Some(range.max.min(current.max(range.min)));
-    }
-    let desired = history.normalize(policy, current, wanted()?.max(0), now).desired;
-    Some(desired).filter(|desired| *desired != current)
 }
 
 fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, history: &mut History) -> Decision {

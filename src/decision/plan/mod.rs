@@ -31,7 +31,7 @@ mod zero;
 pub use basis::Basis;
 pub use load::Load;
 pub use memory::{Assist, Cause, Memory, Stuck};
-pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Reach, Request, Standing};
+pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY};
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Note, Reason, Why};

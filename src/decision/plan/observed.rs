@@ -5,6 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Basis, Load, Memory, Policy};
 use crate::decision::split::Replicas;
 
+/// A cluster that has not confirmed a write for so long is waited for no longer ([`Cluster::overdue`]).
+pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
+/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same time.
+pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
+
 /// `minReplicas` and `maxReplicas`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {

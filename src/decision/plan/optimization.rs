@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::adjust::{Adjusted, Place, sum, take, within};
 use super::pour::{Range, top_up};
 use super::seat::Seat;
-use super::{Policy, Reason, Request};
+use super::{Reason, Request};
 use crate::decision::split::Replicas;
 
 /// Divides headroom again, once per period; `moved`: some was moved just now.
@@ -15,8 +15,9 @@ use crate::decision::split::Replicas;
 /// within the window gets nothing yet, and who got gives nothing.
 pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Adjusted {
     let divided = if moved { Some(request.now) } else { request.divided };
-    let measured = matches!(request.policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized);
-    let Some(period) = request.period.filter(|_| measured) else { return Adjusted { divided, ..<_>::default() } };
+    let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
+        return Adjusted { divided, ..<_>::default() };
+    };
     let after = |time: Timestamp| time.checked_add(period).ok();
     if within(divided, period, request.now) {
         return Adjusted { divided, next: divided.and_then(after), ..<_>::default() };

@@ -39,6 +39,12 @@ impl Policy {
         Self::ALL.into_iter().find(|policy| policy.name() == name)
     }
 
+    /// Whether it goes by the room that there is in clusters.
+    #[must_use]
+    pub const fn goes_by_room(self) -> bool {
+        matches!(self, Self::DynamicWeighted | Self::Aggregated | Self::Prioritized)
+    }
+
     /// Whether the clusters share one budget.
     #[must_use]
     pub fn divides(self) -> bool {

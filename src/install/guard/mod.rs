@@ -16,7 +16,7 @@ use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
 use crate::reconcile::WallClock;
 use crate::reconcile::engine::Engine;
-use crate::reconcile::events::{Dropped, Events, Observer, Poster};
+use crate::reconcile::events::{Events, Poster};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::{ControllerMetrics, GuardMetrics};
 
@@ -59,7 +59,7 @@ impl Guard {
             wanted.extend(manifests::registration(&location.borrow())?);
         }
         let sight = Arc::new(Sight::new(wanted));
-        let (events, poster) = Events::new(client.clone(), &identity, Arc::new(Counted(counted)));
+        let (events, poster) = Events::new(client.clone(), &identity, counted);
         let worker =
             GuardWorker::new(client.clone(), Arc::clone(&sight), manage_karmada, events, Arc::clone(&clock), metrics);
         let engine = Engine::new(Arc::new(worker), clock, 1);
@@ -88,16 +88,4 @@ async fn follow(sight: &Sight, location: Option<watch::Receiver<Location>>) {
         }
     }
     std::future::pending::<()>().await;
-}
-
-/// Counts what becomes of Events.
-struct Counted(Arc<ControllerMetrics>);
-
-impl Observer for Counted {
-    fn posted(&self) {
-        self.0.events_posted.inc();
-    }
-    fn dropped(&self, _: Dropped) {
-        self.0.events_dropped.inc();
-    }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::manifest::{self, Write};
@@ -14,6 +13,7 @@ use super::takeover::target;
 use super::writer::{Writer, is_applied};
 use super::{names, token};
 use crate::api::ResourceBinding;
+use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::WallClock;
 use crate::reconcile::failure::{Asked, WriteError};
@@ -139,7 +139,7 @@ impl Applier {
         let now = (self.clock)();
         let mut status = json!({"schedulerObservedGeneration": binding.metadata.generation});
         if let Some(status) = status.as_object_mut().filter(|_| decided) {
-            status.insert("lastScheduledTime".to_owned(), stamp(now));
+            status.insert("lastScheduledTime".to_owned(), json!(stored(now)));
             status.insert("conditions".to_owned(), json!(scheduled(binding, now)));
             if !group.is_empty() {
                 status.insert("schedulerObservingAffinityName".to_owned(), json!(group));
@@ -147,11 +147,6 @@ impl Applier {
         }
         self.writer.binding(leader, binding, json!({"status": status}), true).await.map(|_| ())
     }
-}
-
-/// In whole seconds, as Kubernetes stores times.
-fn stamp(now: Timestamp) -> Value {
-    json!(Timestamp::from_second(now.as_second()).ok().map(Time))
 }
 
 fn is_scheduled(binding: &ResourceBinding) -> bool {
@@ -169,7 +164,7 @@ fn scheduled(binding: &ResourceBinding, now: Timestamp) -> Vec<Value> {
     conditions.push(json!({
         "type": "Scheduled", "status": "True", "reason": "Success",
         "message": "Binding has been scheduled successfully.",
-        "lastTransitionTime": since.unwrap_or_else(|| stamp(now)),
+        "lastTransitionTime": since.unwrap_or_else(|| json!(stored(now))),
     }));
     conditions
 }
@@ -181,5 +176,5 @@ fn task(eviction: Eviction<'_>, now: Timestamp) -> Value {
         Purge::Never => "Never",
     };
     json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "purgeMode": purge, "producer": "fhpa",
-        "reason": "TaintUntolerated", "creationTimestamp": stamp(now)})
+        "reason": "TaintUntolerated", "creationTimestamp": json!(stored(now))})
 }

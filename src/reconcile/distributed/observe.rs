@@ -17,18 +17,14 @@ use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPASpec};
 use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
 use crate::convert;
 use crate::convert::fleet::replicas;
+use crate::convert::instant::stored;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
-use crate::decision::plan::{Bounds, Cause, Cluster, Plan, Policy, Purge, Reach, Request, Standing};
+use crate::decision::plan::{Bounds, Cause, Cluster, Plan, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
-
-/// A cluster that has not confirmed a write for so long is waited for no longer.
-pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
-/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same time.
-pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
 
 /// What the user and the placement say, as the rules read it.
 pub struct Words<'a> {
@@ -78,7 +74,7 @@ impl<'a> Observed<'a> {
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
         let stays = request.basis == Some(plan.basis)
             && plan.shares.iter().all(|share| target(share.cluster) == Some(share.target));
-        if stays || !measured(request.policy) {
+        if stays || !request.policy.goes_by_room() {
             return Vec::new();
         }
         let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.standing == Standing::Serving;
@@ -98,11 +94,6 @@ impl<'a> Observed<'a> {
             cluster.pending = sight.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
         }
     }
-}
-
-/// Whether the policy goes by the room in clusters.
-const fn measured(policy: Policy) -> bool {
-    matches!(policy, Policy::DynamicWeighted | Policy::Aggregated | Policy::Prioritized)
 }
 
 /// Observes at `now`.
@@ -142,7 +133,7 @@ pub fn observe<'a>(
         let known = sight.seen.cluster(surveyed.name);
         let room = known.as_ref().map(|cluster| sight.capacity.room(cluster, &observed.requirements, most));
         let room = room.unwrap_or_default();
-        if measured(policy) && surveyed.chosen && room.available.is_none() {
+        if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }
         let (mut cluster, due) = cluster(view, &by_name, surveyed, room, now);
@@ -167,7 +158,7 @@ pub fn observe<'a>(
         clusters,
         purge: purge(binding),
         // Whole seconds, as what follows from it is stored.
-        now: Timestamp::from_second(now.as_second()).unwrap_or(now),
+        now: stored(now).map_or(now, |time| time.0),
         delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
         window: window(spec),
         period: sight.period,

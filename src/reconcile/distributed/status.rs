@@ -62,8 +62,8 @@ pub fn planned(
         conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).to_vec()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_basis: Some(plan.basis.to_string()),
-        idle_since: plan.idle.and_then(convert::memory::time),
-        last_division_time: plan.divided.and_then(convert::memory::time),
+        idle_since: plan.idle.and_then(convert::instant::stored),
+        last_division_time: plan.divided.and_then(convert::instant::stored),
         aggregated_status: Some(parts),
     }
 }

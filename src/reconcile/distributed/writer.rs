@@ -173,9 +173,7 @@ impl Writer {
         replicas: u32,
         asked: Asked<'_>,
     ) -> Result<(), WriteError> {
-        let wanted = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
-        write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
+        self.patch_scale(leader, path, name, json!({"spec": {"replicas": replicas}}), asked).await
     }
 
     /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
@@ -190,16 +188,26 @@ impl Writer {
         replicas: u32,
         asked: Asked<'_>,
     ) -> Result<(), WriteError> {
-        let requests = Request::new(path);
         let read = Asked { verb: "get", ..asked };
-        let scale: Scale = send(&self.client, requests.get_subresource("scale", name), read).await?;
+        let scale: Scale = send(&self.client, Request::new(path).get_subresource("scale", name), read).await?;
         if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
             return Ok(());
         }
         let mut wanted = json!({"spec": {"replicas": replicas}});
         guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
-        let parameters = merging(managers::REPLICAS);
-        let request = requests.patch_subresource("scale", name, &parameters, &Patch::Merge(wanted));
+        self.patch_scale(leader, path, name, wanted, asked).await
+    }
+
+    async fn patch_scale(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        wanted: Value,
+        asked: Asked<'_>,
+    ) -> Result<(), WriteError> {
+        let wanted = Patch::Merge(wanted);
+        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
         write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
     }
 }
