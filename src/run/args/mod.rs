@@ -1,5 +1,7 @@
 //! Arguments that commands share, and what all processes do alike: threads, signals, exit codes.
 
+mod controller;
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,24 +9,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ArgAction;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
-use super::estimators::EstimatorArgs;
-use super::process::{
-    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, GuardOptions, Handle, Options, Registration,
-    Server, WebhookOptions,
-};
+pub(super) use self::controller::ControllerArgs;
+pub use self::controller::LeaseArgs;
+use super::process::{AdminPort, Certificate, ControlPlane, Drain, Ended, Handle, Options, Server, WebhookOptions};
 use crate::admission::body;
-use crate::admission::registration::base_url;
-use crate::decision::lease::Timings;
 use crate::runtime::control_plane::{self, Bounds, Origin};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
-use crate::runtime::{identity, logging, server};
+use crate::runtime::{logging, server};
 
 /// Of every process.
 #[derive(Debug, clap::Args)]
@@ -114,91 +111,6 @@ pub struct ControlPlaneArgs {
     /// Context of the kubeconfig. Default: its current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-}
-
-/// Which Lease.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Controller")]
-pub struct LeaseArgs {
-    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
-    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
-    pub lease_name: String,
-    /// Namespace of the Lease.
-    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
-    pub lease_namespace: String,
-}
-
-/// Of a process with a controller.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Controller")]
-pub(super) struct ControllerArgs {
-    #[command(flatten)]
-    lease: LeaseArgs,
-    /// Seconds after which a Lease that is not renewed may be taken over.
-    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
-    lease_duration: Duration,
-    /// Seconds after which a leader that could not renew stops acting.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    renew_deadline: Duration,
-    /// Seconds between two tries to get or to renew the Lease.
-    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
-    retry_period: Duration,
-    /// Name of this process in the Lease; no two processes may have the same. Default: the host's name, which is the pod's,
-    /// and something random.
-    #[arg(long, value_name = "NAME", value_parser = not_empty)]
-    identity: Option<String>,
-    /// Objects that are worked on at a time.
-    #[arg(long, default_value_t = 64, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    concurrency: u16,
-    /// Seconds between two divisions of the headroom of clusters by the room they have; `none` for no such division.
-    #[arg(long, default_value = "60", value_name = "SECONDS|none", value_parser = period)]
-    optimize_period: Period,
-    #[command(flatten)]
-    guard: GuardArgs,
-    #[command(flatten)]
-    estimators: EstimatorArgs,
-}
-
-/// How often something is done.
-#[derive(Clone, Copy, Debug)]
-enum Period {
-    Never,
-    Each(Duration),
-}
-
-fn period(text: &str) -> Result<Period, String> {
-    match text {
-        "none" => Ok(Period::Never),
-        _ => match seconds(text)? {
-            Duration::ZERO => Err("0 is no period; `none` turns it off".to_owned()),
-            each => Ok(Period::Each(each)),
-        },
-    }
-}
-
-/// What the leader keeps as it is to be.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Installation")]
-struct GuardArgs {
-    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own webhooks for
-    /// them. Otherwise it only reports.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
-    manage_karmada: bool,
-    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered.
-    #[arg(long, value_name = "URL", value_parser = base_url, requires = "webhook_ca_file")]
-    webhook_url: Option<String>,
-    /// PEM file with the CA of the webhook's certificate; new content is registered without a restart.
-    #[arg(long, value_name = "FILE", requires = "webhook_url")]
-    webhook_ca_file: Option<PathBuf>,
-}
-
-impl GuardArgs {
-    fn options(self) -> GuardOptions {
-        let Self { manage_karmada, webhook_url, webhook_ca_file } = self;
-        let registration = webhook_url.zip(webhook_ca_file);
-        let registration = registration.map(|(base_url, ca_file)| Registration { base_url, ca_file });
-        GuardOptions { manage_karmada, registration }
-    }
 }
 
 /// Seconds, with fractions, up to an hour.
@@ -377,38 +289,5 @@ impl ControlPlaneArgs {
         let counted = Arc::new(Metrics::new()).requests();
         let connected = control_plane::connect(origin, Bounds::default(), counted).await;
         connected.map(|(client, _)| client).map_err(|error| error.to_string())
-    }
-}
-
-impl ControllerArgs {
-    pub(super) fn options(self) -> Result<ControllerOptions, String> {
-        let Self {
-            lease: LeaseArgs { lease_name, lease_namespace },
-            lease_duration: lease,
-            renew_deadline,
-            retry_period: retry,
-            identity,
-            concurrency,
-            optimize_period,
-            guard,
-            estimators,
-        } = self;
-        let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
-            let [lease, renew_deadline, retry] = [lease, renew_deadline, retry].map(|time| time.as_secs_f64());
-            format!("{problem}: --lease-duration is {lease}, --renew-deadline {renew_deadline}, --retry-period {retry}")
-        })?;
-        Ok(ControllerOptions {
-            namespace: lease_namespace,
-            lease: lease_name,
-            identity: identity.unwrap_or_else(identity::unique),
-            timings,
-            concurrency: usize::from(concurrency),
-            optimize_period: match optimize_period {
-                Period::Never => None,
-                Period::Each(each) => Some(each),
-            },
-            estimators: estimators.settings(),
-            guard: Some(guard.options()),
-        })
     }
 }
