@@ -31,7 +31,7 @@ use self::distributed::capacity::{Capacity, Unknown};
 use self::distributed::members::Members;
 use self::distributed::seen::Seen;
 use self::distributed::sight::Sight;
-use self::distributed::turn::{DistributedWorker, Parts};
+use self::distributed::worker::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Events, Poster};
 use self::target::Targets;

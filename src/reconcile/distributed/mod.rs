@@ -20,5 +20,6 @@ pub mod sight;
 pub mod status;
 pub mod takeover;
 pub mod token;
-pub mod turn;
+mod turn;
+pub mod worker;
 pub mod writer;

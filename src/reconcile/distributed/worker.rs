@@ -1,0 +1,136 @@
+//! What turns of FederatedHPAs work with, as a worker of the engine.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tracing::error;
+
+use super::apply::Applier;
+use super::fresh::Fresh;
+use super::pace::Pace;
+use super::report::Reporter;
+use super::seen::entry::Order;
+use super::sight::Sight;
+use super::takeover::Takeover;
+use super::turn::Trouble;
+use super::writer::Writer;
+use crate::decision::defaults::Mode;
+use crate::reconcile::WallClock;
+use crate::reconcile::engine::{Ended, Standing, Worker};
+use crate::reconcile::key::Key;
+use crate::reconcile::target::Targets;
+use crate::runtime::leader::{Leader, LeaseLost};
+
+/// What turns work with.
+pub struct DistributedWorker {
+    /// What it looks at.
+    pub sight: Sight,
+    /// Writes.
+    pub writer: Arc<Writer>,
+    /// Takes workloads over.
+    pub takeover: Takeover,
+    /// Makes the steps of plans.
+    pub applier: Applier,
+    /// Mode of a FederatedHPA that names none.
+    pub default_mode: Mode,
+    /// The time of day.
+    pub clock: WallClock,
+    /// What was read before the first write.
+    pub fresh: Fresh,
+    /// Keeps measurements from being written all the time.
+    pub pace: Pace,
+    /// Tells people.
+    pub reporter: Reporter,
+    /// Every workload is handed back, none taken over.
+    retiring: bool,
+}
+
+/// What a worker is made of.
+pub struct Parts {
+    /// Speaks to the API server.
+    pub client: Client,
+    /// What it looks at.
+    pub sight: Sight,
+    /// Knows where kinds are.
+    pub targets: Arc<Targets>,
+    /// Mode of a FederatedHPA that names none.
+    pub default_mode: Mode,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Tells people.
+    pub reporter: Reporter,
+}
+
+impl Worker for DistributedWorker {
+    type Trouble = Trouble;
+
+    async fn news(&self) {
+        self.sight.news().await;
+    }
+
+    fn changed(&self) -> BTreeSet<Key> {
+        self.sight.changed()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.sight.seen.keys()
+    }
+
+    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+        self.work_off(leader, key, trouble).await
+    }
+
+    fn standing(&self, standing: Standing<'_>) {
+        standing.show(&self.reporter.metrics.distributed);
+    }
+
+    fn dequeued(&self, waited: Duration) {
+        self.reporter.metrics.dequeued(waited);
+    }
+
+    fn panicked(&self) {
+        error!("a turn of a FederatedHPA panicked");
+        self.reporter.metrics.panics.inc();
+    }
+}
+
+impl DistributedWorker {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts { client, sight, targets, default_mode, clock, reporter } = parts;
+        let writer = Arc::new(Writer { client, seen: Arc::clone(&sight.seen) });
+        Self {
+            sight,
+            takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
+            applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
+            writer,
+            default_mode,
+            clock,
+            fresh: Fresh::default(),
+            pace: Pace::default(),
+            reporter,
+            retiring: false,
+        }
+    }
+
+    /// One that hands every workload back and takes none over.
+    #[must_use]
+    pub fn retiring(mut self) -> Self {
+        self.retiring = true;
+        self
+    }
+
+    /// Whether the workload is to be taken over, or kept.
+    pub(super) fn serves(&self, order: &Order) -> bool {
+        !self.retiring && !order.deleting() && self.is_distributed(order)
+    }
+
+    /// Whether the object divides itself among clusters.
+    pub(super) fn is_distributed(&self, order: &Order) -> bool {
+        let mode = order.object.spec.mode.as_deref().and_then(Mode::parse);
+        mode.unwrap_or(self.default_mode) == Mode::Distributed
+    }
+}
