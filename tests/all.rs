@@ -36,5 +36,7 @@ mod rules;
 mod simulation;
 #[cfg(feature = "playground")]
 mod stories;
+#[cfg(feature = "playground")]
+mod stream;
 mod structure;
 mod webhook;

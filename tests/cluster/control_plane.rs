@@ -161,6 +161,14 @@ impl ControlPlane {
         self.directory.join("apiserver/kubeconfig")
     }
 
+    /// Kubeconfig of a user who may do what roles give, and nothing else.
+    pub fn kubeconfig_of(&self, user: &str) -> String {
+        let text = std::fs::read_to_string(self.kubeconfig()).unwrap();
+        let mut kubeconfig: serde_json::Value = serde_json::from_str(&text).unwrap();
+        kubeconfig["users"][0]["user"]["as"] = user.into();
+        kubeconfig.to_string()
+    }
+
     /// A client with all rights, bound to the runtime that asks.
     pub async fn client(&self) -> kube::Client {
         let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();

@@ -85,8 +85,10 @@ impl Plane {
 pub struct Replica {
     pub child: Child,
     log: watch::Receiver<Vec<Value>>,
-    admin: SocketAddr,
-    webhook: Option<SocketAddr>,
+    /// Where probes and metrics are.
+    pub admin: SocketAddr,
+    /// Where reviews are answered.
+    pub webhook: Option<SocketAddr>,
     ca: PathBuf,
 }
 
@@ -111,9 +113,14 @@ impl Replica {
     }
 
     pub async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+        let debug = ["--log-level", "debug"];
+        Self::spawn(command, kubeconfig, identity, &[&debug[..], &TIMINGS, more].concat(), ca).await
+    }
+
+    /// As an operator starts it: times and log as they are by default.
+    pub async fn spawn(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
-        let own = ["--identity", identity, "--log-level", "debug"];
-        let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
+        let mut child = fhpa(command, &[&fixed[..], &["--identity", identity], more].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (said, mut log) = watch::channel(Vec::new());
         tokio::spawn(async move {
@@ -302,9 +309,7 @@ async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
 
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kubeconfig");
-    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
-    kubeconfig["users"][0]["user"]["as"] = "nobody".into();
-    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    std::fs::write(&file, plane.kubeconfig_of("nobody")).unwrap();
     let mut denied = Replica::start("controller", &file, "two", &namespace, PathBuf::new()).await;
     let line = denied.says("the Lease cannot be held or read, and is tried again; the user of the kubeconfig").await;
     assert!(line["error"].as_str().unwrap().contains("User \"nobody\" cannot get resource \"leases\""), "{line}");

@@ -149,20 +149,13 @@ async fn fields_of_a_newer_karmada_survive_the_installation() {
     }
 }
 
-/// A kubeconfig of a user who is nobody but for the roles of the installation.
-fn kubeconfig_of(plane: &ControlPlane, user: &str) -> String {
-    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
-    kubeconfig["users"][0]["user"]["as"] = json!(user);
-    kubeconfig.to_string()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_its_role_gives() {
     let Some(stand) = Stand::new("the leader's guard over the installation") else { return };
     let installed = stand.desk.install(&[]).await;
     assert_eq!(installed.code, 0, "{}", installed.stdout);
     stand.plane.established();
-    let limited = Desk::new(&kubeconfig_of(&stand.plane, "fhpa"));
+    let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
     let ca = stand.desk.file("ca.crt").display().to_string();
     let more = ["--webhook-url", "https://fhpa.karmada-system.svc:443/", "--webhook-ca-file", &ca];
     let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
