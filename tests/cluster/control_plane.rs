@@ -232,6 +232,8 @@ fn free_ports() -> [u16; 3] {
 
 fn guarded(home: &Path, program: &Path, arguments: &[OsString]) -> Guarded {
     let shell = Command::new("sh")
+        // Memory that is not looked for so often: a third less work.
+        .env("GOGC", "400")
         .args(["-c", GUARD, "guard"])
         .arg(home)
         .arg(program)
