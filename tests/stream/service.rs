@@ -48,9 +48,7 @@ impl Plane {
     /// Kubeconfigs of an administrator and of the replicas.
     fn kubeconfigs(&self) -> [String; 2] {
         match self {
-            Self::Real(plane) => {
-                [std::fs::read_to_string(plane.kubeconfig()).unwrap(), plane.kubeconfig_of(USER)]
-            }
+            Self::Real(plane) => [std::fs::read_to_string(plane.kubeconfig()).unwrap(), plane.kubeconfig_of(USER)],
             Self::Embedded(_, listening) => [listening.kubeconfig("karmada"), listening.kubeconfig("karmada")],
         }
     }
@@ -80,6 +78,11 @@ impl Service {
         let desk = Desk::new(&administrator);
         std::fs::write(desk.file("limited"), limited).unwrap();
         Self { plane, client, desk, balancer: Balancer::start().await }
+    }
+
+    /// Whether the API server is a real one.
+    pub fn is_real(&self) -> bool {
+        matches!(self.plane, Plane::Real(_))
     }
 
     /// Runs `fhpa install` for the replicas' user; `more` says where the webhook is.
