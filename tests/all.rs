@@ -32,6 +32,8 @@ mod playground;
 mod random;
 #[cfg(feature = "playground")]
 mod reconcile;
+#[cfg(feature = "playground")]
+mod rights;
 mod rules;
 mod simulation;
 #[cfg(feature = "playground")]

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::process::Replica;
 use super::real::{Stand, deployment, workload};
 use super::takeover::{BINDING, DEPLOYMENT, MEMBERS, WORK, bounds_are, let_go, objects, prepare, run, until};
-use crate::install::Desk;
 
 fn hpa(name: &str, max: i32) -> String {
     json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
@@ -18,12 +17,13 @@ fn hpa(name: &str, max: i32) -> String {
 }
 
 /// A process whose webhook is registered.
-async fn installed(stand: &Stand, desk: &Desk) -> Replica {
+async fn installed(stand: &Stand) -> Replica {
+    let desk = &stand.desk;
     let ca = desk.file("webhook.crt");
     let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", "0", "--ca-out", ca.to_str().unwrap()];
-    let one = Replica::start("run", &stand.plane.kubeconfig(), "one", &serve, ca.clone()).await;
+    let one = Replica::start("run", &desk.file("limited"), "one", &serve, ca.clone()).await;
     let url = format!("https://{}/", one.webhook.unwrap());
-    let outcome = desk.fhpa("install", &["--url", &url, "--ca-file", ca.to_str().unwrap()]).await;
+    let outcome = desk.fhpa("install", &["--url", &url, "--ca-file", ca.to_str().unwrap(), "--user", "fhpa"]).await;
     assert_eq!(outcome.code, 0, "{}{}", outcome.stdout, outcome.stderr);
     one.is_ready().await;
     one
@@ -44,15 +44,14 @@ async fn an_uninstallation_leaves_replicas_as_they_are_gives_bindings_back_and_l
     let Some(stand) = Stand::new("an uninstallation that holds workloads").await else { return };
     let client = &stand.client;
     prepare(&stand).await;
-    let desk = Desk::new(&std::fs::read_to_string(stand.plane.kubeconfig()).unwrap());
-    let mut one = installed(&stand, &desk).await;
+    let mut one = installed(&stand).await;
     stand.led_by("one").await;
     stand.plane.apply(&hpa("web", 8));
     bounds_are(client, [(1, 2), (2, 6)]).await;
     // The members' HPAs have scaled since.
     run(client, [2, 5]).await;
 
-    let removal = desk.fhpa("uninstall", &["--timeout", "60"]);
+    let removal = stand.desk.fhpa("uninstall", &["--timeout", "60"]);
     let karmada = async {
         loop {
             let_go(client).await;

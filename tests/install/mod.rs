@@ -2,7 +2,7 @@
 
 mod doctor;
 mod embedded;
-mod guard;
+pub mod guard;
 mod output;
 mod real;
 

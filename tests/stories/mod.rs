@@ -4,7 +4,7 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
-mod distributed;
+pub mod distributed;
 mod failures;
 mod fleet;
 mod interleavings;
@@ -39,7 +39,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::bed::role::{Used, limited};
+use crate::bed::role::{Role, limited};
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -263,8 +263,6 @@ pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
     pub sight: Sight,
-    /// Rights that it used; it has those of the roles and no others.
-    pub used: Used,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -277,10 +275,14 @@ impl Process {
     }
 
     pub fn start_with(server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_as(Role::default(), server, name, wall, capacity)
+    }
+
+    /// It has the rights of the roles and no others.
+    pub fn start_as(role: Role, server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
-        let used = Used::default();
-        let limited = limited(server.client(), Arc::clone(&used));
+        let limited = limited(server.client(), role);
         let client = bounded(limited.clone(), Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
@@ -310,7 +312,7 @@ impl Process {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, sight, used, stop, works, tasks }
+        Self { metrics, leadership, sight, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

@@ -1,6 +1,6 @@
 //! Stories of a FederatedHPA in Distributed mode on the embedded Karmada with its members, in virtual time.
 
-mod capacity;
+pub mod capacity;
 mod conditions;
 mod edits;
 mod examples;
@@ -11,7 +11,6 @@ mod pending;
 mod proxy;
 mod quiet;
 mod release;
-mod rights;
 mod simulated;
 mod straight;
 
