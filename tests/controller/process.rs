@@ -24,6 +24,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+use crate::bed::objects::deployment;
 use crate::bed::within;
 use crate::cluster::control_plane::ControlPlane;
 use crate::webhook::client::{H2, Sender, connector};
@@ -240,11 +241,7 @@ async fn a_leader_that_is_killed_is_followed_after_its_lease() {
 #[tokio::test]
 async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
     let plane = Plane::new(&["karmada-system", "prod"]).await;
-    let labels = json!({"app": "web"});
-    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "prod"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-    plane.server.create(&deployment).await.unwrap();
+    plane.server.create(&deployment("web", 2)).await.unwrap();
     // Due one or two minutes ago, in a schedule that comes once a day.
     let due = clock::wall() - SignedDuration::from_secs(90);
     let due = Timestamp::from_second(due.as_second() / 60 * 60).unwrap();

@@ -15,6 +15,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::process::Replica;
+use crate::bed::objects;
 use crate::cluster::control_plane::ControlPlane;
 use crate::install::Desk;
 
@@ -26,11 +27,7 @@ pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 }
 
 pub(super) fn deployment(name: &str) -> String {
-    let labels = json!({"app": name});
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}})
-    .to_string()
+    objects::deployment(name, 2).to_string()
 }
 
 fn cron(name: &str, target: Value, rules: Value) -> String {

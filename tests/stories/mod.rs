@@ -39,6 +39,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::bed::objects::deployment;
 use crate::bed::role::{Role, limited};
 
 pub fn at(text: &str) -> Timestamp {
@@ -117,11 +118,7 @@ impl Stage {
     }
 
     pub async fn deployment(&self, name: &str, replicas: i32) {
-        let labels = json!({"app": name});
-        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-        self.server.create(&object).await.unwrap();
+        self.server.create(&deployment(name, replicas)).await.unwrap();
     }
 
     /// A CronFederatedHPA `shop` on the Deployment `web`.
