@@ -230,8 +230,8 @@ impl DistributedWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(cluster) = self.sight.seen.cluster(name) {
-                self.sight.look_for_pods(&cluster, &workload);
+            if let Some(place) = self.sight.seen.place(name) {
+                self.sight.look_for_pods(&place.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
