@@ -78,7 +78,7 @@ async fn registered(service: &Service, authorities: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_apply_fails_while_replicas_are_restarted_and_certificates_and_ca_exchanged() {
     let service = Service::new("a stream of 10,000 applies; it runs on the embedded API server, with fewer").await;
-    let (old, new) = (Ca::new(), Ca::new());
+    let old = Ca::new();
     let ca = service.desk.file("old.crt");
     std::fs::write(&ca, old.pem()).unwrap();
     service.install(&["--url", &service.balancer.url(), "--ca-file", ca.to_str().unwrap()]).await;
@@ -99,32 +99,16 @@ async fn no_apply_fails_while_replicas_are_restarted_and_certificates_and_ca_exc
         flow.during(&format!("a replica is replaced by {name}"), restart).await;
     }
 
-    let (second, third) = (pair(&old), pair(&new));
-    let both = [old.pem(), new.pem()].concat();
     flow.during("a new certificate of the same CA", async {
+        let second = pair(&old);
         pods.iter().for_each(|pod| pod.mount("second", &second, &old.pem()));
         for pod in &pods {
             pod.reloaded(1).await;
         }
     })
     .await;
-    flow.during("the next CA is trusted, too", async {
-        pods.iter().for_each(|pod| pod.mount("both", &second, &both));
-        registered(&service, &both).await;
-    })
-    .await;
-    flow.during("a certificate of the next CA", async {
-        pods.iter().for_each(|pod| pod.mount("third", &third, &both));
-        for pod in &pods {
-            pod.reloaded(2).await;
-        }
-    })
-    .await;
-    flow.during("the old CA is trusted no more", async {
-        pods.iter().for_each(|pod| pod.mount("new", &third, &new.pem()));
-        registered(&service, &new.pem()).await;
-    })
-    .await;
+    let renewed = renewal(&service, &flow, &pods, &old).await;
+    rotation(&service, &flow, &pods, renewed).await;
     flow.end(if service.is_real() { APPLIES } else { FEWER }).await;
     let (given, refused) = service.balancer.connections();
     eprintln!("{given} connections of the API server");
@@ -132,4 +116,43 @@ async fn no_apply_fails_while_replicas_are_restarted_and_certificates_and_ca_exc
     for pod in pods {
         service.end(pod.replica).await;
     }
+}
+
+/// cert-manager renews a CA with its key: the CA and a certificate of it come at once, to one pod after the other. Returns both.
+async fn renewal(service: &Service, flow: &Flow, pods: &[Pod], old: &Ca) -> (Ca, (String, String)) {
+    let renewed = old.renewed();
+    let pair = pair(&renewed);
+    flow.during("a CA that is renewed with its key, and a certificate of it", async {
+        for pod in pods {
+            pod.mount("renewed", &pair, &renewed.pem());
+            pod.reloaded(2).await;
+        }
+        registered(service, &renewed.pem()).await;
+    })
+    .await;
+    (renewed, pair)
+}
+
+/// A CA with another key follows the one that is served by: for a while both are trusted.
+async fn rotation(service: &Service, flow: &Flow, pods: &[Pod], (old, served): (Ca, (String, String))) {
+    let new = Ca::new();
+    let next = pair(&new);
+    let both = [old.pem(), new.pem()].concat();
+    flow.during("the next CA is trusted, too", async {
+        pods.iter().for_each(|pod| pod.mount("both", &served, &both));
+        registered(service, &both).await;
+    })
+    .await;
+    flow.during("a certificate of the next CA", async {
+        pods.iter().for_each(|pod| pod.mount("next", &next, &both));
+        for pod in pods {
+            pod.reloaded(3).await;
+        }
+    })
+    .await;
+    flow.during("the old CA is trusted no more", async {
+        pods.iter().for_each(|pod| pod.mount("new", &next, &new.pem()));
+        registered(service, &new.pem()).await;
+    })
+    .await;
 }

@@ -42,10 +42,19 @@ pub struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
     pub fn new() -> Self {
+        Self::of(KeyPair::generate().unwrap())
+    }
+
+    fn of(key: KeyPair) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "test-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+        Self(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    /// The same CA with another certificate for the same key.
+    pub fn renewed(&self) -> Self {
+        Self::of(KeyPair::from_pem(&self.0.key().serialize_pem()).unwrap())
     }
 
     pub fn pem(&self) -> String {
