@@ -2,6 +2,8 @@
 
 mod content;
 #[cfg(feature = "playground")]
+mod rotation;
+#[cfg(feature = "playground")]
 mod secret;
 mod whole_life;
 
