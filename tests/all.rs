@@ -13,6 +13,7 @@ mod assignment;
 #[cfg(feature = "playground")]
 mod bed;
 mod capacity;
+mod certificates;
 mod chart;
 mod cli;
 mod cluster;

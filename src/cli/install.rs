@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ArgAction;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -17,6 +18,7 @@ use crate::install::apply::{Mode, Outcome, apply};
 use crate::install::manifests::{self, Manifest, Part, Settings, Subject};
 use crate::install::permissions::ScaledKind;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
+use crate::runtime::tls::shared::{Access, SecretName, Store};
 use crate::runtime::{succession, tls};
 
 /// Arguments of the command.
@@ -25,11 +27,18 @@ use crate::runtime::{succession, tls};
 pub struct Args {
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
     /// the webhook is not registered.
-    #[arg(long, value_name = "URL", value_parser = base_url, requires = "ca_file", display_order = 0)]
+    #[arg(long, value_name = "URL", value_parser = base_url, requires = "authority", display_order = 0)]
     url: Option<String>,
     /// PEM file with the CA of the webhook's certificate; several during a rotation.
-    #[arg(long, value_name = "FILE", requires = "url", display_order = 1)]
+    #[arg(long, value_name = "FILE", requires = "url", group = "authority", display_order = 1)]
     ca_file: Option<PathBuf>,
+    /// The CA of the webhook's certificate is in this Secret of the cluster where the processes run, which they make with their
+    /// --cert-secret; it is waited for.
+    #[arg(long, value_name = "NAMESPACE/NAME", requires = "url", group = "authority", display_order = 2)]
+    ca_secret: Option<SecretName>,
+    /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
+    #[arg(long, value_name = "FILE", requires = "ca_secret", display_order = 3)]
+    cert_kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     subject: SubjectArgs,
     /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them, which
@@ -124,6 +133,8 @@ impl Args {
         let Self {
             url,
             ca_file,
+            ca_secret,
+            cert_kubeconfig,
             subject,
             manage_karmada,
             scale_kind: scaled,
@@ -133,27 +144,51 @@ impl Args {
             control_plane,
             lease,
         } = self;
-        let location = match url.zip(ca_file) {
-            Some((base_url, file)) => {
-                let ca_bundle = tls::authorities(&file).map_err(|error| error.to_string())?;
-                Some(Location { base_url, ca_bundle })
+        let runtime = super::runtime()?;
+        let (ca_bundle, shared) = match (ca_file, ca_secret) {
+            (Some(file), _) => (tls::authorities(&file).map_err(|error| error.to_string())?, None),
+            (None, Some(secret)) => {
+                let (bundle, store) = runtime.block_on(shared(secret, Access::by(cert_kubeconfig)))?;
+                (bundle, Some(store))
             }
-            None => None,
+            (None, None) => (Vec::new(), None),
         };
+        let location = url.map(|base_url| Location { base_url, ca_bundle });
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
         let mut settings = Settings { location, subject, lease_namespace, manage_karmada, scaled };
         if let Some(output) = output {
             return render(&settings, &output, for_members);
         }
-        let runtime = super::runtime()?;
         runtime.block_on(async {
             let client = control_plane.connect().await?;
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
             }
-            install(&client, &settings, &lease_name, dry_run, color).await
+            let code = install(&client, &settings, &lease_name, dry_run, color).await?;
+            let registered = settings.location.zip(shared).filter(|_| !dry_run && code == ExitCode::SUCCESS);
+            if let Some((location, store)) = registered {
+                store.record(&location.ca_bundle).await.map_err(|error| error.to_string())?;
+            }
+            Ok(code)
         })
+    }
+}
+
+/// How long the Secret with the CA is waited for.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The CAs in the Secret that the processes share, once there are some.
+async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), String> {
+    let shown = secret.to_string();
+    let (store, _) = Store::open(access, secret).await.map_err(|error| error.to_string())?;
+    anstream::eprintln!("The CA comes from the Secret {shown}; it is waited for, {} s at most.", PATIENCE.as_secs());
+    match store.wait(PATIENCE).await {
+        Ok(Some(content)) => Ok((content.bundle(), store)),
+        Ok(None) => {
+            Err(format!("no process has made the Secret {shown}; see the logs of those with --cert-secret {shown}"))
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -210,7 +245,7 @@ async fn install(
 fn notes(settings: &Settings) -> Vec<&'static str> {
     let mut notes = Vec::new();
     if settings.location.is_none() {
-        notes.push("The webhook is not registered: give --url and --ca-file.");
+        notes.push("The webhook is not registered: give --url, and --ca-file or --ca-secret.");
     }
     if settings.subject.is_none() {
         notes.push(

@@ -70,9 +70,9 @@ fn a_pair_that_is_there_is_not_overwritten() {
 
 #[test]
 fn the_manifests_for_cert_manager_are_those_of_the_chart() {
-    let Some(default) = engine::case("default", "the manifests in certs/") else { return };
+    let Some(ordered) = engine::case("a certificate by cert-manager", "the manifests in certs/") else { return };
     let written = engine::objects([text("certs/cert-manager.yaml").as_str()]);
-    let made = default.objects.iter().filter(|object| object["apiVersion"] == "cert-manager.io/v1").cloned();
+    let made = ordered.objects.iter().filter(|object| object["apiVersion"] == "cert-manager.io/v1").cloned();
     let made: Vec<Value> = made
         .map(|mut object| {
             object["metadata"].as_object_mut().unwrap().remove("labels");

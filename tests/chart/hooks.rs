@@ -32,7 +32,7 @@ fn the_hooks_register_what_the_chart_serves_and_take_it_back() {
         eprintln!("ran without `fhpa install`: {shows} (this build has no such command)");
         return;
     }
-    let Some(rendered) = engine::case("default", shows) else { return };
+    let Some(rendered) = engine::case("a certificate by cert-manager", shows) else { return };
     let Some(plane) = ControlPlane::own(shows) else { return };
     plane.install_karmada();
     plane.namespace("karmada-system");

@@ -4,7 +4,7 @@
 mod certificates;
 mod command;
 mod documents;
-mod engine;
+pub mod engine;
 mod hooks;
 mod image;
 mod monitoring;

@@ -6,6 +6,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -30,6 +31,8 @@ fn fault(object: &Value) -> Result<(), String> {
         ("v1", "ConfigMap") => lost::<ConfigMap>(object),
         ("v1", "Pod") => lost::<Pod>(object),
         ("policy/v1", "PodDisruptionBudget") => lost::<PodDisruptionBudget>(object),
+        ("rbac.authorization.k8s.io/v1", "Role") => lost::<Role>(object),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding") => lost::<RoleBinding>(object),
         ("networking.k8s.io/v1", "NetworkPolicy") => lost::<NetworkPolicy>(object),
         ("cert-manager.io/v1" | "monitoring.coreos.com/v1", _) => foreign(kind, object),
         (version, _) => Err(format!("no check for {version} {kind}")),

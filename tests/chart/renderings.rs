@@ -54,7 +54,13 @@ pub const CASES: &[Case] = &[
     plain("a Secret with everything", "{certificate: {mode: existingSecret, existingSecret: {name: own}}}"),
     plain(
         "an issuer of the platform",
-        "{certificate: {certManager: {issuerRef: {name: corporate, kind: ClusterIssuer, group: issuers.test}}, extraDnsNames: [fhpa.test]}}",
+        "{certificate: {mode: certManager, certManager: {issuerRef: {name: corporate, kind: ClusterIssuer, group: issuers.test}}, extraDnsNames: [fhpa.test]}}",
+    ),
+    plain("a certificate by cert-manager", "{certificate: {mode: certManager}}"),
+    plain(
+        "a certificate of its own, behind a policy",
+        "{certificate: {selfManaged: {secretName: own}, extraDnsNames: [fhpa.test]}, webhook: {url: \"https://[fd00::7]:8443\"}, \
+         networkPolicy: {enabled: true, hostApiserverPorts: [7443]}}",
     ),
     plain("one replica", "{replicas: 1}"),
     plain("a platform that chooses the user", "{runAsUser: null}"),
@@ -79,6 +85,7 @@ pub const CASES: &[Case] = &[
     plain("refused: a name nobody knows", "{replicaCount: 3}"),
     plain("refused: a name nobody knows, further in", "{webhook: {prot: 9443}}"),
     plain("refused: a mode nobody knows", "{certificate: {mode: letsEncrypt}}"),
+    plain("refused: a Secret whose name is none", "{certificate: {selfManaged: {secretName: Own_Secret}}}"),
     plain("refused: a Secret without a name", "{certificate: {mode: existingSecret}}"),
     plain("refused: a port that needs root", "{webhook: {port: 443}}"),
     plain("refused: plain HTTP", "{webhook: {url: \"http://fhpa.karmada-system.svc\"}}"),
@@ -124,6 +131,7 @@ karmada:
   context: karmada
   manage: false
 certificate:
+  mode: certManager
   extraDnsNames: [other.example.test]
   certManager: {duration: 720h, renewBefore: 240h, caDuration: 43800h}
 webhook:

@@ -122,7 +122,7 @@ fn a_pod_has_time_to_answer_what_it_began() {
 }
 
 #[test]
-fn no_pod_has_a_token_of_the_host_cluster_or_a_right_it_does_not_need() {
+fn no_pod_has_a_right_it_does_not_need() {
     for (case, rendered) in engine::rendered("rights of the chart's pods") {
         for account in rendered.of("ServiceAccount") {
             assert_eq!(account["automountServiceAccountToken"], false, "{case}");
@@ -145,12 +145,59 @@ fn no_pod_has_a_token_of_the_host_cluster_or_a_right_it_does_not_need() {
     }
 }
 
+#[test]
+fn a_token_of_the_host_cluster_is_for_the_secret_of_the_certificate_only() {
+    for (case, rendered) in engine::rendered("tokens of the host cluster") {
+        let own =
+            argument(&arguments(&rendered.one("Deployment")["spec"]["template"]["spec"]), "--cert-secret").is_some();
+        for (name, spec) in pods(rendered) {
+            let needs =
+                own && (name.ends_with("-install") || !name.contains("-uninstall") && !name.contains("-doctor"));
+            let token = spec["volumes"].to_string().contains("serviceAccountToken");
+            assert_eq!(token, needs, "{case}, {name}");
+            let mounts = spec["containers"][0]["volumeMounts"].as_array().unwrap();
+            let standard = "/var/run/secrets/kubernetes.io/serviceaccount";
+            assert_eq!(mounts.iter().any(|mount| mount["mountPath"] == standard), needs, "{case}, {name}");
+        }
+        let rules: Vec<&Value> = rendered.of("Role").map(|role| &role["rules"]).collect();
+        if !own {
+            assert!(rules.is_empty() && rendered.of("RoleBinding").count() == 0, "{case}");
+            continue;
+        }
+        let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
+        let arguments = arguments(spec);
+        let secret = argument(&arguments, "--cert-secret").unwrap().split_once('/').unwrap();
+        let [rules] = rules[..] else { panic!("{case}: one role") };
+        let all = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret.1], "verbs": ["get", "update"]}]);
+        assert_eq!(*rules, all, "{case}");
+        let binding = rendered.one("RoleBinding");
+        assert_eq!(binding["subjects"][0]["name"], spec["serviceAccountName"], "{case}");
+        assert_eq!(
+            (&binding["metadata"]["namespace"], &binding["subjects"][0]["namespace"]),
+            (&json!(secret.0), &json!(secret.0))
+        );
+        for hook in
+            rendered.of("Job").filter(|job| job["spec"]["template"]["spec"]["containers"][0]["name"] == "install")
+        {
+            let hook = self::arguments(&hook["spec"]["template"]["spec"]);
+            assert_eq!(argument(&hook, "--ca-secret"), argument(&arguments, "--cert-secret"), "{case}");
+        }
+        for policy in rendered.of("NetworkPolicy") {
+            let ports: Vec<&Value> =
+                policy["spec"]["egress"][2]["ports"].as_array().unwrap().iter().map(|port| &port["port"]).collect();
+            let chosen = if case.contains("behind a policy") { vec![7443] } else { vec![443, 6443] };
+            assert_eq!(ports, chosen, "{case}");
+        }
+    }
+}
+
 /// Host and port of the address that is registered.
 fn registered(rendered: &Rendered) -> Option<(&str, u64)> {
     let job = rendered.of("Job").find(|job| job["spec"]["template"]["spec"]["containers"][0]["name"] == "install")?;
     let arguments = arguments(&job["spec"]["template"]["spec"]);
     let rest = argument(&arguments, "--url").unwrap().strip_prefix("https://").unwrap();
-    let (host, port) = rest.strip_suffix('/').unwrap().split_once(':').unwrap();
+    let (host, port) = rest.strip_suffix('/').unwrap().rsplit_once(':').unwrap();
     Some((host, port.parse().unwrap()))
 }
 
@@ -165,9 +212,14 @@ fn the_registered_address_is_one_of_the_certificate_and_of_the_service() {
             let named = leaf["spec"]["dnsNames"].as_array().unwrap();
             assert!(named.contains(&host.into()), "{case}: {host} is not in {named:?}");
         }
+        let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
+        if argument(&arguments(spec), "--cert-secret").is_some() {
+            let named = format!("--tls-san={}", host.trim_matches(['[', ']']));
+            assert!(arguments(spec).contains(&&*named), "{case}: {named}");
+        }
         let service = rendered.of("Service").find(|service| service["spec"]["ports"][0]["name"] == "webhook").unwrap();
         let own = format!("{}.{}.svc", text(&service["metadata"]["name"]), text(&service["metadata"]["namespace"]));
-        assert!(host == own || case.starts_with("full"), "{case}: {host}");
+        assert!(host == own || case.starts_with("full") || case.contains("behind a policy"), "{case}: {host}");
         assert!(host != own || service["spec"]["ports"][0]["port"] == port, "{case}: {port}");
     }
 }
@@ -176,7 +228,10 @@ fn the_registered_address_is_one_of_the_certificate_and_of_the_service() {
 fn the_certificate_that_is_ordered_is_the_one_that_is_mounted() {
     for (case, rendered) in engine::rendered("the Secret of the certificate") {
         let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
-        let volume = spec["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == "tls").unwrap();
+        let Some(volume) = spec["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == "tls") else {
+            assert_eq!(rendered.of("Certificate").count(), 0, "{case}");
+            continue;
+        };
         let mounted = &volume["projected"]["sources"][0]["secret"]["name"];
         for leaf in rendered.of("Certificate").filter(|certificate| certificate["spec"].get("isCA").is_none()) {
             assert_eq!(&leaf["spec"]["secretName"], mounted, "{case}");

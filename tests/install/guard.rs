@@ -33,6 +33,7 @@ pub struct Stage {
     pub bed: Bed,
     metrics: Arc<Metrics>,
     location: watch::Sender<Location>,
+    registered: watch::Receiver<Option<Vec<u8>>>,
     tasks: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
@@ -71,10 +72,12 @@ impl Stage {
         let metrics = Arc::new(Metrics::new());
         let (told, location) = watch::channel(location("old"));
         let limited = limited(bed.client.clone(), role);
+        let (tell_registered, registered) = watch::channel(None);
         let guard = Guard::new(Options {
             client: limited.clone(),
             manage_karmada,
             location: Some(location),
+            registered: tell_registered,
             clock: wall.clock(),
             metrics: metrics.guard(),
             counted: metrics.controller(),
@@ -87,7 +90,7 @@ impl Stage {
         let mut tasks = JoinSet::new();
         tasks.spawn(compete(leases, candidate, tell, stopped.clone()));
         tasks.spawn(guard.unwrap().run(leadership, stopped));
-        let stage = Self { bed, metrics, location: told, tasks, _stop: stop };
+        let stage = Self { bed, metrics, location: told, registered, tasks, _stop: stop };
         stage.pass(5).await;
         stage.bed.server().faults().record();
         stage
@@ -193,6 +196,22 @@ async fn the_registration_follows_its_ca_and_comes_back_when_it_is_lost() {
     assert_eq!(stage.bed.delete(&path, &Value::Null).await.code, 200);
     stage.pass(1).await;
     assert_eq!(ca().await, "b2xkIGFuZCBuZXc=");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ca_is_told_to_be_registered_only_when_both_configurations_carry_it() {
+    let stage = Stage::new(true).await;
+    let told = || stage.registered.borrow().clone().map(|bundle| String::from_utf8(bundle).unwrap());
+    assert_eq!(told().as_deref(), Some("old"));
+    let which = Which { resource: "validatingwebhookconfigurations".into(), verb: "patch".into(), name: "fhpa".into() };
+    stage.bed.server().faults().fail(which, usize::MAX, Failure::plain(503, "ServiceUnavailable", "busy"));
+    stage.location.send_replace(location("old and new"));
+    stage.pass(60).await;
+    assert!(stage.get(&format!("{MUTATING}/fhpa")).await.to_string().contains("b2xkIGFuZCBuZXc="));
+    assert_eq!(told().as_deref(), Some("old"), "the other one is still without it");
+    stage.bed.server().faults().heal();
+    stage.pass(120).await;
+    assert_eq!(told().as_deref(), Some("old and new"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,8 @@ fn the_roles_are_those_of_the_table() {
         "--scale-kind",
         "argoproj.io/rollouts",
     ]);
-    assert_eq!((rendered.code, &*rendered.stderr), (0, "The webhook is not registered: give --url and --ca-file.\n"));
+    let said = "The webhook is not registered: give --url, and --ca-file or --ca-secret.\n";
+    assert_eq!((rendered.code, &*rendered.stderr), (0, said));
     let roles: Vec<String> = documents(&rendered.stdout)
         .iter()
         .filter(|object| object["kind"].as_str().unwrap().contains("Role"))

@@ -24,7 +24,7 @@ fn publish(directory: &Path, version: &str, (certificate, key): &(String, String
 
 async fn serve(directory: &Path) -> Running {
     let mut options = Options::loopback();
-    options.webhook().certificate.source = Source::Directory(directory.to_owned());
+    options.webhook().certificate.source = Source::Directory(directory.to_owned()).into();
     options.webhook().certificate.poll = Duration::from_millis(5);
     options.webhook().reviews = 2000;
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());

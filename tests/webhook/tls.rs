@@ -145,7 +145,7 @@ async fn the_self_signed_certificate_is_for_the_names_that_were_asked_for() {
     let mut options = Options::loopback();
     let names = vec!["localhost".to_owned(), "webhook.karmada-system.svc".to_owned(), "10.0.0.7".to_owned()];
     options.webhook().certificate.source =
-        fhpa::runtime::tls::Source::SelfSigned(Box::new(fhpa::runtime::tls::SelfSigned::new(names)));
+        fhpa::runtime::tls::Source::SelfSigned(Box::new(fhpa::runtime::tls::SelfSigned::new(names))).into();
     let directory = tempfile::tempdir().unwrap();
     let ca_out = directory.path().join("ca.crt");
     options.webhook().certificate.ca_out = Some(ca_out.clone());

@@ -69,6 +69,15 @@ https://{{ include "fhpa.fullname" . }}.{{ .Release.Namespace }}.svc:{{ .Values.
 {{- concat $names .Values.certificate.extraDnsNames | uniq | join "\n" -}}
 {{- end -}}
 
+{{- define "fhpa.selfManaged" -}}
+{{- if eq .Values.certificate.mode "selfManaged" -}}true{{- end -}}
+{{- end -}}
+
+{{/* The Secret that the pods keep themselves. cert-manager's has another name, so that neither finds the other's. */}}
+{{- define "fhpa.ownSecret" -}}
+{{- default (printf "%s-certificate" (include "fhpa.fullname" .)) .Values.certificate.selfManaged.secretName -}}
+{{- end -}}
+
 {{- define "fhpa.certificateSecret" -}}
 {{- if eq .Values.certificate.mode "certManager" -}}
 {{ include "fhpa.fullname" . }}-tls

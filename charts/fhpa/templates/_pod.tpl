@@ -68,6 +68,28 @@ root and, for a hook, hook.
   readOnly: true
 {{- end -}}
 
+{{/* A token of the host cluster, for the Secret of a selfManaged certificate and for nothing else. */}}
+{{- define "fhpa.tokenVolume" -}}
+- name: host-token
+  projected:
+    defaultMode: 288 # 0440
+    sources:
+      - serviceAccountToken:
+          path: token
+          expirationSeconds: 3607
+      - configMap:
+          name: kube-root-ca.crt
+          items: [{key: ca.crt, path: ca.crt}]
+      - downwardAPI:
+          items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]
+{{- end -}}
+
+{{- define "fhpa.tokenMount" -}}
+- name: host-token
+  mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+  readOnly: true
+{{- end -}}
+
 {{/* The Lease: a hook that hands workloads back keeps the controller off by it. */}}
 {{- define "fhpa.leaseArgs" -}}
 - {{ printf "--lease-name=%s" .Values.controller.leaseName | quote }}
@@ -114,17 +136,25 @@ spec:
           volumeMounts:
             {{- include "fhpa.kubeconfigMount" .root | nindent 12 }}
             {{- if .ca }}
+            {{- if include "fhpa.selfManaged" .root }}
+            {{- include "fhpa.tokenMount" .root | nindent 12 }}
+            {{- else }}
             - name: ca
               mountPath: /etc/fhpa/ca
               readOnly: true
             {{- end }}
+            {{- end }}
       volumes:
         {{- include "fhpa.kubeconfigVolume" (dict "root" .root "hook" true) | nindent 8 }}
         {{- if .ca }}
+        {{- if include "fhpa.selfManaged" .root }}
+        {{- include "fhpa.tokenVolume" .root | nindent 8 }}
+        {{- else }}
         - name: ca
           projected:
             defaultMode: 288 # 0440
             sources:
               - secret: {{- include "fhpa.caSource" .root | nindent 18 }}
+        {{- end }}
         {{- end }}
 {{- end -}}

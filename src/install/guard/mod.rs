@@ -11,7 +11,7 @@ use kube::Client;
 use tokio::sync::watch;
 
 pub use self::sight::Sight;
-use self::turn::GuardWorker;
+use self::turn::{GuardWorker, Means};
 use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
 use crate::reconcile::WallClock;
@@ -28,6 +28,8 @@ pub struct Options {
     pub manage_karmada: bool,
     /// Where the webhook is, as it is known now; none: its registration is not our work.
     pub location: Option<watch::Receiver<Location>>,
+    /// Is told the CAs of the registration, as PEM, once they stand in it.
+    pub registered: watch::Sender<Option<Vec<u8>>>,
     /// The time of day.
     pub clock: WallClock,
     /// The counters of the guard.
@@ -53,15 +55,22 @@ impl Guard {
     /// # Errors
     /// When the objects cannot be made.
     pub fn new(options: Options) -> Result<Self, ManifestError> {
-        let Options { client, manage_karmada, location, clock, metrics, counted, identity } = options;
+        let Options { client, manage_karmada, location, registered, clock, metrics, counted, identity } = options;
         let mut wanted = manifests::shared()?;
         if let Some(location) = &location {
             wanted.extend(manifests::registration(&location.borrow())?);
         }
         let sight = Arc::new(Sight::new(wanted));
         let (events, poster) = Events::new(client.clone(), &identity, counted);
-        let worker =
-            GuardWorker::new(client.clone(), Arc::clone(&sight), manage_karmada, events, Arc::clone(&clock), metrics);
+        let worker = GuardWorker::new(Means {
+            client: client.clone(),
+            sight: Arc::clone(&sight),
+            manage_karmada,
+            registered,
+            events,
+            clock: Arc::clone(&clock),
+            metrics,
+        });
         let engine = Engine::new(Arc::new(worker), clock, 1);
         Ok(Self { client, sight, location, engine, poster })
     }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use crate::decision::excerpt::excerpt;
-use crate::install::manifests::Manifest;
+use crate::install::manifests::{Manifest, Part};
 use crate::reconcile::key::Key;
 
 /// Characters of an error that are logged.
@@ -117,6 +117,12 @@ impl Sight {
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         self.inner().objects.keys().cloned().collect()
+    }
+
+    /// How many objects are such a part.
+    #[must_use]
+    pub fn count(&self, part: Part) -> usize {
+        self.inner().objects.values().filter(|guarded| guarded.wanted.part == part).count()
     }
 
     /// Waits until something changed.

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::Value;
+use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use super::sight::{Guarded, Live, Sight};
@@ -13,7 +16,7 @@ use crate::decision::backoff;
 use crate::decision::contest::{Contest, Step};
 use crate::install::apply::{Mode, Outcome, apply, wanted};
 use crate::install::compare::differences;
-use crate::install::manifests::Part;
+use crate::install::manifests::{Manifest, Part};
 use crate::reconcile::engine::{Ended, Standing, Worker};
 use crate::reconcile::events::{Events, Record, Reference, Severity};
 use crate::reconcile::failure::Failure;
@@ -22,15 +25,23 @@ use crate::reconcile::{WallClock, managers};
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::GuardMetrics;
 
+/// What objects are put back with.
+pub(super) struct Means {
+    pub(super) client: Client,
+    pub(super) sight: Arc<Sight>,
+    pub(super) manage_karmada: bool,
+    pub(super) registered: watch::Sender<Option<Vec<u8>>>,
+    pub(super) events: Events,
+    pub(super) clock: WallClock,
+    pub(super) metrics: Arc<GuardMetrics>,
+}
+
 /// Puts objects back.
 pub(super) struct GuardWorker {
-    client: Client,
-    sight: Arc<Sight>,
-    manage_karmada: bool,
-    events: Events,
-    clock: WallClock,
-    metrics: Arc<GuardMetrics>,
+    means: Means,
     known: Mutex<BTreeMap<Key, Known>>,
+    /// CAs of the parts of the registration, as they stand there.
+    carried: Mutex<BTreeMap<Key, String>>,
 }
 
 /// What is known of an object between two turns.
@@ -59,36 +70,35 @@ impl Worker for GuardWorker {
     type Trouble = Trouble;
 
     async fn news(&self) {
-        self.sight.news().await;
+        self.means.sight.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.sight.changed()
+        self.means.sight.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.sight.keys()
+        self.means.sight.keys()
     }
 
     async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
-        let Some(guarded) = self.sight.get(key) else { return Ok(Ended::default()) };
+        let Some(guarded) = self.means.sight.get(key) else { return Ok(Ended::default()) };
         if guarded.live == Live::Unknown {
             return Ok(Ended::default());
         }
         let live = guarded.live.object();
         match self.find(&guarded, live) {
             Found::Stands => {
-                self.metrics.stands(&name(key), true);
-                self.known().entry(key.clone()).or_default().reported = None;
+                self.stands(key, &guarded);
                 Ok(Ended::default())
             }
             Found::Foreign(reason, sentence) => {
-                self.metrics.stands(&name(key), false);
+                self.means.metrics.stands(&name(key), false);
                 self.report(leader, key, live, reason, sentence);
                 Ok(Ended::default())
             }
             Found::Differs(places) => {
-                self.metrics.stands(&name(key), false);
+                self.means.metrics.stands(&name(key), false);
                 self.put_back(leader, key, &guarded, &places, trouble).await
             }
         }
@@ -104,15 +114,30 @@ impl Worker for GuardWorker {
 }
 
 impl GuardWorker {
-    pub(super) fn new(
-        client: Client,
-        sight: Arc<Sight>,
-        manage_karmada: bool,
-        events: Events,
-        clock: WallClock,
-        metrics: Arc<GuardMetrics>,
-    ) -> Self {
-        Self { client, sight, manage_karmada, events, clock, metrics, known: Mutex::default() }
+    pub(super) fn new(means: Means) -> Self {
+        Self { means, known: Mutex::default(), carried: Mutex::default() }
+    }
+
+    /// The object stands as it is wanted. Tells of the CAs of the registration when all its parts carry the same ones.
+    fn stands(&self, key: &Key, guarded: &Guarded) {
+        self.means.metrics.stands(&name(key), true);
+        self.known().entry(key.clone()).or_default().reported = None;
+        if guarded.wanted.part != Part::Webhook {
+            return;
+        }
+        let encoded = ca_bundle(&guarded.wanted).unwrap_or_default();
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        carried.insert(key.clone(), encoded.clone());
+        if let Ok(bundle) = STANDARD.decode(&encoded)
+            && carried.len() == self.means.sight.count(Part::Webhook)
+            && carried.values().all(|other| *other == encoded)
+        {
+            self.means.registered.send_if_modified(|told| {
+                let new = told.as_ref() != Some(&bundle);
+                *told = Some(bundle);
+                new
+            });
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Key, Known>> {
@@ -140,7 +165,7 @@ impl GuardWorker {
         let karmadas = matches!(part, Part::Definition | Part::SetAside(_));
         match &*places {
             [] => Found::Stands,
-            _ if karmadas && !self.manage_karmada => {
+            _ if karmadas && !self.means.manage_karmada => {
                 let sentence = format!(
                     "it is not as fhpa needs it ({}), and is not put right (--manage-karmada=false): run `fhpa install`",
                     places.join(", ")
@@ -160,7 +185,7 @@ impl GuardWorker {
         Trouble(failures): Trouble,
     ) -> Result<Ended<Trouble>, LeaseLost> {
         let live = guarded.live.object();
-        let now = (self.clock)();
+        let now = (self.means.clock)();
         let contest = self.known().get(key).cloned().unwrap_or_default().contest;
         if let Step::Pause(until) = contest.step(now) {
             let sentence = format!(
@@ -169,18 +194,19 @@ impl GuardWorker {
                 other(live),
                 contest.acts()
             );
-            self.metrics.contested(&name(key), true);
+            self.means.metrics.contested(&name(key), true);
             self.report(leader, key, live, "Contested", sentence);
             return Ok(Ended { trouble: None, wake: Some(until), retry: None });
         }
         leader.check()?;
-        let mode = Mode { dry_run: false, manage_karmada: self.manage_karmada };
-        match apply(&self.client, &guarded.wanted, mode).await {
+        let mode = Mode { dry_run: false, manage_karmada: self.means.manage_karmada };
+        match apply(&self.means.client, &guarded.wanted, mode).await {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
-                self.metrics.put_back(&name(key));
-                self.metrics.contested(&name(key), false);
+                self.means.metrics.put_back(&name(key));
+                self.means.metrics.contested(&name(key), false);
                 let known = Known { contest: contest.acted(now), reported: None };
                 self.known().insert(key.clone(), known);
+                self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); it is put back", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
                 self.tell(leader, key, live, Severity::Normal, "PutBack", note);
@@ -188,8 +214,7 @@ impl GuardWorker {
             }
             // What the watch told was old, or the API server writes it in other words.
             Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_)) => {
-                self.metrics.stands(&name(key), true);
-                self.known().entry(key.clone()).or_default().reported = None;
+                self.stands(key, guarded);
                 Ok(Ended::default())
             }
             Err(failure) => Ok(self.failed(leader, key, live, &failure, failures)),
@@ -236,9 +261,16 @@ impl GuardWorker {
             name: (*key.name).into(),
             uid: text("/metadata/uid").into(),
         };
-        let at = (self.clock)();
-        self.events.record(leader, Record { severity, reason, action: "Guard", note, at, regarding, related: None });
+        let at = (self.means.clock)();
+        self.means
+            .events
+            .record(leader, Record { severity, reason, action: "Guard", note, at, regarding, related: None });
     }
+}
+
+/// The CAs that a part of the registration is to carry, in base64.
+fn ca_bundle(manifest: &Manifest) -> Option<String> {
+    manifest.object.pointer("/webhooks/0/clientConfig/caBundle").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Kind and name, as people and metrics see them.

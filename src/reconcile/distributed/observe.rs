@@ -131,10 +131,7 @@ pub fn observe<'a>(
     let by_name = Known::of(view, binding);
     let look = |surveyed: &Surveyed<'a>| {
         let known = sight.seen.place(surveyed.name);
-        let room = known
-            .as_ref()
-            .map(|place| sight.capacity.room(surveyed.name, place.summary.as_ref(), &observed.requirements, most));
-        let room = room.unwrap_or_default();
+        let room = known.as_ref().map(|place| sight.room(place, &observed.requirements, most)).unwrap_or_default();
         if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }

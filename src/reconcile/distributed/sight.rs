@@ -6,9 +6,10 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 
 use super::capacity::messages::ObjectReference;
-use super::capacity::{Capacity, Unknown};
+use super::capacity::{Capacity, Requirements, Room, Unknown};
 use super::members::{Members, Question, TIMES};
 use super::seen::Seen;
+use super::seen::entry::Place;
 use crate::api::Cluster;
 use crate::decision::split::Replicas;
 use crate::reconcile::key::Key;
@@ -33,6 +34,12 @@ impl Default for Sight {
 }
 
 impl Sight {
+    /// The room in a cluster; `most` where nothing limits it.
+    #[must_use]
+    pub fn room(&self, place: &Place, requirements: &Requirements, most: Replicas) -> Room {
+        self.capacity.room(&place.member.name, place.summary.as_ref(), requirements, most)
+    }
+
     /// Replicas of `workload` that cannot be scheduled in `cluster`: the smallest of what was heard; nothing while nobody
     /// said.
     #[must_use]

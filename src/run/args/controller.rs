@@ -80,8 +80,9 @@ struct GuardArgs {
     /// them. Otherwise it only reports.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
-    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered.
-    #[arg(long, value_name = "URL", value_parser = base_url, requires = "webhook_ca_file")]
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered, with the
+    /// CA of --webhook-ca-file or that of --cert-secret.
+    #[arg(long, value_name = "URL", value_parser = base_url)]
     webhook_url: Option<String>,
     /// PEM file with the CA of the webhook's certificate; new content is registered without a restart.
     #[arg(long, value_name = "FILE", requires = "webhook_url")]
@@ -91,8 +92,7 @@ struct GuardArgs {
 impl GuardArgs {
     fn options(self) -> GuardOptions {
         let Self { manage_karmada, webhook_url, webhook_ca_file } = self;
-        let registration = webhook_url.zip(webhook_ca_file);
-        let registration = registration.map(|(base_url, ca_file)| Registration { base_url, ca_file });
+        let registration = webhook_url.map(|base_url| Registration { base_url, ca_file: webhook_ca_file });
         GuardOptions { manage_karmada, registration }
     }
 }

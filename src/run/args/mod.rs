@@ -16,10 +16,14 @@ use tracing::{error, info};
 
 pub(super) use self::controller::ControllerArgs;
 pub use self::controller::LeaseArgs;
-use super::process::{AdminPort, Certificate, ControlPlane, Drain, Ended, Handle, Options, Server, WebhookOptions};
+use super::process::{
+    AdminPort, Certificate, CertificateOrigin, ControlPlane, Drain, Ended, Handle, Options, Server, SharedSecret,
+    WebhookOptions,
+};
 use crate::admission::body;
 use crate::runtime::control_plane::{self, Bounds, Origin};
 use crate::runtime::metrics::Metrics;
+use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{logging, server};
 
@@ -51,14 +55,21 @@ pub(super) struct WebhookArgs {
 #[command(next_help_heading = "Certificate")]
 struct TlsArgs {
     /// Directory with tls.crt and tls.key, such as a mounted Secret; new content is served without a restart.
-    #[arg(long, value_name = "DIRECTORY", required_unless_present = "self_signed")]
+    #[arg(long, value_name = "DIRECTORY", required_unless_present_any = ["self_signed", "cert_secret"])]
     cert_dir: Option<PathBuf>,
     /// Make a CA and a certificate in memory, and renew the certificate before it ends.
     #[arg(long, conflicts_with = "cert_dir")]
     self_signed: bool,
-    /// Another name or address for the self-signed certificate; localhost, 127.0.0.1, ::1 and the address of --listen
-    /// are in it anyway. May be given several times.
-    #[arg(long, value_name = "NAME", requires = "self_signed")]
+    /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is made if there
+    /// is none, and renewed before it ends.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["cert_dir", "self_signed"], requires = "tls_san")]
+    cert_secret: Option<SecretName>,
+    /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
+    #[arg(long, value_name = "FILE", requires = "cert_secret")]
+    cert_kubeconfig: Option<PathBuf>,
+    /// Another name or address for a certificate that is made here; localhost, 127.0.0.1 and ::1 are in it anyway, and in one
+    /// of --self-signed the address of --listen. May be given several times.
+    #[arg(long, value_name = "NAME", conflicts_with = "cert_dir")]
     tls_san: Vec<String>,
     /// File to which the CA of the self-signed certificate is written, for clients to trust.
     #[arg(long, value_name = "FILE", requires = "self_signed")]
@@ -231,6 +242,8 @@ impl TlsArgs {
         let Self {
             cert_dir,
             self_signed: _,
+            cert_secret,
+            cert_kubeconfig,
             tls_san,
             ca_out,
             client_ca,
@@ -238,9 +251,15 @@ impl TlsArgs {
             tls_min_version,
             cert_poll_seconds,
         } = self;
-        let source = match cert_dir {
-            Some(directory) => Source::Directory(directory),
-            None => Source::SelfSigned(Box::new(SelfSigned::new(names(listen, tls_san)))),
+        let source = match (cert_dir, cert_secret) {
+            (Some(directory), _) => Source::Directory(directory).into(),
+            (None, Some(secret)) => CertificateOrigin::Secret(SharedSecret {
+                secret,
+                access: Access::by(cert_kubeconfig),
+                names: names(None, tls_san),
+                patience: PATIENCE,
+            }),
+            (None, None) => Source::SelfSigned(Box::new(SelfSigned::new(names(Some(listen), tls_san)))).into(),
         };
         Certificate {
             source,
@@ -252,10 +271,13 @@ impl TlsArgs {
     }
 }
 
-/// Names of the self-signed certificate, each once.
-fn names(listen: IpAddr, given: Vec<String>) -> Vec<String> {
+/// How long the Secret of the certificate may be out of reach at the start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Names of a certificate that is made here, each once.
+fn names(listen: Option<IpAddr>, given: Vec<String>) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    let own = (!listen.is_unspecified()).then(|| listen.to_string());
+    let own = listen.filter(|listen| !listen.is_unspecified()).map(|listen| listen.to_string());
     for name in own.into_iter().chain(given) {
         if !names.contains(&name) {
             names.push(name);

@@ -11,6 +11,7 @@ use tracing::warn;
 
 use super::guarding::Guarding;
 use super::options::{ControllerOptions, Error};
+use super::sharing::Shared;
 use super::tasks::{Done, Tasks};
 use crate::admission::review::Preview;
 use crate::decision::validation::Settings;
@@ -40,6 +41,7 @@ impl Acting {
     pub(super) fn new(
         options: ControllerOptions,
         client: &Client,
+        shared: Option<&Shared>,
         zones: Arc<ZoneDatabase>,
         settings: Settings,
         metrics: &Metrics,
@@ -47,7 +49,7 @@ impl Acting {
     ) -> Result<Self, Error> {
         let ControllerOptions { namespace, lease, identity, timings, concurrency, optimize_period, estimators, guard } =
             options;
-        let guarding = guard.map(|guard| Guarding::new(guard, client, &identity, metrics)).transpose()?;
+        let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
             client: client.clone(),

@@ -1,5 +1,7 @@
-//! The guard over the installation as a part of a process: where the webhook is comes from arguments and a file. Reads files.
+//! The guard over the installation as a part of a process: where the webhook is comes from arguments, and its CA from a file or
+//! from the certificate that replicas share. Reads files.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kube::Client;
@@ -7,22 +9,33 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::options::{Error, GuardOptions, Registration};
+use super::sharing::Shared;
 use crate::admission::registration::Location;
 use crate::install::guard::{self, Guard};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::Metrics;
+use crate::runtime::tls::shared::form;
 use crate::runtime::{clock, control_plane, tls};
 
 /// A guard, and what tells it where the webhook is.
 pub(super) struct Guarding {
     guard: Guard,
-    registration: Option<(Registration, watch::Sender<Location>)>,
+    registration: Option<(Authority, watch::Sender<Location>)>,
+    registered: watch::Receiver<Option<Vec<u8>>>,
 }
 
-impl Registration {
-    fn location(&self) -> Result<Location, tls::Error> {
-        let ca_bundle = tls::authorities(&self.ca_file)?;
-        Ok(Location { base_url: self.base_url.clone(), ca_bundle })
+/// Where the CA of the webhook is.
+enum Authority {
+    File(PathBuf),
+    Shared(Box<Shared>),
+}
+
+impl Authority {
+    fn bundle(&self) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::File(file) => tls::authorities(file).map_err(Error::Authority),
+            Self::Shared(shared) => Ok(shared.latest.borrow().bundle()),
+        }
     }
 }
 
@@ -31,54 +44,75 @@ impl Guarding {
     pub(super) fn new(
         options: GuardOptions,
         client: &Client,
+        shared: Option<&Shared>,
         identity: &str,
         metrics: &Metrics,
     ) -> Result<Self, Error> {
         let GuardOptions { manage_karmada, registration } = options;
         let registration = match registration {
-            Some(registration) => {
-                let location = registration.location().map_err(Error::Authority)?;
-                Some((registration, watch::Sender::new(location)))
+            Some(Registration { base_url, ca_file }) => {
+                let authority = match (ca_file, shared) {
+                    (Some(file), _) => Authority::File(file),
+                    (None, Some(shared)) => Authority::Shared(Box::new(shared.clone())),
+                    (None, None) => return Err(Error::NoAuthority),
+                };
+                let location = Location { base_url, ca_bundle: authority.bundle()? };
+                Some((authority, watch::Sender::new(location)))
             }
             None => None,
         };
+        let (told, registered) = watch::channel(None);
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
             location: registration.as_ref().map(|(_, told)| told.subscribe()),
+            registered: told,
             clock: Arc::new(clock::wall),
             metrics: metrics.guard(),
             counted: metrics.controller(),
             identity: identity.to_owned(),
         })?;
-        Ok(Self { guard, registration })
+        Ok(Self { guard, registration, registered })
     }
 
     /// Guards while this process leads, until `stop` is told.
     pub(super) async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let Self { guard, registration } = self;
+        let Self { guard, registration, registered } = self;
+        let follows = async {
+            match registration {
+                None => std::future::pending().await,
+                Some((Authority::File(file), told)) => follow_file(&file, &told).await,
+                Some((Authority::Shared(shared), told)) => {
+                    let record = record((*shared).clone(), registered, leadership.clone());
+                    tokio::join!(follow_shared(*shared, &told), record);
+                }
+            }
+        };
         tokio::select! {
-            () = guard.run(leadership, stop) => {}
-            () = follow(registration) => {}
+            () = guard.run(leadership.clone(), stop) => {}
+            () = follows => {}
         }
     }
 }
 
+/// Tells of another CA; returns whether it is another one.
+fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
+    told.send_if_modified(|current| {
+        let new = current.ca_bundle != ca_bundle;
+        current.ca_bundle = ca_bundle;
+        new
+    })
+}
+
 /// Looks for a new CA by content, for ever. The last good one stays.
-async fn follow(registration: Option<(Registration, watch::Sender<Location>)>) {
-    let Some((registration, told)) = registration else { return std::future::pending().await };
+async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
     let mut complained = None;
     loop {
         tokio::time::sleep(control_plane::POLL).await;
-        match registration.location() {
-            Ok(location) => {
+        match tls::authorities(file) {
+            Ok(ca_bundle) => {
                 complained = None;
-                let new = told.send_if_modified(|current| {
-                    let new = *current != location;
-                    *current = location;
-                    new
-                });
-                if new {
+                if tell(told, ca_bundle) {
                     info!("the CA of the webhook has changed and is registered");
                 }
             }
@@ -89,6 +123,44 @@ async fn follow(registration: Option<(Registration, watch::Sender<Location>)>) {
                 }
                 complained = Some(error);
             }
+        }
+    }
+}
+
+/// Takes over each change of the shared CAs, for ever.
+async fn follow_shared(mut shared: Shared, told: &watch::Sender<Location>) {
+    while shared.latest.changed().await.is_ok() {
+        let ca_bundle = shared.latest.borrow_and_update().bundle();
+        if tell(told, ca_bundle) {
+            info!("the CAs of the shared certificate have changed; they are registered by who leads");
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Notes in the Secret which CAs karmada-apiserver trusts, as long as this process leads: from then on the newest one signs.
+async fn record(
+    mut shared: Shared,
+    mut registered: watch::Receiver<Option<Vec<u8>>>,
+    leadership: watch::Receiver<Option<Leader>>,
+) {
+    loop {
+        let mut failed = false;
+        let bundle = registered.borrow_and_update().clone();
+        let noted = shared.latest.borrow_and_update().registered().clone();
+        let lacks = |bundle: &Vec<u8>| form::ids(bundle).is_ok_and(|ids| ids != noted);
+        let leads = leadership.borrow().as_ref().is_some_and(|leader| leader.check().is_ok());
+        if let Some(bundle) = bundle.filter(|bundle| leads && lacks(bundle))
+            && let Err(error) = shared.store.record(&bundle).await
+        {
+            warn!(%error, "it cannot be noted that the CAs are registered; the old one signs until it can");
+            failed = true;
+        }
+        tokio::select! {
+            Ok(()) = registered.changed() => {}
+            Ok(()) = shared.latest.changed() => {}
+            () = tokio::time::sleep(control_plane::POLL), if failed => {}
+            else => std::future::pending().await,
         }
     }
 }

@@ -5,6 +5,7 @@ mod acting;
 mod guarding;
 mod options;
 mod serving;
+mod sharing;
 mod tasks;
 
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ use tokio::sync::watch as channel;
 use tracing::{info, warn};
 
 use self::acting::Acting;
-use self::serving::Serving;
+use self::serving::{Serving, Unbound};
 use self::tasks::Tasks;
 use crate::admission::review::{Preview, Reviewer};
 use crate::admission::router::Judge;
@@ -32,8 +33,8 @@ use crate::runtime::watch::{Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
 pub use options::{
-    AdminPort, Certificate, ControlPlane, ControllerOptions, Drain, Ended, Error, GuardOptions, Options, Registration,
-    WebhookOptions,
+    AdminPort, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error, GuardOptions,
+    Options, Registration, SharedSecret, WebhookOptions,
 };
 
 /// Ends the process from elsewhere.
@@ -86,18 +87,24 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let readiness = Arc::new(Readiness::default());
         let (client, client_keeper) = client_of(control_plane, &metrics).await?;
+        let unbound = match webhook {
+            Some(options) => Some(Box::pin(Unbound::load(options, &metrics)).await?),
+            None => None,
+        };
         let zones = Arc::new(ZoneDatabase::open());
         let mut readers = Readers::default();
         let acting = match (controller, &client) {
             (None, _) => None,
             (Some(options), Some(client)) => {
-                Some(Acting::new(options, client, Arc::clone(&zones), settings.clone(), &metrics, &mut readers)?)
+                let shared = unbound.as_ref().and_then(Unbound::shared);
+                let (zones, settings) = (Arc::clone(&zones), settings.clone());
+                Some(Acting::new(options, client, shared, zones, settings, &metrics, &mut readers)?)
             }
             (Some(_), None) => return Err(Error::NoControlPlane),
         };
-        let serving = match webhook {
+        let serving = match unbound {
             None => None,
-            Some(options) => {
+            Some(unbound) => {
                 let neighbours: Arc<dyn Neighbours + Send + Sync> = if client.is_some() {
                     let index = Arc::new(Index::default());
                     readers = readers.with_index(&index, settings.default_mode);
@@ -107,7 +114,7 @@ impl Server {
                 };
                 let preview = acting.as_ref().map(Acting::preview);
                 let judge = judge(Surroundings { neighbours, zones, preview });
-                Some(Serving::bind(options, judge, &metrics, &readiness).await?)
+                Some(Serving::bind(unbound, judge, &metrics, &readiness).await?)
             }
         };
         let watches = client.map(|client| (client, Watches::new(readers, &readiness)));

@@ -14,6 +14,7 @@ use crate::install::manifests::ManifestError;
 use crate::reconcile::distributed::capacity::grpc;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::server;
+use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{self, ClientAuth, MinVersion, Source};
 
 /// Where the plain port for probes and metrics is.
@@ -37,10 +38,37 @@ pub enum ControlPlane {
     Kubeconfig(Origin),
 }
 
+/// Where the certificate comes from.
+pub enum CertificateOrigin {
+    /// From what is here already.
+    Given(Source),
+    /// From a Secret that all replicas share.
+    Secret(SharedSecret),
+}
+
+impl From<Source> for CertificateOrigin {
+    fn from(source: Source) -> Self {
+        Self::Given(source)
+    }
+}
+
+/// A Secret in which all replicas keep their certificate.
+#[derive(Clone, Debug)]
+pub struct SharedSecret {
+    /// Which one.
+    pub secret: SecretName,
+    /// The way to its cluster.
+    pub access: Access,
+    /// DNS names and IP addresses of the certificate.
+    pub names: Vec<String>,
+    /// How long there may be no certificate at the start.
+    pub patience: Duration,
+}
+
 /// The certificate and who may connect.
 pub struct Certificate {
     /// Where it comes from.
-    pub source: Source,
+    pub source: CertificateOrigin,
     /// Whose certificates are asked for; none: nobody's.
     pub client: Option<ClientAuth>,
     /// Oldest protocol version.
@@ -73,7 +101,7 @@ impl WebhookOptions {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             certificate: Certificate {
-                source: Source::SelfSigned(Box::new(tls::SelfSigned::new(names))),
+                source: Source::SelfSigned(Box::new(tls::SelfSigned::new(names))).into(),
                 client: None,
                 min_version: MinVersion::default(),
                 ca_out: None,
@@ -121,8 +149,9 @@ pub struct GuardOptions {
 pub struct Registration {
     /// `https://HOST:PORT`
     pub base_url: String,
-    /// PEM file with the CAs that it is to trust; new content is used without a restart.
-    pub ca_file: PathBuf,
+    /// PEM file with the CAs that it is to trust; new content is used without a restart. None: those of the Secret that the
+    /// webhook of this process shares.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The end of the process.
@@ -179,6 +208,11 @@ pub enum Error {
     /// The CA that karmada-apiserver is to trust cannot be read.
     #[error("no CA to register the webhook with (--webhook-ca-file): {0}")]
     Authority(tls::Error),
+    /// It is not said which CA karmada-apiserver is to trust.
+    #[error(
+        "--webhook-url needs the CA of the webhook's certificate: give --webhook-ca-file FILE, or serve with --cert-secret"
+    )]
+    NoAuthority,
     /// The kubeconfig cannot be used.
     #[error(transparent)]
     ControlPlane(#[from] control_plane::Error),

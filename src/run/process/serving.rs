@@ -2,69 +2,90 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tracing::warn;
 
-use super::options::{Certificate, Drain, Ended, Error, WebhookOptions};
+use super::options::{Drain, Ended, Error, WebhookOptions};
+use super::sharing::{Kept, Shared};
 use super::tasks::{Done, Tasks};
+use crate::admission::body;
 use crate::admission::router::{Clock, Desk, Judge, router};
 use crate::runtime::clock;
 use crate::runtime::journal::Journal;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{Listener, Security};
-use crate::runtime::tls::{self, Keeper};
+use crate::runtime::server::{self, Listener, Security};
+use crate::runtime::tls;
+
+/// A webhook with a certificate, that is not bound yet.
+pub(super) struct Unbound {
+    listen: SocketAddr,
+    kept: Kept,
+    limits: server::Limits,
+    bodies: body::Limits,
+    reviews: usize,
+}
+
+impl Unbound {
+    /// Loads the certificate.
+    pub(super) async fn load(options: WebhookOptions, metrics: &Arc<Metrics>) -> Result<Self, Error> {
+        let WebhookOptions { listen, certificate, limits, bodies, reviews } = options;
+        let kept = Kept::load(certificate, metrics).await?;
+        Ok(Self { listen, kept, limits, bodies, reviews })
+    }
+
+    /// The certificate that all replicas share, if they do.
+    pub(super) const fn shared(&self) -> Option<&Shared> {
+        self.kept.shared.as_ref()
+    }
+}
 
 /// A bound webhook that does not serve yet.
 pub(super) struct Serving {
     reviews: Listener,
     pub(super) local: SocketAddr,
-    keeper: Keeper,
-    poll: Duration,
+    kept: Kept,
     listening: Condition,
     pub(super) lifecycle: Arc<Lifecycle>,
 }
 
 impl Serving {
-    /// Loads the certificate and binds the socket.
+    /// Binds the socket.
     pub(super) async fn bind(
-        options: WebhookOptions,
+        unbound: Unbound,
         judge: Judge,
         metrics: &Arc<Metrics>,
         readiness: &Readiness,
     ) -> Result<Self, Error> {
-        let WebhookOptions { listen, certificate, limits, bodies, reviews } = options;
-        let Certificate { source, client, min_version, ca_out, poll } = certificate;
-        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(metrics), clock::wall())?;
-        let current = keeper.current();
+        let Unbound { listen, kept, limits, bodies, reviews } = unbound;
+        let current = kept.keeper.current();
         readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let journal = Arc::new(Journal::new(Arc::clone(metrics)));
         let desk = Arc::new(Desk::new(judge, clocks, journal, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
-        let security = Security::Tls(keeper.current());
+        let security = Security::Tls(kept.keeper.current());
         let (shared, counted) = (Arc::clone(&lifecycle), Arc::clone(metrics));
         let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
         let reviews = Listener::bind(listen, security, router(&desk), limits, shared, counted).await.map_err(failed)?;
         let local = reviews.local_addr().map_err(failed)?;
         let listening = readiness.condition("the socket does not listen");
-        Ok(Self { reviews, local, keeper, poll, listening, lifecycle })
+        Ok(Self { reviews, local, kept, listening, lifecycle })
     }
 
-    /// The CA of a self-signed certificate, as PEM.
+    /// The CA of a certificate that was made here, as PEM.
     pub(super) fn ca_pem(&self) -> Option<String> {
-        self.keeper.ca_pem()
+        self.kept.keeper.ca_pem()
     }
 
     /// What new connections are served with.
     pub(super) fn tls(&self) -> tls::Current {
-        self.keeper.current()
+        self.kept.keeper.current()
     }
 
     /// Serves from now on.
     pub(super) fn start(self, tasks: &mut Tasks) -> Served {
-        tasks.spawn("the look for a new certificate", self.keeper.run(self.poll, clock::wall));
+        self.kept.start(tasks);
         let reviews = tasks.spawn("the webhook", self.reviews.run());
         self.listening.met();
         Served { reviews, lifecycle: self.lifecycle }

@@ -96,6 +96,8 @@ pub struct Metrics {
     denials: Family<RuleLabels, Counter>,
     handshake_failures: Family<HandshakeLabels, Counter>,
     certificate_not_after: Gauge,
+    authority_not_after: Gauge,
+    certificate_secret_failures: Counter,
     watch_errors: Family<KindLabels, Counter>,
     known_objects: Family<KindLabels, Gauge>,
     /// Reviews being answered.
@@ -162,6 +164,16 @@ impl Metrics {
                 &mut r,
                 "certificate_not_after_timestamp_seconds",
                 "End of validity of the served certificate",
+            ),
+            authority_not_after: registered(
+                &mut r,
+                "certificate_authority_not_after_timestamp_seconds",
+                "End of validity of the newest CA in the shared Secret; 0 without one",
+            ),
+            certificate_secret_failures: registered(
+                &mut r,
+                "certificate_secret_failures",
+                "Looks at the shared Secret that failed or found it broken",
             ),
             watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
             known_objects: registered(&mut r, "known_objects", "Objects of the control plane that reviews look at"),
@@ -230,6 +242,16 @@ impl Metrics {
     /// The served certificate ends at this time.
     pub fn certificate_expires(&self, not_after: Timestamp) {
         self.certificate_not_after.set(not_after.as_second());
+    }
+
+    /// The newest shared CA ends at this time.
+    pub fn authority_expires(&self, not_after: Timestamp) {
+        self.authority_not_after.set(not_after.as_second());
+    }
+
+    /// The Secret of the shared certificate could not be kept, or was broken.
+    pub fn certificate_secret_failed(&self) {
+        self.certificate_secret_failures.inc();
     }
 
     /// A watch failed.

@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::client::{ClientAuth, Loaded};
+use super::issue::renewal;
+use super::shared::Latest;
 use super::{Current, Error, MinVersion, Pair, Served, Source, directory};
 use crate::runtime::metrics::Metrics;
 
@@ -60,6 +62,7 @@ impl Keeper {
         let pair = match &mut source {
             Source::Directory(path) => directory::read(path)?,
             Source::SelfSigned(maker) => maker.issue(now)?,
+            Source::Shared(latest) => shared(latest),
         };
         let loaded = client.as_ref().map(ClientAuth::load).transpose()?;
         let served = Served::new(&pair, loaded.as_ref(), min_version)?;
@@ -83,6 +86,7 @@ impl Keeper {
     pub fn ca_pem(&self) -> Option<String> {
         match &self.source {
             Source::SelfSigned(maker) => maker.ca_pem(),
+            Source::Shared(latest) => String::from_utf8(latest.borrow().bundle()).ok(),
             Source::Directory(_) => None,
         }
     }
@@ -90,7 +94,7 @@ impl Keeper {
     /// Looks for a new certificate at each `interval`, for ever.
     pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
         loop {
-            tokio::time::sleep(interval).await;
+            self.wait(interval).await;
             match self.poll(now()) {
                 Polled::Unchanged => {}
                 Polled::Exchanged => {
@@ -101,6 +105,18 @@ impl Keeper {
                     error!(%reason, kept_until = %not_after, "the new certificate cannot be served; keeping the last good one");
                 }
             }
+        }
+    }
+
+    /// For `interval`, or until it is known that there is something new.
+    async fn wait(&mut self, interval: Duration) {
+        let pause = tokio::time::sleep(interval);
+        match &mut self.source {
+            Source::Shared(latest) => tokio::select! {
+                () = pause => {}
+                Ok(()) = latest.changed() => {}
+            },
+            Source::Directory(_) | Source::SelfSigned(_) => pause.await,
         }
     }
 
@@ -134,12 +150,14 @@ impl Keeper {
 
     /// What is there, when it differs from what was last seen.
     fn look(&mut self, now: Timestamp) -> Result<Option<(Pair, Option<Loaded>)>, Error> {
+        let due = self.renewal();
         let pair = match &mut self.source {
             Source::Directory(path) => directory::read(path)?,
             Source::SelfSigned(maker) => match &self.seen {
-                Some((pair, _)) if now < renewal(&self.current.load()) => pair.clone(),
+                Some((pair, _)) if now < due => pair.clone(),
                 _ => maker.issue(now)?,
             },
+            Source::Shared(latest) => shared(latest),
         };
         let client = self.client.as_ref().map(ClientAuth::load).transpose()?;
         let found = (pair, client);
@@ -156,16 +174,20 @@ impl Keeper {
         self.write_ca()
     }
 
+    fn renewal(&self) -> Timestamp {
+        let served = self.current.load();
+        renewal(served.not_before, served.not_after)
+    }
+
     fn write_ca(&self) -> Result<(), Error> {
         let (Some(path), Some(pem)) = (&self.ca_out, self.ca_pem()) else { return Ok(()) };
         fs::write(path, pem).map_err(|source| Error::Unreadable { path: path.clone(), source })
     }
 }
 
-/// When two thirds of the life are over.
-fn renewal(served: &Served) -> Timestamp {
-    let life = served.not_after.duration_since(served.not_before);
-    served.not_after.saturating_sub(life / 3).unwrap_or(served.not_after)
+/// The leaf that all replicas share. Without one there is nothing that can be served.
+fn shared(latest: &mut Latest) -> Pair {
+    latest.borrow_and_update().pair().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

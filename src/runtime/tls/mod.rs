@@ -2,8 +2,10 @@
 
 mod client;
 mod directory;
+mod issue;
 mod keeper;
 mod self_signed;
+pub mod shared;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +71,9 @@ pub enum Error {
     /// Making a certificate failed.
     #[error("a self-signed certificate cannot be made: {0}")]
     SelfSigned(#[from] rcgen::Error),
+    /// The Secret that holds the certificate of all replicas cannot be used.
+    #[error(transparent)]
+    Shared(#[from] shared::StoreError),
 }
 
 /// Oldest protocol version that is spoken.
@@ -101,10 +106,12 @@ pub enum Source {
     Directory(PathBuf),
     /// Made in memory.
     SelfSigned(Box<SelfSigned>),
+    /// What all replicas share; looked at by [`shared::Looker`].
+    Shared(shared::Latest),
 }
 
 /// A certificate chain and its key, as PEM text.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Pair {
     /// The leaf first.
     pub certificates: Vec<u8>,

@@ -1,0 +1,61 @@
+//! The certificate that all replicas share, as a part of a process.
+
+use std::time::Duration;
+
+use std::sync::Arc;
+
+use super::options::{Certificate, CertificateOrigin, SharedSecret};
+use super::tasks::Tasks;
+use crate::runtime::metrics::Metrics;
+use crate::runtime::tls::shared::{Latest, Looker, Store};
+use crate::runtime::tls::{Error, Keeper, Source};
+use crate::runtime::{clock, control_plane};
+
+/// What others need of the shared certificate.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) store: Store,
+    pub(super) latest: Latest,
+}
+
+/// A certificate that can be served, and who keeps it.
+pub(super) struct Kept {
+    pub(super) keeper: Keeper,
+    pub(super) shared: Option<Shared>,
+    looker: Option<(Looker, Option<control_plane::Keeper>)>,
+    poll: Duration,
+}
+
+impl Kept {
+    /// Loads the first certificate; where it is shared, makes it if nobody has yet.
+    pub(super) async fn load(certificate: Certificate, metrics: &Arc<Metrics>) -> Result<Self, Error> {
+        let Certificate { source, client, min_version, ca_out, poll } = certificate;
+        let (source, shared, looker) = match source {
+            CertificateOrigin::Given(source) => (source, None, None),
+            CertificateOrigin::Secret(SharedSecret { secret, access, names, patience }) => {
+                let (store, client_keeper) = Store::open(access, secret).await?;
+                let mut looker = Looker::new(store.clone(), &names, Arc::clone(metrics));
+                let latest = looker.begin(patience, clock::wall).await?;
+                let shared = Shared { store, latest: latest.clone() };
+                (Source::Shared(latest), Some(shared), Some((looker, client_keeper)))
+            }
+        };
+        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(metrics), clock::wall())?;
+        Ok(Self { keeper, shared, looker, poll })
+    }
+
+    /// Keeps it from now on.
+    pub(super) fn start(self, tasks: &mut Tasks) {
+        let Self { keeper, shared: _, looker, poll } = self;
+        if let Some((looker, client_keeper)) = looker {
+            tasks.spawn("the look at the shared certificate", looker.run(poll, clock::wall));
+            if let Some(client_keeper) = client_keeper {
+                tasks.spawn(
+                    "the look at the kubeconfig of the shared certificate",
+                    client_keeper.run(control_plane::POLL),
+                );
+            }
+        }
+        tasks.spawn("the look for a new certificate", keeper.run(poll, clock::wall));
+    }
+}

@@ -1,0 +1,197 @@
+//! One CA and one leaf for all replicas, in a Secret of the cluster where they run: `life` says what is due, `form` makes it,
+//! `store` reads and writes the Secret. Here is who looks at it. Talks to the API server.
+
+mod access;
+pub mod form;
+pub mod life;
+mod store;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+pub use self::access::Access;
+use self::form::{Content, Found, canonical, ids};
+pub use self::store::{SecretName, Store, StoreError};
+use super::Error;
+use crate::runtime::control_plane;
+use crate::runtime::metrics::Metrics;
+
+/// Tries of one look, when others write at the same time.
+const TRIES: usize = 8;
+/// Longest pause between two tries at the start.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// What is held now; always with a leaf that can be served.
+pub type Latest = watch::Receiver<Arc<Content>>;
+
+/// Looks at the Secret, and does what is due.
+pub struct Looker {
+    store: Store,
+    wanted: BTreeSet<String>,
+    memory: Option<Arc<Content>>,
+    told: Option<watch::Sender<Arc<Content>>>,
+    /// What was last said of a failure, while it lasts.
+    complained: Option<String>,
+    metrics: Arc<Metrics>,
+}
+
+impl Looker {
+    /// For a leaf with these names.
+    #[must_use]
+    pub fn new(store: Store, names: &[String], metrics: Arc<Metrics>) -> Self {
+        let wanted = names.iter().map(|name| canonical(name)).collect();
+        Self { store, wanted, memory: None, told: None, complained: None, metrics }
+    }
+
+    /// Looks once: reads, makes what is lacking, renews what is due.
+    ///
+    /// # Errors
+    /// The Secret cannot be read or written, is not ours, or a certificate cannot be made.
+    pub async fn look(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
+        for _ in 0..TRIES {
+            let read = self.store.read().await?;
+            if let Found::Broken(what) = &read.found {
+                self.metrics.certificate_secret_failed();
+                warn!(secret = %self.store.secret(), %what, "the shared certificate is broken and is made anew");
+            }
+            let Some(due) = read.found.due(self.memory.as_deref(), &self.wanted, now)? else {
+                let Found::Held(content) = read.found else { continue };
+                return Ok(self.learn(content));
+            };
+            if self.store.write(read, &due).await? {
+                info!(secret = %self.store.secret(), "the shared certificate was written");
+                return Ok(self.learn(due));
+            }
+        }
+        Err(StoreError::Contested(self.store.secret().clone()).into())
+    }
+
+    fn learn(&mut self, content: Content) -> Arc<Content> {
+        let content = Arc::new(content);
+        if let Some(ends) = content.authority_ends() {
+            self.metrics.authority_expires(ends);
+        }
+        self.memory = Some(Arc::clone(&content));
+        if let Some(told) = &self.told {
+            told.send_if_modified(|current| {
+                let new = **current != *content;
+                current.clone_from(&content);
+                new
+            });
+        }
+        content
+    }
+
+    /// Looks until there is something to serve, for `patience` at most.
+    ///
+    /// # Errors
+    /// As [`Self::look`] said last.
+    pub async fn begin(&mut self, patience: Duration, now: fn() -> Timestamp) -> Result<Latest, Error> {
+        let mut last = None;
+        let tried = timeout(patience, async {
+            let mut pause = Duration::from_millis(500);
+            loop {
+                match self.look(now()).await {
+                    Ok(content) => return content,
+                    Err(error) => self.complain(last.insert(error)),
+                }
+                tokio::time::sleep(pause).await;
+                pause = pause.saturating_mul(2).min(PAUSE);
+            }
+        });
+        let Ok(content) = tried.await else {
+            return Err(last.unwrap_or_else(|| StoreError::Silent(self.store.secret().clone()).into()));
+        };
+        let (told, latest) = watch::channel(content);
+        self.told = Some(told);
+        Ok(latest)
+    }
+
+    /// Looks at each `interval`, for ever. What was last read stays when a look fails.
+    pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
+        loop {
+            tokio::time::sleep(interval).await;
+            match self.look(now()).await {
+                Ok(_) => {
+                    if self.complained.take().is_some() {
+                        info!(secret = %self.store.secret(), "the shared certificate can be kept again");
+                    }
+                }
+                Err(error) => self.complain(&error),
+            }
+        }
+    }
+
+    fn complain(&mut self, error: &Error) {
+        self.metrics.certificate_secret_failed();
+        let said = error.to_string();
+        if self.complained.as_ref() != Some(&said) {
+            warn!(error = said, "the shared certificate cannot be kept; going on with the last one, if there is one");
+        }
+        self.complained = Some(said);
+    }
+}
+
+impl Store {
+    /// Of a Secret, by some way, and who keeps that way current.
+    ///
+    /// # Errors
+    /// There is no such way.
+    pub async fn open(access: Access, secret: SecretName) -> Result<(Self, Option<control_plane::Keeper>), Error> {
+        match access.client().await {
+            Ok((client, keeper)) => Ok((Self::new(client, secret), keeper)),
+            Err(said) => Err(StoreError::NoAccess { secret, said }.into()),
+        }
+    }
+
+    /// Notes that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
+    ///
+    /// # Errors
+    /// The Secret cannot be read or written, is not ours, or the bundle is none.
+    pub async fn record(&self, bundle: &[u8]) -> Result<(), Error> {
+        let registered = ids(bundle).map_err(|error| Error::BadCertificate(error.to_string()))?;
+        for _ in 0..TRIES {
+            let read = self.read().await?;
+            let Found::Held(content) = &read.found else { return Ok(()) };
+            if *content.registered() == registered {
+                return Ok(());
+            }
+            let content = content.clone().with_registered(registered.clone());
+            if self.write(read, &content).await? {
+                info!(secret = %self.secret(), "the CAs of the shared certificate are registered");
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contested(self.secret().clone()).into())
+    }
+
+    /// The content, once there is one; none within `patience`.
+    ///
+    /// # Errors
+    /// The Secret cannot be read, or is not ours.
+    pub async fn wait(&self, patience: Duration) -> Result<Option<Content>, Error> {
+        let mut last = None;
+        let waited = timeout(patience, async {
+            loop {
+                last = match self.read().await.map(|read| read.found) {
+                    Ok(Found::Held(content)) if content.pair().is_some() => return Ok(content),
+                    Ok(_) => None,
+                    Err(error @ StoreError::Foreign { .. }) => return Err(error),
+                    Err(error) => Some(error),
+                };
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        match (waited.await, last) {
+            (Ok(found), _) => Ok(Some(found?)),
+            (Err(_), Some(error)) => Err(error.into()),
+            (Err(_), None) => Ok(None),
+        }
+    }
+}

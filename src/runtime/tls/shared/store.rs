@@ -1,0 +1,229 @@
+//! The Secret that holds CA and leaf. Talks to the API server of the cluster where the processes run.
+//!
+//! There is no lock but the API server's own: of several who create an object of one name, one succeeds; an update names the
+//! version that it was made from, and fails when there is another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{Api, PostParams};
+use kube::core::ObjectMeta;
+
+use super::form::{Content, Found};
+use super::life::Id;
+use crate::decision::excerpt::excerpt;
+
+/// Type of the Secret.
+const TYPE: &str = "kubernetes.io/tls";
+/// By this label a Secret is known to be ours.
+const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "fhpa");
+/// Names the CAs that are registered in karmada-apiserver.
+const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
+/// Characters of an error that are repeated.
+const SHOWN: usize = 300;
+
+/// Which Secret, as `NAMESPACE/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl FromStr for SecretName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(format!("{text:?} is not NAMESPACE/NAME")),
+        }
+    }
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Why the Secret cannot be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// A role is missing.
+    #[error(
+        "the account may not {verb} the Secret {secret}: allow it the verb {verb:?} on \"secrets\" in that namespace, as the \
+         chart's Role does; the API server says: {said}"
+    )]
+    Forbidden {
+        /// What was tried.
+        verb: &'static str,
+        /// Which Secret.
+        secret: SecretName,
+        /// The API server's words.
+        said: String,
+    },
+    /// It is somebody else's.
+    #[error(
+        "the Secret {secret} was not made by fhpa ({what}) and is left as it is: name another one with --cert-secret, or serve \
+         this one with --cert-dir"
+    )]
+    Foreign {
+        /// Which Secret.
+        secret: SecretName,
+        /// How that is known.
+        what: String,
+    },
+    /// The API server refuses it, is busy, or is not reached.
+    #[error("the Secret {secret} cannot be {done}: {said}")]
+    Failed {
+        /// What was tried, as a participle.
+        done: &'static str,
+        /// Which Secret.
+        secret: SecretName,
+        /// What went wrong.
+        said: String,
+    },
+    /// There is no way to its API server.
+    #[error("the Secret {secret} cannot be reached: {said}")]
+    NoAccess {
+        /// Which Secret.
+        secret: SecretName,
+        /// Why not.
+        said: String,
+    },
+    /// The API server did not answer.
+    #[error("the Secret {0} cannot be read: its API server does not answer in time")]
+    Silent(SecretName),
+    /// Others wrote each time before.
+    #[error("the Secret {0} was changed by others each time it was to be written; it is tried again")]
+    Contested(SecretName),
+}
+
+/// A Secret as it was read.
+pub(super) struct Read {
+    /// What it holds.
+    pub(super) found: Found,
+    /// As the API server gave it.
+    secret: Option<Secret>,
+}
+
+/// Reads and writes the Secret.
+#[derive(Clone)]
+pub struct Store {
+    api: Api<Secret>,
+    secret: SecretName,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.secret)
+    }
+}
+
+impl Store {
+    /// Of a Secret.
+    #[must_use]
+    pub fn new(client: Client, secret: SecretName) -> Self {
+        Self { api: Api::namespaced(client, &secret.namespace), secret }
+    }
+
+    /// Which Secret.
+    #[must_use]
+    pub const fn secret(&self) -> &SecretName {
+        &self.secret
+    }
+
+    fn failed(&self, verb: &'static str, done: &'static str, error: &kube::Error) -> StoreError {
+        let secret = self.secret.clone();
+        match error {
+            kube::Error::Api(status) if status.code == 403 => {
+                StoreError::Forbidden { verb, secret, said: excerpt(&status.message, SHOWN).to_owned() }
+            }
+            kube::Error::Api(status) => {
+                StoreError::Failed { done, secret, said: excerpt(&status.message, SHOWN).to_owned() }
+            }
+            // What a credential plugin prints may hold its token.
+            kube::Error::Auth(_) => StoreError::Failed {
+                done,
+                secret,
+                said: "no credentials for its API server could be obtained".to_owned(),
+            },
+            error => StoreError::Failed { done, secret, said: excerpt(&error.to_string(), SHOWN).to_owned() },
+        }
+    }
+
+    /// What stands there.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not ours.
+    pub(super) async fn read(&self) -> Result<Read, StoreError> {
+        let secret = self.api.get_opt(&self.secret.name).await.map_err(|error| self.failed("get", "read", &error))?;
+        let found = secret.as_ref().map(|secret| self.content(secret)).transpose()?.unwrap_or(Found::Absent);
+        Ok(Read { found, secret })
+    }
+
+    fn content(&self, secret: &Secret) -> Result<Found, StoreError> {
+        let foreign = |what: String| Err(StoreError::Foreign { secret: self.secret.clone(), what });
+        let kind = secret.type_.as_deref().unwrap_or_default();
+        if kind != TYPE {
+            return foreign(format!("its type is {kind:?}, not {TYPE:?}"));
+        }
+        let (label, ours) = LABEL;
+        if secret.metadata.labels.as_ref().and_then(|labels| labels.get(label)).is_none_or(|value| value != ours) {
+            return foreign(format!("it lacks the label {label}: {ours}"));
+        }
+        let entries = secret.data.clone().unwrap_or_default();
+        let entries: BTreeMap<String, Vec<u8>> = entries.into_iter().map(|(key, value)| (key, value.0)).collect();
+        let noted = secret.metadata.annotations.as_ref().and_then(|annotations| annotations.get(REGISTERED));
+        let registered: BTreeSet<Id> =
+            noted.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).map(str::to_owned).collect();
+        Ok(Content::read(&entries, registered).map_or_else(Found::Broken, Found::Held))
+    }
+
+    /// Writes `content` in place of what was read; false when somebody else wrote first.
+    ///
+    /// # Errors
+    /// The API server refuses it or is not reached.
+    pub(super) async fn write(&self, before: Read, content: &Content) -> Result<bool, StoreError> {
+        let parameters = PostParams { field_manager: Some("fhpa-certificate".to_owned()), ..PostParams::default() };
+        let new = before.secret.is_none();
+        let mut secret = before.secret.unwrap_or_else(|| self.blank());
+        let entries = content.entries().into_iter().map(|(key, value)| (key, ByteString(value)));
+        secret.data.get_or_insert_default().extend(entries);
+        let registered: Vec<&str> = content.registered().iter().map(String::as_str).collect();
+        let annotations = secret.metadata.annotations.get_or_insert_default();
+        annotations.insert(REGISTERED.to_owned(), registered.join(","));
+        secret.metadata.managed_fields = None;
+        let (written, verb, done) = if new {
+            (self.api.create(&parameters, &secret).await, "create", "created")
+        } else {
+            (self.api.replace(&self.secret.name, &parameters, &secret).await, "update", "written")
+        };
+        match written {
+            Ok(_) => Ok(true),
+            // It is there already, is another one by now, or is gone.
+            Err(kube::Error::Api(status)) if status.code == 409 || (!new && status.code == 404) => Ok(false),
+            Err(error) => Err(self.failed(verb, done, &error)),
+        }
+    }
+
+    fn blank(&self) -> Secret {
+        let labels = [LABEL, ("app.kubernetes.io/name", "fhpa"), ("app.kubernetes.io/component", "certificate")];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let metadata = ObjectMeta {
+            name: Some(self.secret.name.clone()),
+            namespace: Some(self.secret.namespace.clone()),
+            labels: Some(labels),
+            ..ObjectMeta::default()
+        };
+        Secret { metadata, type_: Some(TYPE.to_owned()), ..Secret::default() }
+    }
+}

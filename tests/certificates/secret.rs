@@ -1,0 +1,212 @@
+//! The Secret in an API server: made once, renewed by whoever comes first, made anew, left alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fhpa::playground::apiserver::faults::{Moment, Which};
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::runtime::metrics::Metrics;
+use fhpa::runtime::tls::shared::form::{Content, ids};
+use fhpa::runtime::tls::shared::{Looker, SecretName, Store};
+use fhpa::runtime::tls::{Keeper, MinVersion, Source};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{NAME, accepts, noon};
+use crate::bed::{Bed, within};
+
+const SECRET: &str = "/api/v1/namespaces/default/secrets/fhpa-tls";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+fn store(bed: &Bed) -> Store {
+    Store::new(bed.client.clone(), "default/fhpa-tls".parse().unwrap())
+}
+
+fn looker(bed: &Bed) -> Looker {
+    Looker::new(store(bed), &[NAME.to_owned()], Arc::new(Metrics::new()))
+}
+
+fn day(number: i64) -> Timestamp {
+    noon() + SignedDuration::from_hours(24 * number)
+}
+
+fn which(verb: &str) -> Which {
+    Which { verb: verb.into(), resource: "secrets".into(), ..Which::default() }
+}
+
+async fn said(looker: &mut Looker) -> String {
+    looker.look(noon()).await.unwrap_err().to_string()
+}
+
+#[test]
+fn a_secret_is_named_with_its_namespace() {
+    for text in ["fhpa", "/fhpa", "fhpa/", "a/b/c", ""] {
+        assert!(text.parse::<SecretName>().unwrap_err().contains("is not NAMESPACE/NAME"));
+    }
+}
+
+#[tokio::test]
+async fn of_two_who_make_it_at_once_one_succeeds_and_both_have_the_same() {
+    let bed = Bed::embedded();
+    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let hold = bed.server().faults().hold(which("create"), Moment::Arriving);
+    let server = bed.server();
+    let (first, second, ()) = tokio::join!(one.look(noon()), two.look(noon()), async {
+        drop(hold);
+    });
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first, second);
+    assert_eq!(server.faults().count("create", "secrets"), 2);
+    let secret = bed.get(SECRET).await.body;
+    assert_eq!(secret["type"], "kubernetes.io/tls");
+    let entries: Vec<&String> = secret["data"].as_object().unwrap().keys().collect();
+    assert_eq!(entries, ["ca.crt", "ca.key", "tls.crt", "tls.key"]);
+    accepts(&first.bundle(), second.pair().unwrap(), NAME, noon()).unwrap();
+}
+
+#[tokio::test]
+async fn at_rest_nothing_is_written_and_a_renewal_is_written_once() {
+    let bed = Bed::embedded();
+    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let made = one.look(noon()).await.unwrap();
+    assert_eq!(two.look(day(1)).await.unwrap(), made);
+    assert_eq!(one.look(day(59)).await.unwrap(), made);
+    assert_eq!(bed.server().faults().count("update", "secrets"), 0);
+    let (first, second) = tokio::join!(one.look(day(61)), two.look(day(61)));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert!(first == second || one.look(day(61)).await.unwrap() == two.look(day(61)).await.unwrap());
+    assert!(first.pair() != made.pair() && first.bundle() == made.bundle());
+}
+
+#[tokio::test]
+async fn what_people_add_to_the_secret_stays() {
+    let bed = Bed::embedded();
+    let mut one = looker(&bed);
+    one.look(noon()).await.unwrap();
+    let added = json!({"metadata": {"annotations": {"team": "a"}}, "data": {"extra": "eA=="}});
+    assert_eq!(bed.patch("merge", SECRET, &added).await.code, 200);
+    one.look(day(61)).await.unwrap();
+    let secret = bed.get(SECRET).await.body;
+    assert_eq!((&secret["metadata"]["annotations"]["team"], &secret["data"]["extra"]), (&json!("a"), &json!("eA==")));
+}
+
+#[tokio::test]
+async fn a_secret_of_somebody_else_is_left_alone() {
+    let bed = Bed::embedded();
+    let labelled = json!({"app.kubernetes.io/managed-by": "fhpa"});
+    let opaque = json!({"metadata": {"name": "fhpa-tls", "labels": labelled}, "data": {"password": "eA=="}});
+    let tls =
+        json!({"metadata": {"name": "fhpa-tls"}, "type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}});
+    for (foreign, what) in [(opaque, "its type is \"Opaque\""), (tls, "it lacks the label")] {
+        assert_eq!(bed.post(SECRETS, &foreign).await.code, 201);
+        let said = said(&mut looker(&bed)).await;
+        assert!(said.contains(what) && said.contains("name another one with --cert-secret"), "{said}");
+        assert_eq!(bed.get(SECRET).await.body["data"], foreign["data"]);
+        assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_right_is_named() {
+    let bed = Bed::embedded();
+    for verb in ["get", "create", "update"] {
+        let words =
+            format!("secrets is forbidden: User \"system:serviceaccount:a:fhpa\" cannot {verb} resource \"secrets\"");
+        bed.server().faults().fail(which(verb), 1, Failure::plain(403, "Forbidden", &words));
+        if verb == "update" {
+            let mut one = looker(&bed);
+            one.look(noon()).await.unwrap();
+            let said = one.look(day(61)).await.unwrap_err().to_string();
+            assert!(said.contains("allow it the verb \"update\" on \"secrets\""), "{said}");
+        } else {
+            let said = said(&mut looker(&bed)).await;
+            assert!(said.contains(&format!("allow it the verb {verb:?} on \"secrets\"")), "{said}");
+            assert!(said.contains("system:serviceaccount:a:fhpa"), "{said}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_start_waits_for_the_api_server_and_ends_with_the_reason() {
+    let bed = Bed::embedded();
+    let busy = || Failure::plain(503, "ServiceUnavailable", "busy");
+    bed.server().faults().fail(which("get"), 3, busy());
+    looker(&bed).begin(Duration::from_secs(30), noon).await.unwrap();
+    bed.server().faults().fail(which("get"), usize::MAX, busy());
+    let error = looker(&bed).begin(Duration::from_secs(30), noon).await.unwrap_err().to_string();
+    assert_eq!(error, "the Secret default/fhpa-tls cannot be read: busy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_secret_gets_it_or_gives_up() {
+    let bed = Bed::embedded();
+    assert!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().is_none());
+    let made = looker(&bed).look(noon()).await.unwrap();
+    assert_eq!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().unwrap(), *made);
+}
+
+/// The CA that signed the leaf.
+fn signer(content: &Content) -> String {
+    content.state().leaf.unwrap().signer
+}
+
+#[tokio::test]
+async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registered() {
+    let bed = Bed::embedded();
+    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let before = one.look(noon()).await.unwrap();
+    two.look(noon()).await.unwrap();
+    store(&bed).record(&before.bundle()).await.unwrap();
+    one.look(noon()).await.unwrap();
+    two.look(noon()).await.unwrap();
+    assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
+
+    let (first, second) = tokio::join!(one.look(noon()), two.look(noon()));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first, second);
+    assert!(first.pair() == before.pair(), "the old leaf is served still");
+    let trusted = ids(&first.bundle()).unwrap();
+    assert!(trusted.len() == 2 && trusted.is_superset(&ids(&before.bundle()).unwrap()));
+
+    store(&bed).record(&first.bundle()).await.unwrap();
+    let signed = two.look(noon()).await.unwrap();
+    assert_ne!(signer(&signed), signer(&before));
+    assert_eq!(one.look(noon()).await.unwrap(), signed);
+    assert_eq!(one.look(day(2)).await.unwrap().state().authorities.len(), 1);
+}
+
+#[tokio::test]
+async fn a_spoilt_secret_is_counted_and_made_anew() {
+    let bed = Bed::embedded();
+    let metrics = Arc::new(Metrics::new());
+    let mut one = Looker::new(store(&bed), &[NAME.to_owned()], Arc::clone(&metrics));
+    let before = one.look(noon()).await.unwrap();
+    assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"ca.crt": "eA=="}})).await.code, 200);
+    let after = one.look(noon()).await.unwrap();
+    assert!(after.pair() == before.pair() && after.bundle() != before.bundle());
+    let text = metrics.text();
+    assert!(text.contains("fhpa_certificate_secret_failures_total 1\n"), "{text}");
+    assert!(text.contains("fhpa_certificate_authority_not_after_timestamp_seconds 21"), "{text}");
+}
+
+#[tokio::test]
+async fn new_connections_are_served_with_the_leaf_that_the_secret_brings() {
+    let bed = Bed::embedded();
+    let metrics = Arc::new(Metrics::new());
+    let mut one = looker(&bed);
+    let latest = one.begin(Duration::from_secs(5), noon).await.unwrap();
+    let source = Source::Shared(latest);
+    let keeper = Keeper::load(source, None, MinVersion::Tls12, None, metrics, noon()).unwrap();
+    assert_eq!(keeper.ca_pem().unwrap().matches("BEGIN CERTIFICATE").count(), 1);
+    let current = keeper.current();
+    let before = current.load().not_after;
+    let keeps = tokio::spawn(keeper.run(Duration::from_secs(3600), || day(61)));
+    one.look(day(61)).await.unwrap();
+    within(async {
+        while current.load().not_after == before {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    keeps.abort();
+}
