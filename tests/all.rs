@@ -33,9 +33,13 @@ mod playground;
 mod random;
 #[cfg(feature = "playground")]
 mod reconcile;
+#[cfg(feature = "playground")]
+mod rights;
 mod rules;
 mod simulation;
 #[cfg(feature = "playground")]
 mod stories;
+#[cfg(feature = "playground")]
+mod stream;
 mod structure;
 mod webhook;

@@ -1,7 +1,7 @@
 //! What the processes may do: one table of which all roles are made. No I/O.
 //!
-//! Each row says why it is there. A test has every story of the controller run with these rights alone, and fails when a row
-//! is not used.
+//! Each row says why it is there. Tests have every story of the controller run with these rights alone, and show for each right a
+//! story that fails without it.
 
 use serde_json::{Value, json};
 

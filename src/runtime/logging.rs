@@ -33,6 +33,9 @@ pub struct LogArgs {
     pub log_level: String,
 }
 
+/// Where kube says of each failed request that it failed, and not which: whoever sent it says so with its object.
+const TWICE: &str = "kube_client::client::builder";
+
 /// Starts logging, for the whole process. A second start in one process changes nothing.
 ///
 /// # Errors
@@ -40,7 +43,7 @@ pub struct LogArgs {
 pub fn start(args: &LogArgs) -> Result<(), String> {
     // A level alone is that of this program; what the libraries say at it may repeat what was sent.
     let filter = match args.log_level.parse::<Level>() {
-        Ok(level) => format!("{},fhpa={level}", level.min(Level::WARN)),
+        Ok(level) => format!("{},fhpa={level},{TWICE}=off", level.min(Level::WARN)),
         Err(_) => args.log_level.clone(),
     };
     let filter = EnvFilter::try_new(filter)

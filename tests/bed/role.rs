@@ -1,33 +1,48 @@
-//! A client with no more rights than the roles of an installation give, for servers that ask nobody who they are.
+//! A client with no more rights than the roles of an installation give, for servers that ask nobody who they are. What goes
+//! through the cluster proxy needs the rights in members, too.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use fhpa::install::permissions::{PERMISSIONS, Place};
+use fhpa::install::permissions::{PERMISSIONS, Permission, Place};
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::json;
 use tower::{BoxError, Service};
 
-/// Rights that were used: row of the table, verb, resource.
-pub type Used = Arc<Mutex<BTreeSet<(usize, String, String)>>>;
+/// One right: where, a verb, a resource.
+pub type Right = (Place, &'static str, &'static str);
+
+/// All roles of an installation, less one right, or none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Role {
+    pub without: Option<Right>,
+}
+
+impl Role {
+    fn gives(self, row: &Permission, verb: &str, resource: &str) -> bool {
+        row.resources.contains(&resource)
+            && row.verbs.contains(&verb)
+            && self.without.is_none_or(|without| without != (row.place, verb, resource))
+    }
+}
 
 /// A client that may do what the processes may.
-pub fn limited(client: kube::Client, used: Used) -> kube::Client {
+pub fn limited(client: kube::Client, role: Role) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
-    kube::Client::new(Gate { client, used }, namespace)
+    kube::Client::new(Gate { client, role }, namespace)
 }
 
 #[derive(Clone)]
 struct Gate {
     client: kube::Client,
-    used: Used,
+    role: Role,
 }
 
 /// What a request asks for, as roles name it.
 struct Asked {
+    /// In a member cluster.
+    member: bool,
     group: String,
     resource: String,
     verb: &'static str,
@@ -36,9 +51,19 @@ struct Asked {
 }
 
 impl Asked {
-    /// Nothing for discovery, which everybody may read.
-    fn of(request: &Request<Body>) -> Option<Self> {
-        let parts: Vec<&str> = request.uri().path().split('/').filter(|part| !part.is_empty()).collect();
+    /// What a request asks for, here and in a member cluster. Nothing for discovery, which everybody may read.
+    fn all_of(request: &Request<Body>) -> Vec<Self> {
+        let mut path = request.uri().path();
+        let mut all: Vec<Self> = Self::of(request, path, false).into_iter().collect();
+        if let Some((_, rest)) = path.split_once("/proxy/") {
+            path = rest;
+            all.extend(Self::of(request, path, true));
+        }
+        all
+    }
+
+    fn of(request: &Request<Body>, path: &str, member: bool) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, rest) = match *parts.first()? {
             "api" => (String::new(), parts.get(2..)?),
             "apis" => (parts.get(1)?.to_string(), parts.get(3..)?),
@@ -63,36 +88,28 @@ impl Asked {
             Method::DELETE => "delete",
             _ => "unknown",
         };
-        Some(Self { group, resource, verb, namespace, name })
+        Some(Self { member, group, resource, verb, namespace, name })
     }
 
-    /// Whether a row of the table allows it; notes that it was used.
-    fn is_allowed(&self, used: &Used) -> bool {
-        let row = PERMISSIONS.iter().position(|row| {
+    /// Whether a row of the table allows it.
+    fn is_allowed(&self, role: Role) -> bool {
+        let allows = |row: &Permission| {
             let here = match row.place {
-                Place::ControlPlane => true,
-                Place::LeaseNamespace => self.namespace == "karmada-system",
-                Place::Members => false,
+                Place::ControlPlane => !self.member,
+                Place::LeaseNamespace => !self.member && self.namespace == "karmada-system",
+                Place::Members => self.member,
             };
             here && row.group == self.group
-                && row.resources.contains(&&*self.resource)
-                && row.verbs.contains(&self.verb)
+                && role.gives(row, self.verb, &self.resource)
                 && (row.names.is_empty() || row.names.contains(&&*self.name))
-        });
+        };
         // A kind of the users' own, as `--scale-kind` allows it.
         let own = PERMISSIONS.iter().all(|row| row.group != self.group) && !self.group.is_empty();
-        if own && matches!(self.verb, "get" | "patch") {
-            return true;
-        }
-        let noted = row.map(|row| (row, self.verb.to_owned(), self.resource.clone()));
-        noted.is_some_and(|noted| {
-            used.lock().unwrap().insert(noted);
-            true
-        })
+        PERMISSIONS.iter().any(allows) || (own && matches!(self.verb, "get" | "patch"))
     }
 
     fn refusal(&self) -> Response<Body> {
-        let Self { group, resource, verb, namespace, name } = self;
+        let Self { group, resource, verb, namespace, name, .. } = self;
         let message = format!(
             "{resource}.{group} {name:?} is forbidden: User \"fhpa\" cannot {verb} resource {resource:?} in API group {group:?} \
              in the namespace {namespace:?}"
@@ -105,20 +122,29 @@ impl Asked {
 
 impl Gate {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let Some(asked) = Asked::of(&request) else { return Ok(self.client.send(request).await?) };
-        if !asked.is_allowed(&self.used) {
-            return Ok(asked.refusal());
+        let all = Asked::all_of(&request);
+        if let Some(refused) = all.iter().find(|asked| !asked.is_allowed(self.role)) {
+            return Ok(refused.refusal());
         }
-        let answer = self.client.send(request).await?;
-        // An apply that makes an object needs the right to create it, too.
-        if asked.verb == "patch" && answer.status() == StatusCode::CREATED {
+        for asked in all.into_iter().filter(|asked| asked.verb == "patch") {
             let create = Asked { verb: "create", ..asked };
-            if !create.is_allowed(&self.used) {
+            // An apply that makes an object needs the right to create it, too.
+            if !create.is_allowed(self.role) && is_apply(&request) && !self.exists(request.uri().path()).await? {
                 return Ok(create.refusal());
             }
         }
-        Ok(answer)
+        Ok(self.client.send(request).await?)
     }
+
+    async fn exists(&self, path: &str) -> Result<bool, BoxError> {
+        let request = Request::get(path).body(Body::empty())?;
+        Ok(self.client.send(request).await?.status() != StatusCode::NOT_FOUND)
+    }
+}
+
+fn is_apply(request: &Request<Body>) -> bool {
+    let kind = request.headers().get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/apply-patch"))
 }
 
 impl Service<Request<Body>> for Gate {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use fhpa::reconcile::distributed::capacity::grpc::{Grpc, Settings, TlsFiles};
 use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
 use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Estimators, Requirements, Room, Rooms};
+use fhpa::reconcile::distributed::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
 use fhpa::reconcile::distributed::inquiry::{Failure, Source as _, Times};
 use prost::Message as _;
 use rustls::RootCertStore;
@@ -186,7 +186,8 @@ async fn a_slow_estimator_does_not_hold_up_the_others() {
     let heard = tokio::time::timeout(Duration::from_secs(2), rooms.hear(&both, &requirements)).await;
     assert_eq!(heard, Ok(false));
     let summary = json!({"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "5"}});
-    let room = |cluster: &str| rooms.room(cluster, &summary, &requirements, 10);
+    let summary = fhpa::convert::capacity::summary(&summary);
+    let room = |cluster: &str| rooms.room(cluster, summary.as_ref(), &requirements, 10);
     assert_eq!(room(&quick), Room { available: Some(2), whole: Some(5) });
     assert_eq!(room(&slow), Room { available: Some(5), whole: Some(5) });
 }

@@ -308,7 +308,8 @@ async fn the_smaller_of_both_answers_counts_and_minus_one_is_none() {
     }
     assert!(rooms.hear(&says.map(|(cluster, _)| cluster), &requirements).await);
     let available = |summary: &serde_json::Value| {
-        says.map(|(cluster, _)| rooms.room(cluster, summary, &requirements, 20).available)
+        let summary = fhpa::convert::capacity::summary(summary);
+        says.map(|(cluster, _)| rooms.room(cluster, summary.as_ref(), &requirements, 20).available)
     };
     assert_eq!(available(&summary), [Some(3), Some(8), Some(8), Some(0), Some(8)]);
     assert_eq!(available(&json!(null)), [Some(3), Some(30), None, Some(0), Some(20)]);

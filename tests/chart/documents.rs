@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
+use fhpa::install::doctor::{State, TROUBLES};
 
 use super::{path, text};
 use crate::structure::sources::sources;
@@ -70,6 +71,23 @@ fn every_reason_is_explained_and_nothing_else() {
     assert!(missing.is_empty(), "not in troubleshoot.md (or words that are no reasons, see NO_REASONS): {missing:?}");
     let gone: Vec<_> = explained.difference(&reasons).collect();
     assert!(gone.is_empty(), "in troubleshoot.md and not in the code: {gone:?}");
+}
+
+#[test]
+fn every_finding_of_doctor_is_explained_and_nothing_else() {
+    let guide = text("charts/fhpa/docs/troubleshoot.md");
+    let (_, table) = guide.split_once("\n## By finding of doctor\n").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let row = |line: &str| {
+        let cells: Vec<String> = line.split('|').map(|cell| cell.trim().trim_matches('`').to_lowercase()).collect();
+        assert!(cells[3..5].iter().all(|cell| !cell.is_empty()), "{line}");
+        format!("{} {}", cells[1], cells[2])
+    };
+    let explained: Vec<String> = table.lines().filter(|line| line.starts_with("| `")).map(row).collect();
+    let state = |state: &State| format!("{state:?}").to_lowercase();
+    let known =
+        TROUBLES.iter().flat_map(|(check, states)| states.iter().map(move |one| format!("{check} {}", state(one))));
+    assert_eq!(explained, known.collect::<Vec<_>>());
 }
 
 #[test]

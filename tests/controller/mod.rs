@@ -4,3 +4,4 @@ mod client;
 pub mod process;
 mod real;
 mod takeover;
+mod uninstall;

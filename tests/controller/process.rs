@@ -24,6 +24,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+use crate::bed::objects::deployment;
 use crate::bed::within;
 use crate::cluster::control_plane::ControlPlane;
 use crate::webhook::client::{H2, Sender, connector};
@@ -85,8 +86,10 @@ impl Plane {
 pub struct Replica {
     pub child: Child,
     log: watch::Receiver<Vec<Value>>,
-    admin: SocketAddr,
-    webhook: Option<SocketAddr>,
+    /// Where probes and metrics are.
+    pub admin: SocketAddr,
+    /// Where reviews are answered.
+    pub webhook: Option<SocketAddr>,
     ca: PathBuf,
 }
 
@@ -111,9 +114,14 @@ impl Replica {
     }
 
     pub async fn start(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+        let debug = ["--log-level", "debug"];
+        Self::spawn(command, kubeconfig, identity, &[&debug[..], &TIMINGS, more].concat(), ca).await
+    }
+
+    /// As an operator starts it: times and log as they are by default.
+    pub async fn spawn(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
-        let own = ["--identity", identity, "--log-level", "debug"];
-        let mut child = fhpa(command, &[&fixed[..], &own, &TIMINGS, more].concat()).spawn().unwrap();
+        let mut child = fhpa(command, &[&fixed[..], &["--identity", identity], more].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (said, mut log) = watch::channel(Vec::new());
         tokio::spawn(async move {
@@ -133,11 +141,6 @@ impl Replica {
 
     fn said(&self, words: &str) -> usize {
         self.log.borrow().iter().filter(|line| begins(line, words)).count()
-    }
-
-    /// Where reviews come in.
-    pub fn webhook_address(&self) -> SocketAddr {
-        self.webhook.unwrap()
     }
 
     pub async fn is_ready(&self) {
@@ -238,11 +241,7 @@ async fn a_leader_that_is_killed_is_followed_after_its_lease() {
 #[tokio::test]
 async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
     let plane = Plane::new(&["karmada-system", "prod"]).await;
-    let labels = json!({"app": "web"});
-    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "prod"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-    plane.server.create(&deployment).await.unwrap();
+    plane.server.create(&deployment("web", 2)).await.unwrap();
     // Due one or two minutes ago, in a schedule that comes once a day.
     let due = clock::wall() - SignedDuration::from_secs(90);
     let due = Timestamp::from_second(due.as_second() / 60 * 60).unwrap();
@@ -307,9 +306,7 @@ async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
 
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kubeconfig");
-    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
-    kubeconfig["users"][0]["user"]["as"] = "nobody".into();
-    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    std::fs::write(&file, plane.kubeconfig_of("nobody")).unwrap();
     let mut denied = Replica::start("controller", &file, "two", &namespace, PathBuf::new()).await;
     let line = denied.says("the Lease cannot be held or read, and is tried again; the user of the kubeconfig").await;
     assert!(line["error"].as_str().unwrap().contains("User \"nobody\" cannot get resource \"leases\""), "{line}");

@@ -15,7 +15,9 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::process::Replica;
+use crate::bed::objects;
 use crate::cluster::control_plane::ControlPlane;
+use crate::install::Desk;
 
 /// Longest time until something is seen; a rule of every minute may take the whole of it.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -25,11 +27,7 @@ pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 }
 
 pub(super) fn deployment(name: &str) -> String {
-    let labels = json!({"app": name});
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}})
-    .to_string()
+    objects::deployment(name, 2).to_string()
 }
 
 fn cron(name: &str, target: Value, rules: Value) -> String {
@@ -53,22 +51,28 @@ fn minute_before(seconds: i64) -> (Timestamp, String) {
 pub(super) struct Stand {
     pub(super) plane: ControlPlane,
     pub(super) client: Client,
+    /// Files of an administrator; `limited` is the kubeconfig of the processes, with the rights of the roles and no others.
+    pub(super) desk: Desk,
 }
 
 impl Stand {
     pub(super) async fn new(shows: &str) -> Option<Self> {
         let plane = ControlPlane::own(shows)?;
-        plane.install_crds();
         plane.install_karmada();
         for name in ["prod", "karmada-system"] {
             plane.namespace(name);
         }
         let client = plane.client().await;
-        Some(Self { plane, client })
+        let desk = Desk::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap());
+        std::fs::write(desk.file("limited"), plane.kubeconfig_of("fhpa")).unwrap();
+        let installed = desk.fhpa("install", &["--user", "fhpa"]).await;
+        assert_eq!(installed.code, 0, "{}{}", installed.stdout, installed.stderr);
+        plane.established();
+        Some(Self { plane, client, desk })
     }
 
     pub(super) async fn replica(&self, identity: &str) -> Replica {
-        let one = Replica::start("controller", &self.plane.kubeconfig(), identity, &[], PathBuf::new()).await;
+        let one = Replica::start("controller", &self.desk.file("limited"), identity, &[], PathBuf::new()).await;
         one.is_ready().await;
         one
     }

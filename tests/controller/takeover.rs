@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use super::process::Replica;
 use super::real::{Stand, deployment, within, workload};
 
-const WORK: (&str, &str, &str) = ("work.karmada.io", "v1alpha1", "Work");
-const BINDING: (&str, &str, &str) = ("work.karmada.io", "v1alpha2", "ResourceBinding");
+pub(super) const WORK: (&str, &str, &str) = ("work.karmada.io", "v1alpha1", "Work");
+pub(super) const BINDING: (&str, &str, &str) = ("work.karmada.io", "v1alpha2", "ResourceBinding");
 const CLUSTER: (&str, &str, &str) = ("cluster.karmada.io", "v1alpha1", "Cluster");
-const DEPLOYMENT: (&str, &str, &str) = ("apps", "v1", "Deployment");
-const MEMBERS: [&str; 2] = ["member1", "member2"];
+pub(super) const DEPLOYMENT: (&str, &str, &str) = ("apps", "v1", "Deployment");
+pub(super) const MEMBERS: [&str; 2] = ["member1", "member2"];
 
 fn resource((group, version, kind): (&str, &str, &str)) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
 /// Objects of one kind in one namespace; none: of the whole control plane.
-fn objects(client: &Client, kind: (&str, &str, &str), namespace: &str) -> Api<DynamicObject> {
+pub(super) fn objects(client: &Client, kind: (&str, &str, &str), namespace: &str) -> Api<DynamicObject> {
     match namespace {
         "" => Api::all_with(client.clone(), &resource(kind)),
         namespace => Api::namespaced_with(client.clone(), namespace, &resource(kind)),
@@ -39,7 +39,7 @@ async fn say(api: &Api<DynamicObject>, name: &str, status: Value) {
 }
 
 /// Asks until `see` sees something.
-async fn until<T>(what: &str, see: impl AsyncFn() -> Option<T>) -> T {
+pub(super) async fn until<T>(what: &str, see: impl AsyncFn() -> Option<T>) -> T {
     within(what, async {
         loop {
             if let Some(seen) = see().await {
@@ -52,7 +52,7 @@ async fn until<T>(what: &str, see: impl AsyncFn() -> Option<T>) -> T {
 }
 
 /// The bounds that were sent to each member, once they are `wanted`.
-async fn bounds_are(client: &Client, wanted: [(i64, i64); 2]) {
+pub(super) async fn bounds_are(client: &Client, wanted: [(i64, i64); 2]) {
     until(&format!("{wanted:?}"), async || {
         let mut found = Vec::new();
         for member in MEMBERS {
@@ -76,7 +76,8 @@ async fn bounds_are(client: &Client, wanted: [(i64, i64); 2]) {
     .await;
 }
 
-async fn prepare(stand: &Stand) {
+/// A workload in two members, each with one replica.
+pub(super) async fn prepare(stand: &Stand) {
     let client = &stand.client;
     for member in MEMBERS {
         stand.plane.namespace(&format!("karmada-es-{member}"));
@@ -107,11 +108,34 @@ async fn prepare(stand: &Stand) {
             "clusters": [{"name": "member1", "replicas": 1}, {"name": "member2", "replicas": 1}]}}),
     )
     .await;
-    let running = MEMBERS.map(|member| {
-        json!({"clusterName": member, "applied": true, "health": "Healthy",
-        "status": {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1, "generation": 1}})
-    });
+    run(client, [1, 1]).await;
+}
+
+/// So many replicas run in the members.
+pub(super) async fn run(client: &Client, replicas: [i64; 2]) {
+    let running: Vec<Value> = MEMBERS
+        .iter()
+        .zip(replicas)
+        .map(|(member, replicas)| {
+            json!({"clusterName": member, "applied": true, "health": "Healthy",
+            "status": {"replicas": replicas, "readyReplicas": replicas, "observedGeneration": 1, "generation": 1}})
+        })
+        .collect();
     say(&objects(client, BINDING, "prod"), "web-deployment", json!({"aggregatedStatus": running})).await;
+}
+
+/// Karmada takes objects out of the clusters whose Works are deleted, and lets these go.
+pub(super) async fn let_go(client: &Client) {
+    for member in MEMBERS {
+        let works = objects(client, WORK, &format!("karmada-es-{member}"));
+        for work in works.list(&ListParams::default()).await.unwrap().items {
+            if work.metadata.deletion_timestamp.is_some() {
+                let free = json!({"metadata": {"finalizers": null}});
+                let name = work.metadata.name.unwrap();
+                let _ = works.patch(&name, &PatchParams::default(), &Patch::Merge(&free)).await;
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -148,17 +172,7 @@ async fn a_workload_is_taken_over_divided_and_handed_back_on_a_real_api_server()
 
     hpas.delete("web", &DeleteParams::default()).await.unwrap();
     until("the hand-back", async || {
-        for member in MEMBERS {
-            // Karmada takes the object out of the cluster and lets the Work go.
-            let works = objects(client, WORK, &format!("karmada-es-{member}"));
-            for work in works.list(&ListParams::default()).await.unwrap().items {
-                if work.metadata.deletion_timestamp.is_some() {
-                    let free = json!({"metadata": {"finalizers": null}});
-                    let name = work.metadata.name.unwrap();
-                    let _ = works.patch(&name, &PatchParams::default(), &Patch::Merge(&free)).await;
-                }
-            }
-        }
+        let_go(client).await;
         hpas.get_opt("web").await.unwrap().is_none().then_some(())
     })
     .await;

@@ -7,6 +7,8 @@ use fhpa::api;
 use fhpa::playground::fleet::{Fleet, Plan};
 use serde_json::{Value, json};
 
+use crate::bed::objects::deployment;
+
 /// A control plane with three members of which all run the Deployment `web`, divided by weights 1, 2 and 3.
 pub async fn fleet() -> Fleet {
     let fleet = Fleet::build(Plan { seed: Some(7), ..Plan::new() }).await.unwrap();
@@ -23,10 +25,7 @@ pub async fn fleet() -> Fleet {
             "metadata": {"name": "shop", "namespace": "prod"},
             "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
                 "placement": placement}}),
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "prod"},
-            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}},
-                "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "web:1",
-                    "resources": {"requests": {"cpu": "100m"}}}]}}}}),
+        deployment("web", 3),
     ] {
         fleet.control().create(&object).await.unwrap();
     }

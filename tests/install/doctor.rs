@@ -1,41 +1,17 @@
 //! What `fhpa doctor` finds, on the embedded API server with a webhook that really serves.
 
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::serve::Listening;
+use fhpa::install::doctor::{State, TROUBLES};
+use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::run::process::{Options, Server};
 use serde_json::{Value, json};
 
-use super::{DEFINITIONS, Desk};
-use crate::bed::Bed;
+use super::Desk;
+use super::stand::Stand;
 use crate::bed::webhook::certificate;
 
-struct Stand {
-    bed: Bed,
-    desk: Desk,
-    _listening: Listening,
-}
-
 impl Stand {
-    async fn new() -> Self {
-        let bed = Bed::of(ApiServer::builder()).with_karmada().await;
-        for definition in DEFINITIONS {
-            bed.server().create(&serde_saphyr::from_str(definition).unwrap()).await.unwrap();
-        }
-        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-system"}});
-        bed.server().create(&space).await.unwrap();
-        let listening = bed.listen().await;
-        let desk = Desk::new(&listening.kubeconfig("karmada"));
-        Self { bed, desk, _listening: listening }
-    }
-
-    /// `check state`, line by line, and everything that was found.
     async fn found(&self) -> (i32, Vec<String>, Vec<Value>) {
-        let outcome = self.desk.fhpa("doctor", &["-o", "json", "--estimator-address", "127.0.0.1:1{cluster}"]).await;
-        assert_eq!(outcome.stderr, "");
-        let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
-        let text = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
-        let lines = found.iter().map(|finding| format!("{} {}", text(finding, "check"), text(finding, "state")));
-        (outcome.code, lines.collect(), found)
+        found(&self.desk).await
     }
 
     /// Installs with the CA of a file, for a webhook at `url`.
@@ -47,7 +23,23 @@ impl Stand {
     }
 }
 
-fn of<'a>(found: &'a [Value], check: &str) -> &'a Value {
+/// Exit code, `check state` line by line, and everything that was found. A cluster's name is the port of its estimator.
+pub async fn found(desk: &Desk) -> (i32, Vec<String>, Vec<Value>) {
+    let outcome = desk.fhpa("doctor", &["-o", "json", "--estimator-address", "127.0.0.1:{cluster}"]).await;
+    assert_eq!(outcome.stderr, "");
+    let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
+    let text = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
+    for finding in found.iter().filter(|finding| finding["state"] != "ok") {
+        let is_known = |(check, states): &(&str, &[State])| {
+            *check == text(finding, "check") && states.iter().any(|state| json!(state) == finding["state"])
+        };
+        assert!(TROUBLES.iter().any(is_known), "not in the list of what can be found: {finding}");
+    }
+    let lines = found.iter().map(|finding| format!("{} {}", text(finding, "check"), text(finding, "state")));
+    (outcome.code, lines.collect(), found)
+}
+
+pub fn of<'a>(found: &'a [Value], check: &str) -> &'a Value {
     found.iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("no {check} in {found:?}"))
 }
 
@@ -107,6 +99,43 @@ async fn upstream_controllers_and_a_member_that_is_not_ready_are_seen() {
         (&of(&found, "members")["state"], &of(&found, "members")["seen"]),
         (&json!("warn"), &json!("not ready: member1"))
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_that_answer_through_the_proxy_are_told_from_those_that_do_not() {
+    let fleet = Fleet::build(Plan { clusters: 2, ..Plan::new() }).await.unwrap();
+    fleet.settle().await.unwrap();
+    let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let desk = Desk::new(&listening.kubeconfig("karmada"));
+    let (_, _, all) = found(&desk).await;
+    let members = of(&all, "members");
+    assert_eq!((&members["state"], &members["seen"]), (&json!("ok"), &json!("2 ready, and reached through the proxy")));
+    // Karmada does not know yet.
+    fleet.fail("member2", true).unwrap();
+    let (_, _, all) = found(&desk).await;
+    let members = of(&all, "members");
+    assert_eq!(members["state"], "warn");
+    assert!(members["seen"].as_str().unwrap().starts_with("member2: "), "{members}");
+    assert!(members["toDo"].as_str().unwrap().contains("is scaled by its HPA alone"), "{members}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn estimators_are_looked_for_in_each_cluster() {
+    let stand = Stand::new().await;
+    let listening = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Held and not listening: nobody else gets it.
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let ports = [listening.local_addr().unwrap().port(), silent.local_addr().unwrap().port()];
+    for (port, state, count) in [(ports[0], "ok", "1 of 1"), (ports[1], "warn", "1 of 2")] {
+        let cluster = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
+            "metadata": {"name": port.to_string()}, "spec": {"syncMode": "Push"}});
+        stand.bed.server().create(&cluster).await.unwrap();
+        let (_, _, all) = stand.found().await;
+        let seen = format!("{count} clusters have one that is reached from here");
+        let estimators = of(&all, "estimators");
+        assert_eq!((&estimators["state"], &estimators["seen"]), (&json!(state), &json!(seen)));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,51 +1,15 @@
 //! On the embedded API server, with Karmada's own definitions and webhooks.
 
-use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::serve::Listening;
 use fhpa::playground::apiserver::status::Failure;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{DEFINITIONS, Desk, webhooks};
+use super::Desk;
+use super::stand::Stand;
 use crate::bed::Bed;
 use crate::bed::webhook::Webhook;
 
-struct Stand {
-    bed: Bed,
-    desk: Desk,
-    _listening: Listening,
-}
-
 impl Stand {
-    /// A Karmada as its own installation leaves it.
-    async fn new() -> Self {
-        let bed = Bed::of(ApiServer::builder()).with_karmada().await;
-        for definition in DEFINITIONS {
-            bed.server().create(&serde_saphyr::from_str(definition).unwrap()).await.unwrap();
-        }
-        for name in ["karmada-system", "prod"] {
-            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            bed.server().create(&space).await.unwrap();
-        }
-        let listening = bed.listen().await;
-        let desk = Desk::new(&listening.kubeconfig("karmada"));
-        Self { bed, desk, _listening: listening }
-    }
-
-    async fn with_webhooks() -> Self {
-        let stand = Self::new().await;
-        for configuration in webhooks() {
-            stand.bed.server().create(&configuration).await.unwrap();
-        }
-        stand
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        let answer = self.bed.get(path).await;
-        assert_eq!(answer.code, 200, "{path}: {answer:?}");
-        answer.body
-    }
-
     async fn is_there(&self, path: &str) -> bool {
         self.bed.get(path).await.code == 200
     }

@@ -22,14 +22,15 @@ use tokio::task::JoinSet;
 
 use super::{DEFINITIONS, webhooks};
 use crate::bed::Bed;
+use crate::bed::role::{Role, limited};
 use crate::stories::Wall;
 
 const HPAS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/federatedhpas.autoscaling.karmada.io";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
 /// An installation with a leader that guards it.
-struct Stage {
-    bed: Bed,
+pub struct Stage {
+    pub bed: Bed,
     metrics: Arc<Metrics>,
     location: watch::Sender<Location>,
     registered: watch::Receiver<Option<Vec<u8>>>,
@@ -43,6 +44,11 @@ fn location(ca: &str) -> Location {
 
 impl Stage {
     async fn new(manage_karmada: bool) -> Self {
+        Self::of(manage_karmada, Role::default()).await
+    }
+
+    /// With a leader that has these rights and no others.
+    pub async fn of(manage_karmada: bool, role: Role) -> Self {
         let wall = Wall::new("2026-11-20T08:00:00Z");
         let bed = Bed::of(ApiServer::builder().clock(wall.clock())).with_karmada().await;
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-system"}});
@@ -66,8 +72,9 @@ impl Stage {
         let metrics = Arc::new(Metrics::new());
         let (told, location) = watch::channel(location("old"));
         let (tell_registered, registered) = watch::channel(None);
+        let limited = limited(bed.client.clone(), role);
         let guard = Guard::new(Options {
-            client: bed.client.clone(),
+            client: limited.clone(),
             manage_karmada,
             location: Some(location),
             registered: tell_registered,
@@ -79,7 +86,7 @@ impl Stage {
         let (tell, leadership) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let candidate = Candidate { lease: "fhpa".into(), identity: "one".into(), timings: Timings::default() };
-        let leases = Api::namespaced(bed.client.clone(), "karmada-system");
+        let leases = Api::namespaced(limited, "karmada-system");
         let mut tasks = JoinSet::new();
         tasks.spawn(compete(leases, candidate, tell, stopped.clone()));
         tasks.spawn(guard.unwrap().run(leadership, stopped));
@@ -89,18 +96,18 @@ impl Stage {
         stage
     }
 
-    async fn pass(&self, seconds: u64) {
+    pub async fn pass(&self, seconds: u64) {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub async fn get(&self, path: &str) -> Value {
         let answer = self.bed.get(path).await;
         assert_eq!(answer.code, 200, "{answer:?}");
         answer.body
     }
 
     /// Replaces an object by what `change` makes of it, as Karmada's operator does.
-    async fn replace(&self, path: &str, change: impl Fn(&mut Value)) {
+    pub async fn replace(&self, path: &str, change: impl Fn(&mut Value)) {
         let mut object = self.get(path).await;
         change(&mut object);
         object["metadata"].as_object_mut().unwrap().remove("managedFields");
@@ -109,12 +116,12 @@ impl Stage {
     }
 
     /// Restores Karmada's own definition of FederatedHPAs.
-    async fn restore(&self) {
+    pub async fn restore(&self) {
         let theirs: Value = serde_saphyr::from_str(DEFINITIONS[0]).unwrap();
         self.replace(HPAS, |object| object["spec"]["versions"] = theirs["spec"]["versions"].clone()).await;
     }
 
-    async fn is_ours(&self) -> bool {
+    pub async fn is_ours(&self) -> bool {
         self.get(HPAS).await.to_string().contains("scalingToZero")
     }
 

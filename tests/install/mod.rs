@@ -2,9 +2,10 @@
 
 mod doctor;
 mod embedded;
-mod guard;
+pub mod guard;
 mod output;
 mod real;
+mod stand;
 
 use std::path::PathBuf;
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
+use super::doctor::{found, of};
 use super::{DEFINITIONS, Desk, webhooks};
+use crate::bed::within;
 use crate::cluster::control_plane::ControlPlane;
 use crate::controller::process::Replica;
 
@@ -149,20 +151,13 @@ async fn fields_of_a_newer_karmada_survive_the_installation() {
     }
 }
 
-/// A kubeconfig of a user who is nobody but for the roles of the installation.
-fn kubeconfig_of(plane: &ControlPlane, user: &str) -> String {
-    let mut kubeconfig: Value = serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
-    kubeconfig["users"][0]["user"]["as"] = json!(user);
-    kubeconfig.to_string()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_its_role_gives() {
     let Some(stand) = Stand::new("the leader's guard over the installation") else { return };
     let installed = stand.desk.install(&[]).await;
     assert_eq!(installed.code, 0, "{}", installed.stdout);
     stand.plane.established();
-    let limited = Desk::new(&kubeconfig_of(&stand.plane, "fhpa"));
+    let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
     let ca = stand.desk.file("ca.crt").display().to_string();
     let more = ["--webhook-url", "https://fhpa.karmada-system.svc:443/", "--webhook-ca-file", &ca];
     let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
@@ -183,6 +178,45 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
     assert!(gone.0, "{}", gone.1);
     one.counts("fhpa_guarded_object_put_back_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
     assert_eq!(one.metrics().await.lines().filter(|line| line.contains("code=\"403\"")).count(), 0);
+    one.signal("TERM").await;
+    assert_eq!(one.ends().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_finds_an_installation_well_but_for_what_is_not_there() {
+    let Some(stand) = Stand::new("doctor after an installation") else { return };
+    let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
+    let ca = stand.desk.file("webhook.crt");
+    let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", "0", "--ca-out", ca.to_str().unwrap()];
+    let mut one = Replica::start("run", &limited.file("kubeconfig"), "one", &serve, ca.clone()).await;
+    let url = format!("https://{}/", one.webhook.unwrap());
+    let place = ["--url", &url, "--ca-file", ca.to_str().unwrap(), "--user", "fhpa"];
+    let installed = stand.desk.fhpa("install", &place).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    stand.plane.established();
+    one.is_ready().await;
+    one.counts("fhpa_leader 1").await;
+    // The API server asks as soon as its own watch has brought the registration.
+    let (code, lines, all) = within(async {
+        loop {
+            let found = found(&stand.desk).await;
+            if of(&found.2, "probe")["state"] == "ok" {
+                return found;
+            }
+        }
+    })
+    .await;
+    assert_eq!(code, 0, "{all:#?}");
+    insta::assert_snapshot!("an_administrator_sees", lines.join("\n"));
+    assert_eq!(of(&all, "members")["seen"], "no cluster has joined");
+
+    // As `helm test` asks: with the kubeconfig of the processes.
+    let (code, lines, all) = found(&limited).await;
+    assert_eq!(code, 0, "{all:#?}");
+    insta::assert_snapshot!("a_process_sees", lines.join("\n"));
+    let nobody = Desk::new(&stand.plane.kubeconfig_of("nobody"));
+    let (code, _, all) = found(&nobody).await;
+    assert_eq!((code, &of(&all, "rights")["state"]), (1, &json!("fail")), "{all:#?}");
     one.signal("TERM").await;
     assert_eq!(one.ends().await, Some(0));
 }

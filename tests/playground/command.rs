@@ -42,6 +42,12 @@ impl Playground {
         text(&fhpa(&self.files(), arguments).output().await.unwrap())
     }
 
+    fn doctor(&self) -> Command {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+        doctor.args(["doctor", "--kubeconfig"]).arg(self.files().join("kubeconfig"));
+        doctor
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let config = self.files().join("kubeconfig");
         let mut kubectl = Command::new("kubectl");
@@ -146,6 +152,8 @@ async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
     assert!(!well && open.contains("not an address of this machine alone"), "{open}");
     let (well, second) = playground.word(&[]).await;
     assert!(!well && second.contains("a playground runs already"), "{second}");
+    let (well, found) = text(&playground.doctor().output().await.unwrap());
+    assert!(well && found.contains("ok       registration"), "an installation that works: {found}");
     let files = playground.files();
     playground.end().await;
     let (well, nobody) = text(&fhpa(&files, &["status"]).output().await.unwrap());

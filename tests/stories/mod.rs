@@ -4,7 +4,7 @@
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
 mod cron;
-mod distributed;
+pub mod distributed;
 mod failures;
 mod fleet;
 mod interleavings;
@@ -39,7 +39,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::bed::role::{Used, limited};
+use crate::bed::objects::deployment;
+use crate::bed::role::{Role, limited};
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -117,11 +118,7 @@ impl Stage {
     }
 
     pub async fn deployment(&self, name: &str, replicas: i32) {
-        let labels = json!({"app": name});
-        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-        self.server.create(&object).await.unwrap();
+        self.server.create(&deployment(name, replicas)).await.unwrap();
     }
 
     /// A CronFederatedHPA `shop` on the Deployment `web`.
@@ -263,8 +260,6 @@ pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
     pub sight: Sight,
-    /// Rights that it used; it has those of the roles and no others.
-    pub used: Used,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -277,10 +272,14 @@ impl Process {
     }
 
     pub fn start_with(server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_as(Role::default(), server, name, wall, capacity)
+    }
+
+    /// It has the rights of the roles and no others.
+    pub fn start_as(role: Role, server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
-        let used = Used::default();
-        let limited = limited(server.client(), Arc::clone(&used));
+        let limited = limited(server.client(), role);
         let client = bounded(limited.clone(), Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
@@ -310,7 +309,7 @@ impl Process {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, sight, used, stop, works, tasks }
+        Self { metrics, leadership, sight, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

@@ -27,14 +27,20 @@ fn options(keep_serving: Duration, finish: Duration) -> Options {
 
 /// Status and text of a path of the port for probes.
 pub async fn probe(address: std::net::SocketAddr, path: &str) -> (u16, String) {
+    try_probe(address, path).await.unwrap()
+}
+
+/// As [`probe`], of a process that may be gone.
+pub async fn try_probe(address: std::net::SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
     use tokio::io::AsyncWriteExt as _;
-    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.write_all(request.as_bytes()).await?;
     let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
-    let status = text.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, text.split_once("\r\n\r\n").unwrap().1.to_owned())
+    stream.read_to_string(&mut text).await?;
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    status.zip(body).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
 }
 
 /// A review in flight that ends when the sender is used.

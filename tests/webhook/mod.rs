@@ -9,4 +9,5 @@ mod reload;
 pub mod router;
 mod smoke;
 pub mod tls;
+pub mod volume;
 mod watch;

@@ -1,7 +1,6 @@
 //! A new certificate while reviews are in flight, as the kubelet brings it: by moving the link `..data`.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,19 +15,11 @@ use tokio::sync::watch;
 use super::client::{Body, H1, H2, Sender, connector, request, review, streamed, tls};
 use super::drain::probe;
 use super::tls::{Ca, Running, start};
+use super::volume;
 
-/// Puts a pair into the directory as the kubelet does.
+/// Puts a pair into the directory.
 fn publish(directory: &Path, version: &str, (certificate, key): &(String, String)) {
-    let data = directory.join(format!("..{version}"));
-    fs::create_dir(&data).unwrap();
-    fs::write(data.join("tls.crt"), certificate).unwrap();
-    fs::write(data.join("tls.key"), key).unwrap();
-    let link = directory.join("..data_tmp");
-    symlink(format!("..{version}"), &link).unwrap();
-    fs::rename(link, directory.join("..data")).unwrap();
-    for file in ["tls.crt", "tls.key"] {
-        let _ = symlink(format!("..data/{file}"), directory.join(file));
-    }
+    volume::publish(directory, version, &[("tls.crt", certificate), ("tls.key", key)]);
 }
 
 async fn serve(directory: &Path) -> Running {

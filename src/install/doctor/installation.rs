@@ -12,17 +12,24 @@ use crate::admission::registration::Location;
 use crate::install::apply::{place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
+use crate::reconcile::failure::{Failure, reason};
 
 const INSTALL: &str = "run `fhpa install`";
+const READER: &str = "ask with an administrator's kubeconfig: the processes write it and never read it";
 
 /// How an object stands: nothing, or what was seen.
-async fn standing(context: &Context, manifest: &Manifest) -> Result<(), String> {
-    let live = place(&manifest.object).get(&context.client).await.map_err(|failure| failure.message)?;
-    let wanted = wanted(manifest, live.as_ref()).map_err(|failure| failure.message)?;
+async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (State, String)> {
+    let failed = |failure: Failure| match failure.reason {
+        // The processes may write more than they may read.
+        reason::FORBIDDEN => (State::Skipped, failure.message),
+        _ => (State::Fail, failure.message),
+    };
+    let live = place(&manifest.object).get(&context.client).await.map_err(failed)?;
+    let wanted = wanted(manifest, live.as_ref()).map_err(failed)?;
     let (name, Some(wanted)) = (name(manifest), wanted) else { return Ok(()) };
-    let Some(live) = live else { return Err(format!("{name} does not exist")) };
+    let Some(live) = live else { return Err((State::Fail, format!("{name} does not exist"))) };
     let places = differences(&wanted, &live);
-    if places.is_empty() { Ok(()) } else { Err(format!("{name} differs in {}", places.join(", "))) }
+    if places.is_empty() { Ok(()) } else { Err((State::Fail, format!("{name} differs in {}", places.join(", ")))) }
 }
 
 fn name(manifest: &Manifest) -> String {
@@ -33,8 +40,10 @@ fn name(manifest: &Manifest) -> String {
 async fn all(context: &Context, check: &'static str, manifests: &[Manifest], fine: &str, to_do: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for manifest in manifests {
-        if let Err(seen) = standing(context, manifest).await {
-            found.push(Finding::fail(check, seen, to_do));
+        match standing(context, manifest).await {
+            Ok(()) => {}
+            Err((State::Skipped, seen)) => found.push(Finding::new(check, State::Skipped, seen, READER)),
+            Err((state, seen)) => found.push(Finding::new(check, state, seen, to_do)),
         }
     }
     if found.is_empty() {

@@ -35,6 +35,25 @@ pub enum State {
     Fail,
 }
 
+/// What can be found beside that all is well: each check, and how it may stand with it. The guide on trouble tells of each.
+pub const TROUBLES: &[(&str, &[State])] = &[
+    ("connection", &[State::Fail]),
+    ("version", &[State::Warn]),
+    ("clock", &[State::Skipped, State::Warn, State::Fail]),
+    ("karmada", &[State::Fail]),
+    ("rights", &[State::Skipped, State::Fail]),
+    ("definitions", &[State::Skipped, State::Fail]),
+    ("karmada's webhooks", &[State::Skipped, State::Fail]),
+    ("customizations", &[State::Skipped, State::Fail]),
+    ("registration", &[State::Fail]),
+    ("certificate", &[State::Skipped, State::Warn, State::Fail]),
+    ("probe", &[State::Skipped, State::Fail]),
+    ("lease", &[State::Warn, State::Fail]),
+    ("upstream controllers", &[State::Fail]),
+    ("members", &[State::Skipped, State::Warn, State::Fail]),
+    ("estimators", &[State::Skipped, State::Warn]),
+];
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

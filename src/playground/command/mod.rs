@@ -150,8 +150,8 @@ enum Error {
     Webhook(#[from] crate::run::process::Error),
     #[error("the definitions of fhpa's kinds cannot be made: {0}")]
     Definitions(#[from] crate::api::crd::CrdError),
-    #[error("the registration of the webhook cannot be made: {0}")]
-    Registration(#[from] serde_json::Error),
+    #[error(transparent)]
+    Installation(#[from] crate::install::manifests::ManifestError),
     #[error("the running playground does not answer: {0}")]
     Answer(String),
     #[error("{0}")]

@@ -14,7 +14,7 @@ use super::{Error, Start};
 use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::decision::lease::Timings;
-use crate::install::webhooks;
+use crate::install::manifests;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
@@ -66,7 +66,7 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
         fleet.control().create(&definition).await.map_err(crate::playground::fleet::Fault::from)?;
     }
     let fhpa = Server::bind(options(&fleet)).await?;
-    register(&fleet, &fhpa).await?;
+    install(&fleet, &fhpa).await?;
     let (handle, address) = (fhpa.handle(), fhpa.local_addr());
     let fhpa = tokio::spawn(fhpa.run());
     let running = listen(start, &fleet, address).await?;
@@ -109,13 +109,12 @@ fn options(fleet: &Fleet) -> Options {
     }
 }
 
-/// Puts the webhook into the admission of the control plane.
-async fn register(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
+/// Puts the webhook into the admission of the control plane, and what members report of HPAs into its interpreter.
+async fn install(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
     let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
-    let configurations = webhooks::configurations(&location)?;
-    for configuration in configurations {
-        fleet.control().create(&configuration).await.map_err(crate::playground::fleet::Fault::from)?;
+    for manifest in manifests::customizations().into_iter().chain(manifests::registration(&location)?) {
+        fleet.control().create(&manifest.object).await.map_err(crate::playground::fleet::Fault::from)?;
     }
     Ok(())
 }
@@ -177,7 +176,8 @@ Try, in another shell:
   kubectl get cronfhpa shop-minutes -o yaml; kubectl get events
   kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
 
-  fhpa playground fail member1          # a cluster is lost; also: heal, nodes, status"
+  fhpa playground fail member1          # a cluster is lost; also: heal, nodes, status
+  fhpa doctor                           # what is wrong with an installation: nothing, here"
     );
 }
 

@@ -15,10 +15,9 @@ use serde_json::Value;
 use self::messages::ObjectReference;
 use self::question::Question;
 use super::inquiry::Inquiry;
-use crate::api::Cluster;
 use crate::api::replica_requirements::ReplicaRequirements;
 use crate::convert;
-use crate::decision::capacity::{Answer, Demand, smallest};
+use crate::decision::capacity::{Answer, Demand, Summary, smallest};
 use crate::decision::split::Replicas;
 
 /// What is known from karmada-scheduler-estimators.
@@ -38,9 +37,9 @@ pub trait Capacity: Send + Sync + 'static {
     /// Asks about these clusters as far as that is not known, and waits a moment for all of them.
     fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
 
-    /// The room in `cluster`, at once, from what was heard so far. Where the only answer is that nothing limits the replicas,
-    /// `most` fit.
-    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room;
+    /// The room in `cluster`, at once, from what it says of itself (`summary`) and what was heard so far. Where the only answer
+    /// is that nothing limits the replicas, `most` fit.
+    fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room;
 
     /// Replicas of `workload` in `cluster` that cannot be scheduled, from what was heard so far; nothing while nobody said.
     fn unschedulable(&self, _cluster: &str, _workload: &ObjectReference) -> Option<Replicas> {
@@ -107,20 +106,6 @@ impl Rooms {
             _ => true,
         }
     }
-
-    /// The room in the cluster of this `name` and `status.resourceSummary`, from what was heard so far. Where the only answer
-    /// is that nothing limits the replicas, `most` fit.
-    #[must_use]
-    pub fn room(&self, name: &str, summary: &Value, requirements: &Requirements, most: Replicas) -> Room {
-        let Some(demand) = &requirements.demand else { return Room::default() };
-        let summary = convert::capacity::summary(summary);
-        let general = summary.as_ref().map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
-        let accurate = match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => heard(estimators, name, question),
-            _ => Answer::Unknown,
-        };
-        Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
-    }
 }
 
 impl Capacity for Rooms {
@@ -128,9 +113,14 @@ impl Capacity for Rooms {
         Self::hear(self, clusters, requirements).map(|_| ()).boxed()
     }
 
-    fn room(&self, cluster: &Cluster, requirements: &Requirements, most: Replicas) -> Room {
-        let name = cluster.metadata.name.as_deref().unwrap_or_default();
-        Self::room(self, name, &cluster.status.resource_summary, requirements, most)
+    fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room {
+        let Some(demand) = &requirements.demand else { return Room::default() };
+        let general = summary.map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
+        let accurate = match (&self.estimators, &requirements.question) {
+            (Some(estimators), Some(question)) => heard(estimators, cluster, question),
+            _ => Answer::Unknown,
+        };
+        Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
     }
 
     fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
@@ -182,7 +172,7 @@ impl Capacity for Unknown {
         std::future::ready(()).boxed()
     }
 
-    fn room(&self, _: &Cluster, _: &Requirements, _: Replicas) -> Room {
+    fn room(&self, _: &str, _: Option<&Summary>, _: &Requirements, _: Replicas) -> Room {
         Room::default()
     }
 }
@@ -198,11 +188,12 @@ mod tests {
         let rooms = Rooms::default();
         let summary = json!({"allocatable": {"cpu": "8", "pods": "10"}, "allocated": {"cpu": "6", "pods": "1"}});
         let asks = |wire: Value| Requirements::read(Some(&wire));
-        let room = |requirements: &Requirements| rooms.room("a", &summary, requirements, 100);
+        let summary = convert::capacity::summary(&summary);
+        let room = |requirements: &Requirements| rooms.room("a", summary.as_ref(), requirements, 100);
         let half = asks(json!({"resourceRequest": {"cpu": "500m"}}));
         assert_eq!(room(&half), Room { available: Some(4), whole: Some(10) });
         assert_eq!(room(&Requirements::read(None)), Room { available: Some(9), whole: Some(10) });
-        assert_eq!(rooms.room("a", &Value::Null, &half, 100), Room::default());
+        assert_eq!(rooms.room("a", None, &half, 100), Room::default());
         for odd in [json!("much"), json!({"resourceRequest": {"cpu": "much"}})] {
             assert_eq!(room(&asks(odd)), Room::default());
         }

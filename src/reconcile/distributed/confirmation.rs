@@ -74,7 +74,7 @@ pub fn unread<'a>(sight: &Sight, view: &'a View) -> Option<(Vec<&'a str>, String
 /// Whether the write reached a member that can be asked, as far as is known, and its state is not.
 fn is_open(sight: &Sight, view: &View, sent: &Sent) -> bool {
     let outdated = sent.reading.as_ref().is_some_and(|reading| reading.beside != sent.reported());
-    let asked = || sight.seen.cluster(&sent.cluster).is_some_and(|cluster| can_be_asked(&cluster));
+    let asked = || sight.seen.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
     sent.applied
         && !sent.deleting
         && (!sent.hpa.confirmed || outdated)

@@ -130,8 +130,10 @@ pub fn observe<'a>(
     let workload = workload(binding);
     let by_name = Known::of(view, binding);
     let look = |surveyed: &Surveyed<'a>| {
-        let known = sight.seen.cluster(surveyed.name);
-        let room = known.as_ref().map(|cluster| sight.capacity.room(cluster, &observed.requirements, most));
+        let known = sight.seen.place(surveyed.name);
+        let room = known
+            .as_ref()
+            .map(|place| sight.capacity.room(surveyed.name, place.summary.as_ref(), &observed.requirements, most));
         let room = room.unwrap_or_default();
         if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
@@ -141,7 +143,7 @@ pub fn observe<'a>(
         if !is_silent(view, surveyed.name) {
             observed.count_pending(&mut cluster, sight, &workload);
         }
-        cluster.reach = known.map_or(Reach::Scale, |object| reach(&object, spec));
+        cluster.reach = known.map_or(Reach::Scale, |place| reach(&place.object, spec));
         cluster
     };
     let clusters = clusters.iter().map(look).collect();

@@ -26,6 +26,8 @@ use crate::runtime::leader::{Leader, LeaseLost};
 
 /// Rounds of one turn; each but the last wrote something.
 const ROUNDS: usize = 8;
+/// Conflicts in a row that are no trouble yet, some four seconds of them: what others wrote is yet to come by the watch.
+const CONFLICTS: u32 = 12;
 /// What is missing is looked for again after this time, if nothing tells of it.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 
@@ -104,7 +106,7 @@ impl DistributedWorker {
         self.reporter.retried(failure.class);
         let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
         // Somebody else wrote first: that is no trouble yet.
-        if failure.class == ErrorClass::Conflict && trouble.failures < 5 {
+        if failure.class == ErrorClass::Conflict && trouble.failures < CONFLICTS {
             return Ok(Ended { trouble: Some(trouble), wake: None, retry });
         }
         let new = trouble.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
@@ -230,8 +232,8 @@ impl DistributedWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(cluster) = self.sight.seen.cluster(name) {
-                self.sight.look_for_pods(&cluster, &workload);
+            if let Some(place) = self.sight.seen.place(name) {
+                self.sight.look_for_pods(&place.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();

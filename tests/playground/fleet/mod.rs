@@ -14,6 +14,8 @@ use fhpa::playground::{karmada, member};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::bed::objects;
+
 /// A fleet whose clock the test moves.
 pub struct Stage {
     pub fleet: Fleet,
@@ -120,14 +122,12 @@ pub fn kind(kind: &str) -> Kind {
     }
 }
 
+/// A Deployment in `default` whose pods ask for so much of a core.
 pub fn deployment(name: &str, replicas: i32, cpu: &str) -> Value {
-    let container = json!({"name": "app", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}});
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}},
-    })
+    let mut deployment = objects::deployment(name, replicas);
+    deployment["metadata"]["namespace"] = json!("default");
+    deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!(cpu);
+    deployment
 }
 
 /// Divides over the members by weight.

@@ -1,6 +1,6 @@
 //! Stories of a FederatedHPA in Distributed mode on the embedded Karmada with its members, in virtual time.
 
-mod capacity;
+pub mod capacity;
 mod conditions;
 mod edits;
 mod examples;
@@ -11,7 +11,6 @@ mod pending;
 mod proxy;
 mod quiet;
 mod release;
-mod rights;
 mod simulated;
 mod straight;
 
@@ -32,6 +31,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{Process, Wall};
+pub use crate::bed::objects::deployment;
 
 pub const START: &str = "2026-11-20T08:00:00Z";
 
@@ -265,17 +265,6 @@ pub fn kind(kind: &str) -> Kind {
         }
         _ => Kind::regular("apps/v1", kind, true),
     }
-}
-
-pub fn deployment(name: &str, replicas: i32) -> Value {
-    let container =
-        json!({"name": "app", "image": "web:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}});
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "prod", "labels": {"app": name}},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}},
-    })
 }
 
 /// Divides by weight over members 1, 2, ...

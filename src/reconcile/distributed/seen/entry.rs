@@ -1,9 +1,8 @@
 //! Objects as they are kept: with what every turn would have to find out of them. No I/O.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
+use serde_json::Value;
 
 pub use super::sent::{Reading, Reported, Sent};
 use crate::api::hpa::CrossVersionObjectReference;
@@ -11,6 +10,7 @@ use crate::api::resource_binding::Placement;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
+use crate::decision::capacity::Summary;
 use crate::decision::neighbours::Target;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
@@ -183,12 +183,14 @@ fn group(api_version: &str) -> String {
 /// A member cluster.
 #[derive(Debug)]
 pub struct Place {
-    /// The object, without its managed fields.
-    pub object: Arc<Cluster>,
+    /// The object, without its managed fields and what is in `summary`.
+    pub object: Cluster,
     /// What choosing and judging looks at.
     pub member: crate::decision::fleet::Member<'static>,
     /// The API of its HPAs.
     pub version: HpaVersion,
+    /// What it says of its resources.
+    pub summary: Option<Summary>,
 }
 
 impl Place {
@@ -197,8 +199,10 @@ impl Place {
     pub fn of(object: &Cluster) -> Self {
         let mut kept = object.clone();
         kept.metadata.managed_fields = None;
+        kept.status.resource_summary = Value::Null;
         let version = convert::fleet::hpa_version(&object.status.kubernetes_version);
-        Self { object: Arc::new(kept), member: convert::fleet::member(object), version }
+        let summary = convert::capacity::summary(&object.status.resource_summary);
+        Self { object: kept, member: convert::fleet::member(object), version, summary }
     }
 
     /// Whether another turn would look at them alike.

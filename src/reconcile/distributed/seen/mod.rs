@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::entry::{Binding, Order, Place, Sent, target_of};
 pub use self::intake::Reader;
-use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::decision::fleet::Member;
 use crate::decision::names::execution_space;
 use crate::decision::plan::HpaVersion;
@@ -241,8 +241,8 @@ impl Seen {
 
     /// A cluster as it reported last.
     #[must_use]
-    pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
-        self.inner().places.get(&Key::new("", name)).map(|place| Arc::clone(&place.object))
+    pub fn place(&self, name: &str) -> Option<Arc<Place>> {
+        self.inner().places.get(&Key::new("", name)).cloned()
     }
 
     /// All FederatedHPAs.
