@@ -108,6 +108,15 @@ impl Rooms {
         }
     }
 
+    /// What the estimator of the cluster of this `name` answered so far.
+    #[must_use]
+    pub fn answer(&self, name: &str, requirements: &Requirements) -> Answer {
+        match (&self.estimators, &requirements.question) {
+            (Some(estimators), Some(question)) => heard(estimators, name, question),
+            _ => Answer::Unknown,
+        }
+    }
+
     /// The room in the cluster of this `name` and `status.resourceSummary`, from what was heard so far. Where the only answer
     /// is that nothing limits the replicas, `most` fit.
     #[must_use]
@@ -115,10 +124,7 @@ impl Rooms {
         let Some(demand) = &requirements.demand else { return Room::default() };
         let summary = convert::capacity::summary(summary);
         let general = summary.as_ref().map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
-        let accurate = match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => heard(estimators, name, question),
-            _ => Answer::Unknown,
-        };
+        let accurate = self.answer(name, requirements);
         Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
     }
 }
