@@ -110,6 +110,9 @@ pub struct WorkloadStatus {
     /// Replicas that are ready.
     #[serde(deserialize_with = "null_as_default")]
     pub ready_replicas: i32,
+    /// Replicas of the newest template; nothing where there are none, and of kinds that do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_replicas: Option<i32>,
     /// Generation that the cluster's own controller has looked at; 0: none yet.
     #[serde(deserialize_with = "null_as_default")]
     pub observed_generation: i64,
@@ -141,9 +144,15 @@ pub struct SpreadConstraint {
     /// `cluster`, `region`, `zone` or `provider`; empty where a label is named.
     #[serde(deserialize_with = "null_as_default")]
     pub spread_by_field: String,
+    /// The label whose values make the groups.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spread_by_label: String,
     /// Most groups; 0: no limit.
     #[serde(deserialize_with = "null_as_default")]
     pub max_groups: i32,
+    /// Fewest groups.
+    #[serde(deserialize_with = "null_as_default")]
+    pub min_groups: i32,
 }
 
 /// One of `clusterAffinities`.

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use crate::api::cluster::Cluster;
 use crate::api::{federated_hpa as api, hpa, resource_binding as binding};
 use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
+use crate::decision::fleet::spread::{Spread, SpreadBy};
 use crate::decision::fleet::taint::{Taint, Toleration};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::HpaVersion;
@@ -102,13 +103,22 @@ pub fn placement(placement: &binding::Placement) -> Placement<'_> {
                 dynamic: text(&scheduling.weight_preference.dynamic_weight),
             },
         }),
-        most_clusters: placement
-            .spread_constraints
-            .iter()
-            .filter(|constraint| constraint.spread_by_field == "cluster")
-            .filter_map(|constraint| usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0))
-            .min(),
+        spread: placement.spread_constraints.iter().filter_map(spread).collect(),
     }
+}
+
+/// A constraint; nothing for one that says by what in no known word.
+fn spread(constraint: &binding::SpreadConstraint) -> Option<Spread<'_>> {
+    let by = match (&*constraint.spread_by_field, &*constraint.spread_by_label) {
+        ("cluster", _) => SpreadBy::Cluster,
+        ("region", _) => SpreadBy::Region,
+        ("zone", _) => SpreadBy::Zone,
+        ("provider", _) => SpreadBy::Provider,
+        ("", label) if !label.is_empty() => SpreadBy::Label(text(label)),
+        _ => return None,
+    };
+    let most = usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0);
+    Some(Spread { by, least: usize::try_from(constraint.min_groups).unwrap_or_default(), most })
 }
 
 fn toleration(toleration: &binding::Toleration) -> Toleration<'_> {
@@ -258,7 +268,13 @@ mod tests {
         let read = placement(&wire);
         assert_eq!(read.policy(), Policy::StaticWeighted);
         assert_eq!((&*read.groups[0].name, &*read.groups[0].affinity.cluster_names[0]), ("own", "a"));
-        assert_eq!(read.most_clusters, Some(2));
+        let spread = |by, least, most| Spread { by, least, most: Some(most) };
+        let expected = [
+            spread(SpreadBy::Zone, 0, 1),
+            spread(SpreadBy::Cluster, 1, 2),
+            spread(SpreadBy::Label("tier".into()), 0, 1),
+        ];
+        assert_eq!(read.spread, expected);
         assert_eq!((read.tolerations[0].seconds, &*read.tolerations[0].operator), (Some(300), "Exists"));
     }
 

@@ -1,17 +1,32 @@
 //! Arguments about karmada-scheduler-estimators -> settings.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::reconcile::distributed::capacity::grpc::{self, Address, TlsFiles};
+use crate::reconcile::distributed::capacity::grpc::{self, Address, Grpc, TlsFiles};
+use crate::reconcile::distributed::capacity::{Estimators, Rooms};
+use crate::reconcile::distributed::inquiry::Times;
+
+pub use crate::reconcile::distributed::capacity::grpc::Settings;
+
+/// Longest wait of a person for the answers of all estimators.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Rooms of which estimators are asked for a person, who would rather wait a little than know less.
+#[must_use]
+pub fn patient(settings: Settings) -> Rooms {
+    let times = Times { patience: PATIENCE, ..Times::default() };
+    Rooms::new(Some(Estimators::new(Box::new(Grpc::new(settings)), times)))
+}
 
 /// How karmada-scheduler-estimators are asked.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Estimators")]
-pub(super) struct EstimatorArgs {
+pub struct EstimatorArgs {
     /// Whether the karmada-scheduler-estimator of a cluster is asked how many replicas fit. `auto`: where there is one; `off`:
-    /// what a Cluster says of its resources is all there is.
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    estimators: When,
+    /// what a Cluster says of its resources is all there is. Default: `auto`, of `fhpa plan` `off`.
+    #[arg(long, value_enum, value_name = "WHEN")]
+    estimators: Option<When>,
     /// Where the estimator of a cluster is.
     #[arg(long, default_value_t = Address::default(), value_name = "HOST:PORT")]
     estimator_address: Address,
@@ -26,21 +41,19 @@ pub(super) struct EstimatorArgs {
     estimator_key: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum When {
     Auto,
     Off,
 }
 
 impl EstimatorArgs {
-    /// How they are asked; none: they are not.
-    pub(super) fn settings(self) -> Option<grpc::Settings> {
+    /// How they are asked; none: they are not. Where that is not said they are asked by `usual`.
+    pub fn settings(self, usual: bool) -> Option<grpc::Settings> {
         let Self { estimators, estimator_address: address, estimator_ca, estimator_cert, estimator_key } = self;
         let identity = estimator_cert.zip(estimator_key);
         let tls = estimator_ca.map(|ca| TlsFiles { ca, identity });
-        match estimators {
-            When::Auto => Some(grpc::Settings { address, tls, ..grpc::Settings::default() }),
-            When::Off => None,
-        }
+        let asks = estimators.map_or(usual, |when| when == When::Auto);
+        asks.then(|| grpc::Settings { address, tls, ..grpc::Settings::default() })
     }
 }

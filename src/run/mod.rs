@@ -3,7 +3,7 @@
 mod args;
 pub mod both;
 pub mod controller;
-mod estimators;
+pub mod estimators;
 pub mod forecast;
 pub mod process;
 pub mod webhook;

@@ -1,7 +1,7 @@
 //! Help across clusters: the worked examples of the documents by name, and what they leave open.
 
 use fhpa::decision::plan::{
-    Action, Assist, Cause, Cluster, Load, Memory, Plan, Policy, Reach, Reason, Request, Stuck, Why, plan,
+    Action, Assist, Cause, Cluster, Load, Memory, Plan, Policy, Reach, Reason, Request, Standing, Stuck, Why, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -242,6 +242,50 @@ fn help_is_not_asked_of_a_member_whose_workload_cannot_be_written() {
     let plan = plan(&request);
     assert_eq!(assists(&plan), helped([("c3", 3)]));
     assert_eq!(scales(&plan).len(), 1);
+}
+
+/// c1 ran four replicas and is gone.
+fn gone(policy: Policy, standing: Standing) -> Request<'static> {
+    let others = [Cluster { weight: 3, ..room("c2", 50) }, Cluster { weight: 1, ..room("c3", 50) }];
+    let [c2, c3] = others;
+    let mut request = at_rest(policy, [(runs("c1", 4), 1, 10), (c2, 1, 60), (c3, 1, 60)]);
+    (request.clusters[0].standing, request.clusters[0].ready) = (standing, 0);
+    request
+}
+
+#[test]
+fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_once() {
+    for standing in [Standing::Away, Standing::Leaving { evicted: true }] {
+        let mut request = gone(Policy::StaticWeighted, standing);
+        let first = plan(&request);
+        assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+        assert_eq!(scales(&first), [("c2".to_owned(), 5, Why::Assists), ("c3".to_owned(), 3, Why::Assists)]);
+        // The status says now that c1 has nothing any more.
+        let kept = |name: &str| first.shares.iter().find(|share| share.cluster == name);
+        let kept = request.clusters.iter().map(|cluster| kept(cluster.name).map(|share| (share.target, share.memory)));
+        let kept: Vec<_> = kept.collect();
+        for (cluster, kept) in request.clusters.iter_mut().zip(kept) {
+            (cluster.target, cluster.memory) = (kept.map(|kept| kept.0), kept.unwrap_or_default().1);
+        }
+        assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+    }
+    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, Standing::Away))), helped([("c2", 2), ("c3", 2)]));
+    assert_eq!(assists(&plan(&gone(Policy::StaticWeighted, Standing::Silent))), []);
+}
+
+#[test]
+fn what_a_failed_cluster_ran_is_replaced_within_the_room_and_not_where_nobody_is_to_help() {
+    let mut request = gone(Policy::Aggregated, Standing::Away);
+    (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
+    assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
+    request.scale_assist = false;
+    assert_eq!(assists(&plan(&request)), []);
+    // What their own HPAs took over already is not run twice.
+    let mut measured = gone(Policy::StaticWeighted, Standing::Away);
+    let half_more = Load { value: 150, target: 100 };
+    (measured.clusters[1].load, measured.clusters[2].load) = (Some(half_more), Some(HALF));
+    assert_eq!(assists(&plan(&measured)), helped([("c2", 1)]));
+    assert_eq!(assists(&plan(&gone(Policy::Duplicated, Standing::Away))), []);
 }
 
 /// m1 is at its max and wants twice as much; m2 wants less than it may have.

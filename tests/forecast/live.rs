@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use fhpa::reconcile::distributed::capacity::question::Question;
+use fhpa::reconcile::distributed::capacity::{Estimators, Rooms};
+use fhpa::reconcile::distributed::inquiry::{Failure, Source, Times};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::{fleet, hpa};
@@ -35,6 +40,56 @@ async fn a_stored_object_and_an_edited_file_are_planned_on_the_clusters_as_they_
     assert_eq!((edited.stderr.as_str(), edited.code), ("", 0));
     insta::assert_snapshot!("plan_edited", edited.stdout);
     assert_eq!(fleet.control().store().version(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn estimators_are_asked_when_that_is_wanted_and_who_answered_is_said() {
+    let fleet = fleet().await;
+    fleet.control().create(&hpa(10, json!({}))).await.unwrap();
+    let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = file(directory.path(), "kubeconfig", &listening.kubeconfig("karmada"));
+    let asked = ["--estimators", "auto", "--estimator-address", "{cluster}.invalid:1"];
+    let plan = [&["plan", "--kubeconfig", &kubeconfig, "prod/web"][..], &asked].concat();
+    let told = run(&plan).await;
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    let none = "estimators answered: none; not: member1, member2, member3, of which counts what they say of themselves";
+    assert!(told.stdout.contains(none), "{}", told.stdout);
+    let alone = run(&[&["plan", "examples/plan/g3-weights.yaml"][..], &asked].concat()).await;
+    let said = "fhpa plan: estimators are asked about the clusters of a control plane: give --kubeconfig\n";
+    assert_eq!((alone.stderr.as_str(), alone.code), (said, 1));
+}
+
+/// Estimators that know of no more than one replica in the first cluster.
+struct Narrow;
+
+impl Source<Question, i32> for Narrow {
+    fn who(&self) -> &'static str {
+        "estimator"
+    }
+
+    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
+        let answer = if cluster == "member1" { Ok(1) } else { Err(Failure::Absent("nobody".to_owned())) };
+        std::future::ready(answer).boxed()
+    }
+
+    fn forget(&self, _: &str) {}
+}
+
+#[tokio::test]
+async fn a_forecast_goes_by_what_estimators_answered() {
+    let fleet = fleet().await;
+    let assignment = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}});
+    let object = fleet.control().create(&hpa(10, assignment)).await.unwrap();
+    let hpa: fhpa::api::FederatedHPA = serde_json::from_value(object).unwrap();
+    let objects = fhpa::run::forecast::live::objects(&fleet.control().client(), &hpa).await.unwrap();
+    let rooms = Rooms::new(Some(Estimators::new(Box::new(Narrow), Times::default())));
+    let (answered, silent) = objects.hear(&rooms).await;
+    assert_eq!((answered, silent), (vec!["member1".to_owned()], vec!["member2".to_owned(), "member3".to_owned()]));
+    let now = fhpa::runtime::clock::wall();
+    let room = |forecast: &fhpa::run::forecast::Forecast<'_>| forecast.request.clusters[0].available;
+    assert_eq!(objects.forecast(&hpa, rooms, now, room).flatten(), Some(1));
+    assert!(objects.forecast(&hpa, Rooms::default(), now, room).flatten() > Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -136,3 +136,51 @@ pub fn any_scenario(faults: usize) -> impl Strategy<Value = Given> {
         })
     })
 }
+
+/// A fleet with room and budget for everything, for a day; the load is a part of what fits, and wanders about it.
+pub fn any_calm() -> impl Strategy<Value = Given> {
+    let policies = vec![Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized];
+    let site = (10..40_u32, 0..2_i32, any::<bool>());
+    let sites = prop::collection::vec(site, 2..=NAMES.len());
+    let wish = (prop::sample::select(policies), any::<bool>(), 0..20_u32, 1..3_u32);
+    (sites, wish, 20..60_u64, 1..8_u8).prop_map(|(told, (policy, equal, more, min), percent, noise)| {
+        let first = told[0].0;
+        let sites: Vec<Site<'static>> = NAMES
+            .iter()
+            .zip(&told)
+            .map(|(name, (capacity, _, writable))| Site {
+                member: Member { name: (*name).into(), readiness: Readiness::Ready, ..Member::default() },
+                version: HpaVersion::V2,
+                capacity: if equal { first } else { *capacity },
+                growth: None,
+                pod_start: None,
+                replicas: Some(1),
+                usage: None,
+                writable: *writable,
+            })
+            .collect();
+        let fits: u32 = sites.iter().map(|site| site.capacity).sum();
+        let preferences = sites.iter().zip(&told).map(|(site, (_, priority, _))| ClusterAutoscalingPreference {
+            target_cluster: ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() },
+            static_weight: None,
+            priority: Some(*priority),
+            min_threshold: None,
+            max_threshold: None,
+        });
+        Given {
+            assignment: Assignment { type_: policy.name().into(), preferences: preferences.collect() },
+            placement: Placement::default(),
+            total: Bounds { min, max: fits + more },
+            policy,
+            zero: false,
+            assist: true,
+            delay: 0,
+            points: vec![Point { at: 0, ramp: 0, load: u64::from(fits) * 10 * percent }],
+            noise,
+            shared: false,
+            faults: Vec::new(),
+            duration: 86_400,
+            sites,
+        }
+    })
+}

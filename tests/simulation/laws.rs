@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::simulation::{Driver, Fault, Frame, Scenario, Trouble, run};
+use fhpa::simulation::{Daily, Driver, Fault, Frame, Scenario, Timing, Trouble, run};
 use proptest::prelude::*;
 
-use super::fleet::any_scenario;
+use super::fleet::{any_calm, any_scenario};
 
 /// Cluster -> its bounds in effect, as text.
 fn bounds(frame: &Frame<'_, '_>) -> BTreeMap<String, String> {
@@ -103,5 +103,67 @@ proptest! {
         scenario.duration = 2400;
         let figures = run(&scenario, |_| ());
         prop_assert!(figures.last_write.is_none_or(|second| second < 1800), "{figures:?}");
+    }
+}
+
+/// The moves of each cluster's max after so many seconds.
+fn moves(scenario: &Scenario<'_>, after: i64) -> Vec<(i64, String, i64)> {
+    let mut last: BTreeMap<String, i64> = BTreeMap::new();
+    let mut moves = Vec::new();
+    run(scenario, |frame| {
+        for seen in frame.clusters() {
+            let max = seen.bounds.map_or(0, |bounds| i64::from(bounds.max));
+            let before = last.insert(seen.name.to_owned(), max).unwrap_or(max);
+            if max != before && frame.second > after {
+                moves.push((frame.second, seen.name.to_owned(), max - before));
+            }
+        }
+    });
+    moves
+}
+
+/// Pairs of moves of one cluster that take each other back, as the seconds between them.
+fn reversals(moves: &[(i64, String, i64)]) -> Vec<i64> {
+    let mut last: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    let mut back = Vec::new();
+    for (at, name, by) in moves {
+        if let Some((before, was)) = last.insert(name, (*at, *by))
+            && was.signum() != by.signum()
+        {
+            back.push(at - before);
+        }
+    }
+    back
+}
+
+const HOUR: i64 = 3_600;
+const WINDOW: i64 = 300;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_load_that_only_wanders_moves_nothing_to_and_fro(given in any_calm()) {
+        let mut scenario = given.scenario();
+        scenario.timing = Timing { downscale_window: WINDOW, ..Timing::default() };
+        let moves = moves(&scenario, HOUR);
+        prop_assert!(moves.len() <= 2 * given.sites.len(), "{moves:?}");
+        prop_assert!(reversals(&moves).iter().all(|seconds| *seconds >= 12 * WINDOW), "{moves:?}");
+    }
+
+    #[test]
+    fn equal_clusters_keep_their_order_through_the_day(given in any_calm(), peak in 0..86_400_i64) {
+        let mut scenario = given.scenario();
+        scenario.timing = Timing { downscale_window: WINDOW, ..Timing::default() };
+        let first = scenario.sites[0].capacity;
+        scenario.sites.iter_mut().for_each(|site| site.capacity = first);
+        let fits = u64::from(first) * scenario.sites.len() as u64;
+        scenario.total.max = u32::try_from(fits).unwrap() + 10;
+        scenario.load.points.clear();
+        scenario.load.daily = Some(Daily { low: fits * 50, high: fits * 600, peak });
+        if given.policy.name() == "Aggregated" {
+            let moves = moves(&scenario, HOUR);
+            prop_assert!(moves.is_empty(), "{moves:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::validate::{Class, Given, Kind, completed};
-use super::outline::Outline;
+use super::outline::{Outline, Said};
 use super::scenario::Scenario;
 use super::{Failure, is_distributed, policy};
 use crate::api::propagation_policy::PropagationPolicy;
@@ -15,7 +15,7 @@ use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
 use crate::decision::{amount, names};
-use crate::run::forecast::Objects;
+use crate::run::forecast::{Forecast, Objects, Rooms};
 
 /// What the files hold.
 #[derive(Debug, Default)]
@@ -31,10 +31,12 @@ pub(super) struct Manifests {
 }
 
 /// A FederatedHPA and what belongs to it.
-#[derive(Debug)]
 pub(super) struct Subject {
     pub(super) hpa: FederatedHPA,
     pub(super) objects: Objects,
+    pub(super) rooms: Rooms,
+    /// What is to be said beside the plan.
+    pub(super) note: Option<Said>,
 }
 
 impl Manifests {
@@ -86,7 +88,7 @@ impl Manifests {
             return Err(Failure::wrong(message));
         }
         objects.bindings.push(binding);
-        Ok(Subject { hpa: hpa.clone(), objects })
+        Ok(Subject { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None })
     }
 
     /// The binding of the workload: the given one, else the one that the given policy would make.
@@ -152,7 +154,11 @@ impl Subject {
             let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
             return Err(Failure::wrong(format!("FederatedHPA {}: {message}", name())));
         }
-        let outline = self.objects.forecast(hpa, now, |forecast| Outline::of(hpa, &self.objects, forecast));
+        let told = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
+        let outline = self.objects.forecast(hpa, self.rooms.clone(), now, told).map(|mut outline| {
+            outline.notes.extend(self.note.clone());
+            outline
+        });
         outline.ok_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);

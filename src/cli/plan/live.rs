@@ -1,4 +1,4 @@
-//! FederatedHPAs on the clusters of a control plane. Reads from the API server.
+//! FederatedHPAs on the clusters of a control plane. Reads from the API server, and asks estimators where that is wanted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,9 +7,19 @@ use kube::Client;
 
 use super::Failure;
 use super::given::{Manifests, Subject};
-use crate::run::forecast::live;
+use super::outline::Said;
+use crate::run::estimators::{Settings, patient};
+use crate::run::forecast::{Rooms, live};
 use crate::runtime::control_plane::{self, Bounds, Origin};
 use crate::runtime::metrics::Metrics;
+
+/// Where clusters are looked at.
+pub(super) struct Place {
+    pub(super) kubeconfig: PathBuf,
+    pub(super) context: Option<String>,
+    /// How estimators are asked; none: they are not.
+    pub(super) estimators: Option<Settings>,
+}
 
 /// Whether it names an object, not a file.
 pub(super) fn is_name(input: &Path) -> bool {
@@ -24,23 +34,14 @@ fn parts(input: &Path) -> Option<(&str, &str)> {
 }
 
 /// The stored objects of these names and the given ones, each with what the control plane holds for it.
-pub(super) fn subjects(
-    given: &Manifests,
-    names: &[PathBuf],
-    kubeconfig: PathBuf,
-    context: Option<String>,
-) -> Result<Vec<Subject>, Failure> {
+pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<Subject>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::unreadable(format!("no threads: {error}")))?;
-    runtime.block_on(read(given, names, kubeconfig, context))
+    runtime.block_on(read(given, names, place))
 }
 
-async fn read(
-    given: &Manifests,
-    names: &[PathBuf],
-    kubeconfig: PathBuf,
-    context: Option<String>,
-) -> Result<Vec<Subject>, Failure> {
+async fn read(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<Subject>, Failure> {
+    let Place { kubeconfig, context, estimators } = place;
     let origin = Origin::find(Some(kubeconfig), None, context)
         .ok_or_else(|| Failure::unreadable("the kubeconfig has no name"))?;
     let counted = Arc::new(Metrics::new()).requests();
@@ -54,22 +55,46 @@ async fn read(
     if hpas.is_empty() {
         return Err(Failure::wrong("no FederatedHPA: give a file with one, or NAMESPACE/NAME of a stored one"));
     }
+    let rooms = estimators.map(patient);
     let mut subjects = Vec::new();
     for hpa in hpas {
-        subjects.push(subject(&client, hpa).await?);
+        subjects.push(subject(&client, hpa, rooms.as_ref()).await?);
     }
     Ok(subjects)
 }
 
 /// What is given goes by the status of the stored object of that name.
-async fn subject(client: &Client, mut hpa: crate::api::FederatedHPA) -> Result<Subject, Failure> {
+async fn subject(
+    client: &Client,
+    mut hpa: crate::api::FederatedHPA,
+    rooms: Option<&Rooms>,
+) -> Result<Subject, Failure> {
     let metadata = &hpa.metadata;
     if let (Some(namespace), Some(name), None) = (&metadata.namespace, &metadata.name, &metadata.uid) {
         let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
         hpa.status = stored.and_then(|stored| stored.status);
     }
     let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
-    Ok(Subject { hpa, objects })
+    let note = match rooms {
+        Some(rooms) => Some(heard(objects.hear(rooms).await)),
+        None => None,
+    };
+    Ok(Subject { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
+}
+
+/// Whose estimator answered.
+fn heard((answered, silent): (Vec<String>, Vec<String>)) -> Said {
+    let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let message = if silent.is_empty() {
+        format!("the estimators of all clusters answered: {}", named(&answered))
+    } else {
+        format!(
+            "estimators answered: {}; not: {}, of which counts what they say of themselves",
+            named(&answered),
+            silent.join(", ")
+        )
+    };
+    Said { code: "Estimators", message }
 }
 
 fn unasked(error: &kube::Error) -> Failure {

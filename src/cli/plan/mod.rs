@@ -16,9 +16,11 @@ use clap::ValueEnum;
 use super::color::Color;
 use super::validate::{File, file, inputs, report, text as findings};
 use crate::decision::defaults::Mode;
+use crate::run::estimators::EstimatorArgs;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use given::Manifests;
+use live::Place;
 use outline::Outline;
 
 /// Arguments of `fhpa plan`.
@@ -41,6 +43,8 @@ pub struct Args {
     /// Context of the kubeconfig. Default: its current one.
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
     #[command(flatten)]
     rules: RuleArgs,
 }
@@ -81,6 +85,7 @@ Examples:
   A stored object, or an edited file, on the clusters as they are:
     fhpa plan --kubeconfig karmada.config shop/web
     fhpa plan --kubeconfig karmada.config shop.yaml
+    fhpa plan --kubeconfig karmada.config --estimators auto shop/web
 
 Exit codes:
   0  there is a plan for each FederatedHPA
@@ -139,7 +144,13 @@ impl Args {
 
     /// The plans; findings that refuse an object are printed as `fhpa validate` does.
     fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, Failure> {
-        let Self { inputs, namespace, kubeconfig, context, rules, .. } = self;
+        let Self { inputs, namespace, kubeconfig, context, estimators, rules, .. } = self;
+        let estimators = estimators.settings(false);
+        if kubeconfig.is_none() && estimators.is_some() {
+            return Err(Failure::wrong(
+                "estimators are asked about the clusters of a control plane: give --kubeconfig",
+            ));
+        }
         let (now, settings) = (clock::wall(), rules.settings());
         let (names, paths): (Vec<_>, Vec<_>) =
             inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
@@ -157,7 +168,7 @@ impl Args {
         }
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
-            Some(file) => live::subjects(&given, &names, file, context)?,
+            Some(kubeconfig) => live::subjects(&given, &names, Place { kubeconfig, context, estimators })?,
             None => given.subjects()?,
         };
         subjects.iter().map(|subject| subject.outline(settings.default_mode, now)).collect()

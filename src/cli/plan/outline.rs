@@ -37,7 +37,7 @@ pub(super) struct Target {
 }
 
 /// A code and a sentence.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Said {
     pub(super) code: &'static str,
     pub(super) message: String,

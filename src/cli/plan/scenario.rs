@@ -81,7 +81,8 @@ impl Scenario {
                 let replicas = whole(current);
                 binding.spec.clusters.push(TargetCluster { name: name.clone(), replicas });
                 let ready_replicas = member.ready.map_or(replicas, whole);
-                let status = Some(WorkloadStatus { replicas, ready_replicas, observed_generation: 1 });
+                let status =
+                    Some(WorkloadStatus { replicas, ready_replicas, updated_replicas: None, observed_generation: 1 });
                 binding.status.aggregated_status.push(AggregatedStatus { cluster_name: name.clone(), status });
             }
         }

@@ -89,6 +89,21 @@ struct Sheet<'s> {
     record: &'s Record,
 }
 
+/// How a chart is framed.
+#[derive(Clone, Copy)]
+struct Axes<'t> {
+    /// With the size of its letters.
+    title: Option<(&'t str, i32)>,
+    /// Room below for times.
+    below: i32,
+    /// The greatest value.
+    top: f64,
+    /// Numbers beside.
+    labels: usize,
+    /// What they count.
+    what: Option<&'t str>,
+}
+
 impl Sheet<'_> {
     /// The clusters that are told apart; all others are one.
     fn named(&self) -> usize {
@@ -137,26 +152,39 @@ impl Sheet<'_> {
         (0..=12).map(|number| number * step).filter(|at: &Second| *at <= self.scenario.duration).map(time).collect()
     }
 
-    fn replicas(&self, area: &Area<'_, '_>, title: &str, legend: bool, top: u64) -> Drawn {
-        let size = if legend { 15 } else { 11 };
+    /// A place to draw in, with its axes.
+    fn axes<'a, 'b>(&self, area: &Area<'a, 'b>, axes: Axes<'_>) -> Drawn<Chart<'a, 'b>> {
         let across = Across { range: (0.0..self.end()).into(), end: self.end(), marks: self.times() };
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .caption(title, (FONT, size))
-            .x_label_area_size(if legend { 26 } else { 20 })
-            .y_label_area_size(48)
-            .build_cartesian_2d(across, 0.0..real(top) * 1.15)
-            .map_err(said)?;
+        let mut builder = ChartBuilder::on(area);
+        builder.margin(8).x_label_area_size(axes.below).y_label_area_size(48);
+        if let Some((title, size)) = axes.title {
+            builder.caption(title, (FONT, size));
+        }
+        let mut chart = builder.build_cartesian_2d(across, 0.0..axes.top).map_err(said)?;
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .light_line_style(TRANSPARENT)
             .x_label_formatter(&|at| label(*at))
             .y_label_formatter(&|number| plain(*number));
-        mesh.y_labels(if legend { 8 } else { 4 });
-        if legend {
-            mesh.y_desc("replicas");
+        mesh.y_labels(axes.labels);
+        if let Some(what) = axes.what {
+            mesh.y_desc(what);
         }
         mesh.draw().map_err(said)?;
+        Ok(chart)
+    }
+
+    fn replicas(&self, area: &Area<'_, '_>, title: &str, legend: bool, top: u64) -> Drawn {
+        let mut chart = self.axes(
+            area,
+            Axes {
+                title: Some((title, if legend { 15 } else { 11 })),
+                below: if legend { 26 } else { 20 },
+                top: real(top) * 1.15,
+                labels: if legend { 8 } else { 4 },
+                what: legend.then_some("replicas"),
+            },
+        )?;
         self.stack(&mut chart)?;
         self.lines(&mut chart, top)?;
         self.mark(&mut chart, real(top) * 1.15, legend)?;
@@ -264,19 +292,9 @@ impl Sheet<'_> {
             sample.rows.iter().filter_map(|row| row.bounds).map(|bounds| u64::from(bounds.max)).sum::<u64>()
         };
         let top = self.record.samples.iter().map(most).max().unwrap_or_default().max(self.scenario.total.max.into());
-        let across = Across { range: (0.0..self.end()).into(), end: self.end(), marks: self.times() };
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .x_label_area_size(26)
-            .y_label_area_size(48)
-            .build_cartesian_2d(across, 0.0..real(top.max(1)) * 1.1)
-            .map_err(said)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .x_label_formatter(&|at| label(*at))
-            .y_label_formatter(&|number| plain(*number));
-        mesh.y_labels(6).y_desc("maxReplicas").draw().map_err(said)?;
+        let height = real(top.max(1)) * 1.1;
+        let mut chart =
+            self.axes(area, Axes { title: None, below: 26, top: height, labels: 6, what: Some("maxReplicas") })?;
         for (layer, (_, color)) in self.layers().into_iter().enumerate() {
             let max = |row: &Row| row.bounds.map_or(0, |bounds| bounds.max);
             let line = self.line(|sample| real(self.values(sample, max).get(layer).copied().unwrap_or_default()));

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod placement;
 pub mod settings;
+pub mod spread;
 pub mod standing;
 pub mod survey;
 pub mod taint;

@@ -1,5 +1,6 @@
 //! The placement of a workload as Karmada keeps it on the ResourceBinding, and the policy that it means. Pure.
 
+use super::spread::Spread;
 use super::taint::Toleration;
 use crate::decision::plan::Policy;
 use crate::decision::subject::Text;
@@ -16,8 +17,8 @@ pub struct Placement<'a> {
     pub tolerations: Vec<Toleration<'a>>,
     /// `replicaScheduling`
     pub scheduling: Option<ReplicaScheduling<'a>>,
-    /// `maxGroups` of the constraint that spreads by cluster.
-    pub most_clusters: Option<usize>,
+    /// `spreadConstraints`
+    pub spread: Vec<Spread<'a>>,
 }
 
 /// One of `clusterAffinities`.

@@ -8,6 +8,7 @@ use super::Member;
 use super::affinity::takes;
 use super::placement::Placement;
 use super::settings::{Settings, policy, settings};
+use super::spread::{Candidate, Unmet, choose};
 use super::standing::{Judgement, judge};
 use super::taint::Toleration;
 use crate::decision::plan::{Policy, Standing};
@@ -50,6 +51,8 @@ pub struct Survey<'a> {
     pub clusters: Vec<Surveyed<'a>>,
     /// When to look again without another reason: a toleration ends.
     pub next: Option<Timestamp>,
+    /// Constraints of the placement that the clusters cannot keep.
+    pub unmet: Vec<Unmet<'a>>,
 }
 
 /// Chooses and judges the clusters; `held` are those with an HPA of ours or an entry in the binding. One that is held and
@@ -70,11 +73,12 @@ pub fn survey<'a>(
         let mut next: Option<Timestamp> = None;
         let taken =
             |member: &&Member<'_>| [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
-        let spread = placement
-            .most_clusters
-            .map(|most| spread(members.iter().filter(taken), &placement.tolerations, held, most, now));
+        let spread = (!placement.spread.is_empty()).then(|| {
+            let ranked = ranked(members.iter().filter(taken), &placement.tolerations, held, now);
+            choose(&ranked, &placement.spread)
+        });
         for member in members {
-            let within = spread.as_ref().is_none_or(|kept| kept.contains(&*member.name));
+            let within = spread.as_ref().is_none_or(|(kept, _)| kept.contains(&*member.name));
             let chosen = within && taken(&member);
             let held = held.contains(&*member.name);
             if !chosen && !held {
@@ -85,17 +89,18 @@ pub fn survey<'a>(
             let settings = settings(intent.assignment, placement, member);
             found.push(Surveyed { name: &member.name, chosen, standing, settings });
         }
-        (found, next)
+        let unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
+        (found, next, unmet)
     };
     let observed = placement.groups.iter().position(|group| group.name == intent.observed_group).unwrap_or_default();
     let mut tried = placement.groups.iter().skip(observed).map(|group| (&*group.name, look(Some(&group.affinity))));
     let serves = |found: &[Surveyed<'_>]| {
         found.iter().any(|one| one.chosen && matches!(one.standing, Standing::Serving | Standing::Silent))
     };
-    let (group, (mut clusters, next)) = match tried.next() {
+    let (group, (mut clusters, next, unmet)) = match tried.next() {
         None => ("", look(placement.affinity.as_ref())),
         Some(first) if serves(&first.1.0) => first,
-        Some(first) => tried.find(|(_, (found, _))| serves(found)).unwrap_or(first),
+        Some(first) => tried.find(|(_, (found, ..))| serves(found)).unwrap_or(first),
     };
     let known: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = held.iter().filter(|name| !known.contains(*name));
@@ -106,28 +111,26 @@ pub fn survey<'a>(
         settings: Settings::default(),
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));
-    Survey { policy: policy(intent.assignment, placement), group, clusters, next }
+    Survey { policy: policy(intent.assignment, placement), group, clusters, next, unmet }
 }
 
-/// The clusters that a limit on their number leaves (Karmada's `spreadConstraints` by cluster): those that serve before
-/// those that do not, of these the ones that run the workload already, then by name. Karmada's scheduler would choose by a
-/// score of its own; while it is kept off, what runs stays where it is.
-fn spread<'a>(
+/// Those that serve before those that do not, of these the ones that run the workload already, then by name: what runs stays
+/// where it is, and what failed is replaced.
+fn ranked<'a>(
     candidates: impl Iterator<Item = &'a Member<'a>>,
     tolerations: &[Toleration<'_>],
     held: &BTreeSet<&str>,
-    most: usize,
     now: Timestamp,
-) -> BTreeSet<&'a str> {
-    let mut ranked: Vec<(bool, bool, &str)> = candidates
+) -> Vec<Candidate<'a>> {
+    let mut ranked: Vec<(bool, Candidate<'a>)> = candidates
         .map(|member| {
             let held = held.contains(&*member.name);
             let standing = judge(member, tolerations, true, held, now).standing;
-            (!matches!(standing, Standing::Serving | Standing::Silent), !held, &*member.name)
+            (held, Candidate { member, serves: matches!(standing, Standing::Serving | Standing::Silent) })
         })
         .collect();
-    ranked.sort_unstable();
-    ranked.into_iter().take(most).map(|(.., name)| name).collect()
+    ranked.sort_unstable_by_key(|(held, one)| (!one.serves, !held, &one.member.name));
+    ranked.into_iter().map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]
@@ -135,6 +138,7 @@ mod tests {
     use super::*;
     use crate::decision::fleet::Readiness;
     use crate::decision::fleet::placement::Group;
+    use crate::decision::fleet::spread::Spread;
 
     const NOW: Timestamp = Timestamp::constant(1_000, 0);
 
@@ -176,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_limit_on_clusters_keeps_what_runs_and_replaces_what_failed() {
-        let placement = Placement { most_clusters: Some(2), ..Placement::default() };
+        let placement =
+            Placement { spread: vec![Spread { most: Some(2), ..Spread::default() }], ..Placement::default() };
         let chosen = |ready: &[(&'static str, bool)], held: &[&'static str]| -> Vec<String> {
             let members = members(ready);
             let held = held.iter().copied().collect();

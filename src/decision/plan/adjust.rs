@@ -49,6 +49,7 @@ pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Ta
         if settled {
             assist::assist(request, &mut places);
         }
+        assist::replace(request, &mut places);
         places.sort_by_key(|place| !place.target.bounds.is_some());
         let bound = places.partition_point(|place| place.target.bounds.is_some());
         let bound = places.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();

@@ -5,14 +5,16 @@ use jiff::Timestamp;
 use super::adjust::{Adjusted, Place, sum, take, within};
 use super::pour::{Range, top_up};
 use super::seat::Seat;
-use super::{Reason, Request};
+use super::{Memory, Reason, Request};
 use crate::decision::split::Replicas;
 
 /// Divides headroom again, once per period; `moved`: some was moved just now.
 ///
 /// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that nothing
 /// comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves. Who gave
-/// within the window gets nothing yet, and who got gives nothing.
+/// within the window gets nothing yet, and who got gives nothing. Afterwards a way back has to be worth it
+/// ([`is_worth`]), and clusters of about one size keep their order: what is measured wanders all the time, and bounds do not
+/// wander with it.
 pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Adjusted {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
@@ -62,8 +64,10 @@ fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
     let wishes = places.iter().zip(&ideal).map(|(place, ideal)| {
         let has = place.target.bounds.max;
         let ideal = ideal.unwrap_or(has);
-        let up = if place.may_get(request) { ideal.saturating_sub(has) } else { 0 };
-        let down = if place.may_give(request) { has.saturating_sub(ideal) } else { 0 };
+        let Memory { gave, got, .. } = place.target.memory;
+        let worth = |back: bool, change: Replicas| if is_worth(back, change, has) { change } else { 0 };
+        let up = if place.may_get(request) { worth(gave > got, ideal.saturating_sub(has)) } else { 0 };
+        let down = if place.may_give(request) { worth(got > gave, has.saturating_sub(ideal)) } else { 0 };
         let name = place.seat.cluster.name;
         ((name, up), (name, down))
     });
@@ -90,11 +94,16 @@ fn ideal(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Vec<Option<R
     if parts().any(|place| place.seat.cluster.available.is_none()) {
         return None;
     }
-    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = parts().map(|place| (*place.seat, range(place))).unzip();
+    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = parts().map(|place| (steady(place), range(place))).unzip();
     let lowest = sum(ranges.iter().map(|range| range.low));
     let rest = sum(parts().map(|place| place.target.bounds.max)).saturating_sub(lowest);
     let mut divided = top_up(request.policy, rest, &seats, &ranges).into_iter();
     Some(places.iter().map(|place| if takes_part(&place) { divided.next() } else { None }).collect())
+}
+
+/// The seat, with its place among those of about its size.
+fn steady<'a>(place: &Place<'_, 'a>) -> Seat<'a> {
+    Seat { kept: Some(place.target.bounds.max), ..*place.seat }
 }
 
 /// From what it has to what would fit.
@@ -110,9 +119,22 @@ fn matters(before: Replicas, after: Replicas) -> bool {
     u64::from(before.abs_diff(after)).saturating_mul(10) >= before.into() && before != after
 }
 
+/// Whether a wish counts. One that takes the last move of the cluster back has to be a fifth of what it has, and two replicas
+/// at least: twice of what makes a move, so that what wanders by less moves nothing to and fro.
+fn is_worth(back: bool, change: Replicas, has: Replicas) -> bool {
+    !back || change >= 2 && u64::from(change).saturating_mul(5) >= has.into()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::matters;
+    use super::{is_worth, matters};
+
+    #[test]
+    fn a_way_back_has_to_be_worth_twice_as_much() {
+        let changes = [(1, 5), (2, 10), (2, 11), (20, 100), (19, 100)];
+        assert_eq!(changes.map(|(change, has)| is_worth(true, change, has)), [false, true, false, true, false]);
+        assert!(changes.iter().all(|(change, has)| is_worth(false, *change, *has)));
+    }
 
     #[test]
     fn a_change_of_less_than_a_tenth_waits() {

@@ -77,6 +77,9 @@ fn in_order(total: Replicas, seats: &[Seat<'_>], ranges: &[Range], by_priority: 
         let priority = if by_priority { cluster.priority } else { None };
         (Reverse(priority), Reverse(seat.capacity), Reverse(cluster.current), cluster.name)
     });
+    if !by_priority {
+        steady(&mut order);
+    }
     let mut given = vec![0; seats.len()];
     let mut rest = total;
     let levels: [fn(&Seat<'_>, Range) -> Replicas; 3] = [
@@ -90,6 +93,27 @@ fn in_order(total: Replicas, seats: &[Seat<'_>], ranges: &[Range], by_priority: 
         }
     }
     given
+}
+
+/// Seats of about one size keep the order that they have: who has more is before who has less. One goes before another only
+/// when it is clearly larger, as sizes change a little with every replica that comes or goes.
+fn steady(order: &mut [Placed<'_, '_>]) {
+    if order.iter().any(|(_, seat, _)| seat.kept.is_none()) {
+        return;
+    }
+    order.sort_by_key(|(_, seat, _)| Reverse(seat.kept));
+    for at in 1..order.len() {
+        let Some(capacity) = order.get(at).map(|(_, seat, _)| seat.capacity) else { continue };
+        let smaller = order.iter().take(at).position(|(_, seat, _)| is_clearly_more(capacity, seat.capacity));
+        if let Some(later) = smaller.and_then(|smaller| order.get_mut(smaller..=at)) {
+            later.rotate_right(1);
+        }
+    }
+}
+
+/// By a tenth, and by one at least.
+fn is_clearly_more(one: Replicas, other: Replicas) -> bool {
+    u64::from(one).saturating_mul(10) > u64::from(other).saturating_mul(11).saturating_add(10)
 }
 
 /// Raises the seats of a tier up to a level as far as `rest` reaches; returns what is left.
@@ -139,4 +163,41 @@ fn raise(
         }
     }
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::plan::Cluster;
+
+    /// The names in the order in which they are filled: name, what it has, and its size.
+    fn filled(seats: &[(&'static str, Option<Replicas>, Replicas)]) -> Vec<&'static str> {
+        let clusters: Vec<Cluster<'_>> =
+            seats.iter().map(|(name, ..)| Cluster { name, ..Cluster::default() }).collect();
+        let seat = |(at, (_, kept, capacity)): (usize, &(&str, Option<Replicas>, Replicas))| Seat {
+            at,
+            cluster: &clusters[at],
+            weight: 0,
+            capacity: *capacity,
+            high: Replicas::MAX,
+            kept: *kept,
+        };
+        let all: Vec<Seat<'_>> = seats.iter().enumerate().map(seat).collect();
+        let mut order: Vec<Placed<'_, '_>> =
+            all.iter().enumerate().map(|(at, seat)| (at, seat, Range { low: 0, high: Replicas::MAX })).collect();
+        order.sort_unstable_by_key(|(_, seat, _)| Reverse(seat.capacity));
+        steady(&mut order);
+        order.iter().map(|(at, ..)| seats[*at].0).collect()
+    }
+
+    #[test]
+    fn seats_of_about_one_size_keep_their_order() {
+        assert_eq!(filled(&[("a", Some(10), 20), ("b", Some(20), 19)]), ["b", "a"]);
+        assert_eq!(filled(&[("a", Some(10), 21), ("b", Some(20), 19)]), ["b", "a"]);
+        assert_eq!(filled(&[("a", Some(10), 22), ("b", Some(20), 19)]), ["a", "b"]);
+        // Where nothing is kept the larger is first.
+        assert_eq!(filled(&[("a", None, 19), ("b", None, 20)]), ["b", "a"]);
+        // The last is clearly larger than the first, though not than the second.
+        assert_eq!(filled(&[("a", Some(3), 15), ("b", Some(2), 17), ("c", Some(1), 18)]), ["c", "a", "b"]);
+    }
 }

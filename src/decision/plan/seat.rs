@@ -14,6 +14,8 @@ pub(super) struct Seat<'a> {
     pub(super) capacity: Replicas,
     /// The most it can be given.
     pub(super) high: Replicas,
+    /// What it has, where seats of about one size are to keep their order; nothing: their sizes alone decide.
+    pub(super) kept: Option<Replicas>,
 }
 
 impl Seat<'_> {
@@ -49,6 +51,7 @@ pub(super) fn seats<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]) -> Ve
             weight: 0,
             capacity: cluster.capacity(),
             high: high(request, cluster),
+            kept: None,
         })
         .collect();
     weigh(request.policy, &mut seats);

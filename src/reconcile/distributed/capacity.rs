@@ -106,6 +106,15 @@ impl Rooms {
             _ => true,
         }
     }
+
+    /// What the estimator of the cluster of this `name` answered so far.
+    #[must_use]
+    pub fn answer(&self, name: &str, requirements: &Requirements) -> Answer {
+        match (&self.estimators, &requirements.question) {
+            (Some(estimators), Some(question)) => heard(estimators, name, question),
+            _ => Answer::Unknown,
+        }
+    }
 }
 
 impl Capacity for Rooms {
@@ -116,10 +125,7 @@ impl Capacity for Rooms {
     fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room {
         let Some(demand) = &requirements.demand else { return Room::default() };
         let general = summary.map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
-        let accurate = match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => heard(estimators, cluster, question),
-            _ => Answer::Unknown,
-        };
+        let accurate = self.answer(cluster, requirements);
         Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
     }
 

@@ -18,7 +18,9 @@ use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
+use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::fleet::placement::Placement;
+use crate::decision::fleet::spread::Unmet;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
@@ -64,6 +66,8 @@ pub struct Observed<'a> {
     pub unready: Vec<&'a str>,
     /// Clusters that do not confirm what was written and refuse to be asked, and what was said of the first.
     pub unread: Option<(Vec<&'a str>, String)>,
+    /// What of the placement's spread constraints cannot be kept.
+    pub unmet: Vec<Unmet<'a>>,
 }
 
 impl<'a> Observed<'a> {
@@ -114,7 +118,7 @@ pub fn observe<'a>(
         placement: &words.placement,
         observed_group: words.group,
     };
-    let Survey { policy, group, clusters, next } = survey(&intent, &view.fleet.members, &held, now);
+    let Survey { policy, group, clusters, next, unmet } = survey(&intent, &view.fleet.members, &held, now);
     let spec = &view.order.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
@@ -126,6 +130,7 @@ pub fn observe<'a>(
         requirements,
         unready: Vec::new(),
         unread: confirmation::unread(sight, view),
+        unmet,
     };
     let workload = workload(binding);
     let by_name = Known::of(view, binding);
@@ -146,10 +151,7 @@ pub fn observe<'a>(
     let clusters = clusters.iter().map(look).collect();
     let status = view.order.object.status.as_ref();
     observed.request = Request {
-        total: Bounds {
-            min: replicas(spec.min_replicas.unwrap_or(crate::decision::defaults::MIN_REPLICAS)),
-            max: replicas(spec.max_replicas),
-        },
+        total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: most },
         policy,
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),

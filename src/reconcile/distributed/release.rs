@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::apply::{About, Applier};
+use super::members::proxied;
 use super::names;
 use super::observe::{answers, reported};
 use super::seen::View;
@@ -100,7 +101,7 @@ async fn hand_back(
         Err(failure) => return Err(failure.into()),
     };
     if labelled(&template) {
-        let entries = running(binding);
+        let entries = running(applier, view, binding, (&place.path, target.name)).await;
         let stored = binding.object.spec.clusters.iter();
         let stands = stored
             .map(|entry| (&*entry.name, entry.replicas))
@@ -139,14 +140,29 @@ async fn lift(applier: &Applier, leader: &Leader, binding: &Binding) -> Result<R
 }
 
 /// The entries with what runs.
-fn running(binding: &Binding) -> Vec<Entry<'_>> {
-    let entries = binding.object.spec.clusters.iter();
+///
+/// While a new template is rolled out more replicas exist than are asked for. Then the cluster itself is asked for how many
+/// it wants; where it cannot be asked, what exists counts.
+async fn running<'a>(
+    applier: &Applier,
+    view: &View,
+    binding: &'a Binding,
+    (path, name): (&str, &str),
+) -> Vec<Entry<'a>> {
+    let mut entries = Vec::new();
+    for entry in &binding.object.spec.clusters {
+        let cluster = entry.name.as_str();
+        let status = reported(binding, cluster);
+        let rolls = status.is_some_and(|status| status.updated_replicas.unwrap_or_default() < status.replicas);
+        let mut runs = status.map_or(entry.replicas, |status| status.replicas);
+        if rolls && view.fleet.get(cluster).is_some_and(|(member, _)| answers(member)) {
+            let object = format!("{name} in cluster {cluster}");
+            let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
+            runs = applier.writer.wanted(&proxied(cluster, path), name, asked).await.unwrap_or(runs);
+        }
+        entries.push(Entry { cluster, replicas: Replicas::try_from(runs).unwrap_or_default() });
+    }
     entries
-        .map(|entry| {
-            let runs = reported(binding, &entry.name).map_or(entry.replicas, |status| status.replicas);
-            Entry { cluster: &entry.name, replicas: Replicas::try_from(runs).unwrap_or_default() }
-        })
-        .collect()
 }
 
 /// Replicas of the template that make the scheduler keep the entries: their sum where the placement divides. Where it

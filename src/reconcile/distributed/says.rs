@@ -28,7 +28,8 @@ pub const CONFLICT: &str = "AnotherFederatedHPA";
 pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     for note in &plan.notes {
         if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
-            return ("False", note.code(), note.to_string());
+            let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
+            return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }
     }
     if !plan.steps.is_empty() {
@@ -53,6 +54,10 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
             observed.unknown_capacity.join(", ")
         );
         return ("True", "NoCapacityKnown", message);
+    }
+    if !observed.unmet.is_empty() {
+        let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();
+        return ("True", "SpreadConstraintNotMet", format!("{message}; {}", unmet.join("; ")));
     }
     let code = plan.notes.first().map_or("Assigned", |note| note.code());
     ("True", code, message)

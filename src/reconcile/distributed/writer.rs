@@ -188,14 +188,22 @@ impl Writer {
         replicas: u32,
         asked: Asked<'_>,
     ) -> Result<(), WriteError> {
-        let read = Asked { verb: "get", ..asked };
-        let scale: Scale = send(&self.client, Request::new(path).get_subresource("scale", name), read).await?;
+        let scale = self.read_scale(path, name, Asked { verb: "get", ..asked }).await?;
         if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
             return Ok(());
         }
         let mut wanted = json!({"spec": {"replicas": replicas}});
         guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
         self.patch_scale(leader, path, name, wanted, asked).await
+    }
+
+    /// Replicas that a workload asks for by its `scale` subresource; nothing where that is refused or not reached.
+    pub async fn wanted(&self, path: &str, name: &str, asked: Asked<'_>) -> Option<i32> {
+        self.read_scale(path, name, asked).await.ok()?.spec.replicas
+    }
+
+    async fn read_scale(&self, path: &str, name: &str, asked: Asked<'_>) -> Result<Scale, Failure> {
+        send(&self.client, Request::new(path).get_subresource("scale", name), asked).await
     }
 
     async fn patch_scale(

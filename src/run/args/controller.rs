@@ -124,7 +124,7 @@ impl ControllerArgs {
                 Period::Never => None,
                 Period::Each(each) => Some(each),
             },
-            estimators: estimators.settings(),
+            estimators: estimators.settings(true),
             guard: Some(guard.options()),
         })
     }

@@ -9,6 +9,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+pub use crate::reconcile::distributed::capacity::Rooms;
 pub use objects::Objects;
 pub use preview::Forecaster;
 

@@ -1,4 +1,4 @@
-//! Objects that are given -> a forecast, as if watches had brought them. No I/O.
+//! Objects that are given -> a forecast, as if watches had brought them. Talks to estimators where these are to be asked.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::{Forecast, forecast};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
-use crate::reconcile::distributed::capacity::Rooms;
+use crate::reconcile::distributed::capacity::{Requirements, Rooms};
 use crate::reconcile::distributed::manifest::{Write, work_of};
 use crate::reconcile::distributed::names;
 use crate::reconcile::distributed::seen::entry::Order;
@@ -42,10 +43,29 @@ impl Objects {
         self.works.extend(serde_json::from_value::<Work>(work).ok());
     }
 
-    /// What the controller would do with `hpa` at `now`. Clusters have the room that they report; no estimator is asked.
-    /// Nothing when its workload has no binding among these objects.
-    pub fn forecast<R>(&self, hpa: &FederatedHPA, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
-        let sight = Sight { capacity: Arc::new(Rooms::default()), ..Sight::default() };
+    /// Asks the estimators of all clusters how many replicas of the workload fit, and waits a moment. Returns the clusters
+    /// whose estimator answered, and the others.
+    pub async fn hear(&self, rooms: &Rooms) -> (Vec<String>, Vec<String>) {
+        let asks = self.bindings.first().and_then(|binding| binding.spec.replica_requirements.as_ref());
+        let requirements = Requirements::read(asks);
+        let names: Vec<&str> = self.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref()).collect();
+        rooms.hear(&names, &requirements).await;
+        let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let (answered, silent) =
+            names.into_iter().partition(|name| rooms.answer(name, &requirements) != Answer::Unknown);
+        (own(answered), own(silent))
+    }
+
+    /// What the controller would do with `hpa` at `now`, by what is known of the room in clusters. Nothing when its workload
+    /// has no binding among these objects.
+    pub fn forecast<R>(
+        &self,
+        hpa: &FederatedHPA,
+        rooms: Rooms,
+        now: Timestamp,
+        tell: impl FnOnce(&Forecast<'_>) -> R,
+    ) -> Option<R> {
+        let sight = Sight { capacity: Arc::new(rooms), ..Sight::default() };
         let mut readers = Readers::default();
         sight.seen.read_by(&mut readers);
         bring(&mut readers.federated_hpas, &[]);

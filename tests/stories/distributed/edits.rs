@@ -136,3 +136,34 @@ async fn each_assignment_is_told_with_its_reasons() {
     );
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_placement_that_spreads_by_zone_uses_no_zone_too_many_and_says_when_there_are_too_few() {
+    let stage = Stage::new(3).await;
+    for (cluster, zone) in [("member1", "a"), ("member2", "a"), ("member3", "b")] {
+        stage.patch("Cluster", cluster, json!({"spec": {"zones": [zone]}})).await;
+    }
+    let placement = |least: i32, most: i32| {
+        let mut placement = weights(&[1, 1, 1]);
+        placement["spreadConstraints"] = json!([{"spreadByField": "zone", "minGroups": least, "maxGroups": most}]);
+        placement
+    };
+    stage.web(3, placement(1, 1)).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": placement(3, 3)}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..3 1..3", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await[0], "Assigned=True SpreadConstraintNotMet");
+    let said = stage.messages().await[0].clone();
+    assert!(
+        said.contains("spreads by zone over at least 3 groups, and the clusters that can be used are in 2"),
+        "{said}"
+    );
+    assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}

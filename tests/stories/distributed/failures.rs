@@ -1,13 +1,17 @@
 //! Clusters that fail, return and go; a controller that is killed between any two writes; the scheduler's last word.
 
+use std::sync::Arc;
+
 use fhpa::playground::apiserver::faults::{Hold, Moment, Which};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, name};
 use fhpa::playground::karmada;
+use fhpa::reconcile::distributed::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::edits::running;
 use super::{Stage, plan, weights};
+use crate::stories::Process;
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
@@ -26,6 +30,67 @@ async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
     assert_eq!(stage.entries().await, "member1=1 member2=2 member3=1");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+/// Three members that run four each and whose HPAs do not scale by themselves.
+async fn unmoved(more: Value) -> (Stage, Process) {
+    let stage = Stage::new(3).await;
+    stage.web(12, weights(&[1, 1, 1])).await;
+    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    stage.fleet.load().set("prod", "web", 600);
+    let never = json!({"selectPolicy": "Disabled"});
+    let mut spec = json!({"behavior": {"scaleUp": never, "scaleDown": never},
+        "federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}});
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+    stage.hpa(3, 30, spec).await;
+    stage.pass(30).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..10 1..10 1..10".into(), "4 4 4".into()));
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_cluster_ran_runs_elsewhere_at_once() {
+    let (stage, one) = unmoved(json!({})).await;
+    stage.budget.give_up("member3", true);
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "6 6 4", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=4 member2=4");
+    stage.pass(120).await;
+    assert_eq!(stage.replicas().await, "6 6 4", "once is enough");
+    assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
+    // It is back, and nobody loses a replica to it.
+    stage.fleet.fail("member3", false).unwrap();
+    stage.pass(240).await;
+    assert!(stage.replicas().await.starts_with("6 6 "), "{}", stage.replicas().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_killed_right_after_a_failure_is_followed_by_one_that_replaces_once() {
+    let (stage, one) = unmoved(json!({})).await;
+    let mut two = Process::start_with(stage.fleet.control(), "two", &stage.wall, Arc::new(Rooms::default()));
+    let written = which("patch", "federatedhpas/status");
+    let held = stage.fleet.control().faults().hold(written, Moment::Answered);
+    stage.fleet.fail("member3", true).unwrap();
+    let mut held = held;
+    held.reached().await;
+    one.kill().await;
+    drop(held);
+    two.leads().await;
+    stage.pass(90).await;
+    assert_eq!(stage.replicas().await, "6 6 4", "{:?}", stage.messages().await);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_assist_a_failure_moves_bounds_alone() {
+    let (stage, one) = unmoved(json!({"scaleAssist": false})).await;
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(120).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("2..15 1..15 1..10".into(), "4 4 4".into()));
     one.stop().await;
 }
 

@@ -2,6 +2,7 @@
 
 use fhpa::api::FederatedHPA;
 use fhpa::decision::plan::Share;
+use fhpa::reconcile::distributed::capacity::Rooms;
 use fhpa::run::forecast::{Forecast, live};
 use serde_json::json;
 
@@ -15,7 +16,7 @@ async fn told(stage: &Stage, hpa: &FederatedHPA) -> (String, usize) {
         let all: Vec<_> = forecast.plan.shares.iter().map(bounds).collect();
         (all.join(" "), forecast.plan.steps.len())
     };
-    objects.forecast(hpa, stage.wall.clock()(), tell).unwrap()
+    objects.forecast(hpa, Rooms::default(), stage.wall.clock()(), tell).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,13 +6,15 @@ use std::time::Duration;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
+use fhpa::playground::member::Timing;
 use fhpa::playground::objects::Objects;
 use fhpa::run::withdrawal::{HandedBack, Hold, Place};
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
-use super::{Stage, kind, weights};
+use super::{Stage, kind, plan, weights};
 
 async fn pods(stage: &Stage) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
@@ -58,6 +60,33 @@ async fn a_deleted_object_hands_its_workload_back_and_moves_no_pod() {
     assert_eq!(pods(&stage).await, before);
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert!(items(&binding, "/spec/gracefulEvictionTasks").is_empty());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_rollout_are_not_handed_back_as_replicas() {
+    let ready_delay = jiff::SignedDuration::from_secs(60);
+    let member = Timing { ready_delay, ..Timing::default() };
+    let stage = Stage::with(Plan { member, ..plan(2) }).await;
+    stage.web(8, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let never = json!({"selectPolicy": "Disabled"});
+    stage.hpa(2, 20, json!({"behavior": {"scaleUp": never, "scaleDown": never}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.replicas().await, "4 4");
+    let container = json!({"name": "app", "image": "web:2"});
+    stage.patch("Deployment", "web", json!({"spec": {"template": {"spec": {"containers": [container]}}}})).await;
+    stage.pass(10).await;
+    let rolling = stage.member("member1", "Deployment", "web").await.unwrap();
+    assert_eq!(rolling["status"]["replicas"], 5, "{}", rolling["status"]);
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(20).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!((&web["spec"]["replicas"], &*stage.entries().await), (&json!(8), "member1=4 member2=4"));
+    stage.pass(300).await;
+    assert_eq!(stage.replicas().await, "4 4");
     one.stop().await;
 }
 
