@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use fhpa::playground::apiserver::faults::{Moment, Which};
 use fhpa::playground::apiserver::status::Failure;
+use fhpa::run::process::{CertificateOrigin, Options, Server, SharedSecret};
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::tls::shared::form::{Content, ids};
-use fhpa::runtime::tls::shared::{Looker, SecretName, Store};
+use fhpa::runtime::tls::shared::{Access, Looker, SecretName, Store};
 use fhpa::runtime::tls::{Keeper, MinVersion, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{NAME, accepts, noon};
 use crate::bed::{Bed, within};
+use crate::cli::command::fhpa;
 
 const SECRET: &str = "/api/v1/namespaces/default/secrets/fhpa-tls";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -186,6 +188,9 @@ async fn a_spoilt_secret_is_counted_and_made_anew() {
     assert!(after.pair() == before.pair() && after.bundle() != before.bundle());
     let text = metrics.text();
     assert!(text.contains("fhpa_certificate_secret_failures_total 1\n"), "{text}");
+    assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"tls.crt": "eA=="}})).await.code, 200);
+    assert!(one.look(noon()).await.unwrap().pair() == before.pair(), "it is remembered");
+    assert!(metrics.text().contains("fhpa_certificate_secret_failures_total 2\n"));
     assert!(text.contains("fhpa_certificate_authority_not_after_timestamp_seconds 21"), "{text}");
 }
 
@@ -209,4 +214,36 @@ async fn new_connections_are_served_with_the_leaf_that_the_secret_brings() {
     })
     .await;
     keeps.abort();
+}
+
+#[tokio::test]
+async fn a_process_without_the_right_ends_and_names_it() {
+    let bed = Bed::embedded();
+    let words = "secrets is forbidden: User \"a\" cannot get resource \"secrets\"";
+    bed.server().faults().fail(which("get"), usize::MAX, Failure::plain(403, "Forbidden", words));
+    let mut options = Options::loopback();
+    options.webhook().certificate.source = CertificateOrigin::Secret(SharedSecret {
+        secret: "default/fhpa-tls".parse().unwrap(),
+        access: Access::Given(bed.client.clone()),
+        names: vec![NAME.to_owned()],
+        patience: Duration::from_millis(200),
+    });
+    let Err(error) = Server::bind(options).await else { panic!("it starts") };
+    let said = error.to_string();
+    assert!(said.starts_with("no certificate to serve: the account may not get the Secret default/fhpa-tls"), "{said}");
+}
+
+#[test]
+fn what_is_missing_is_said_at_once() {
+    let serve = ["webhook", "--offline", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--cert-secret", "a/b"];
+    let unnamed = fhpa(&serve);
+    assert_eq!(unnamed.code, 2);
+    assert!(unnamed.stderr.contains("--tls-san <NAME>"), "{}", unnamed.stderr);
+    let nowhere = fhpa(&[&serve[..], &["--tls-san", NAME, "--cert-kubeconfig", "nowhere"]].concat());
+    assert_eq!(nowhere.code, 2);
+    assert!(
+        nowhere.stderr.contains("the Secret a/b cannot be reached: --cert-kubeconfig nowhere:"),
+        "{}",
+        nowhere.stderr
+    );
 }

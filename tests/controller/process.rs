@@ -143,11 +143,6 @@ impl Replica {
         self.log.borrow().iter().filter(|line| begins(line, words)).count()
     }
 
-    /// Where reviews come in.
-    pub fn webhook_address(&self) -> SocketAddr {
-        self.webhook.unwrap()
-    }
-
     pub async fn is_ready(&self) {
         within(async { while probe(self.admin, "/readyz").await != (200, "ok\n".to_owned()) {} }).await;
     }

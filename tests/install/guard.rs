@@ -71,8 +71,8 @@ impl Stage {
         }
         let metrics = Arc::new(Metrics::new());
         let (told, location) = watch::channel(location("old"));
-        let limited = limited(bed.client.clone(), role);
         let (tell_registered, registered) = watch::channel(None);
+        let limited = limited(bed.client.clone(), role);
         let guard = Guard::new(Options {
             client: limited.clone(),
             manage_karmada,

@@ -56,10 +56,7 @@ impl Looker {
     pub async fn look(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
         for _ in 0..TRIES {
             let read = self.store.read().await?;
-            if let Found::Broken(what) = &read.found {
-                self.metrics.certificate_secret_failed();
-                warn!(secret = %self.store.secret(), %what, "the shared certificate is broken and is made anew");
-            }
+            self.inspect(&read.found);
             let Some(due) = read.found.due(self.memory.as_deref(), &self.wanted, now)? else {
                 let Found::Held(content) = read.found else { continue };
                 return Ok(self.learn(content));
@@ -70,6 +67,19 @@ impl Looker {
             }
         }
         Err(StoreError::Contested(self.store.secret().clone()).into())
+    }
+
+    /// Tells of what cannot be served.
+    fn inspect(&self, found: &Found) {
+        let what = match found {
+            Found::Broken(what) => what.to_string(),
+            Found::Held(content) if content.pair().is_none() => {
+                "tls.crt and tls.key are no pair that one of the CAs signed".to_owned()
+            }
+            Found::Absent | Found::Held(_) => return,
+        };
+        self.metrics.certificate_secret_failed();
+        warn!(secret = %self.store.secret(), what, "the shared certificate is broken and is made anew");
     }
 
     fn learn(&mut self, content: Content) -> Arc<Content> {
