@@ -84,7 +84,8 @@ impl Flow {
         self.said.clone().wait_for(|done| *done >= applies).await.unwrap();
     }
 
-    fn done(&self) -> usize {
+    /// Applies that are done.
+    pub fn done(&self) -> usize {
         *self.said.borrow()
     }
 
