@@ -63,6 +63,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
         if kept { upkeep::keep(request, &clusters, &seats) } else { assignment::assign(request, &clusters, &seats) };
     let Adjusted { next, idle, divided } = adjust::adjust(request, &seats, &mut targets, kept);
     assignment::remark(request, &seats, &targets, &mut notes);
+    zero::remark(request, &seats, &targets, &mut notes);
     let course = course::course(request, &clusters, &targets);
     let shares = outcome::shares(&clusters, &targets, &course);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);

@@ -229,7 +229,7 @@ impl fmt::Display for Why {
             Self::Entries => f.write_str("entries follow the bounds"),
             Self::Woken => f.write_str("has no replicas and is to have some"),
             Self::ToZero => f.write_str("is idle and the others can carry everything"),
-            Self::Assists => f.write_str("helps clusters that cannot scale"),
+            Self::Assists => f.write_str("runs replicas in the place of clusters that cannot"),
         }
     }
 }
@@ -256,6 +256,16 @@ pub enum Note {
         /// `maxReplicas`.
         budget: Replicas,
     },
+    /// Clusters that cannot go to zero: nobody can write replicas there, and their HPAs do not do it by themselves.
+    KeptAwake {
+        /// How many.
+        clusters: usize,
+    },
+    /// Clusters without replicas that are to have some, where nobody can write them.
+    CannotBeWoken {
+        /// How many.
+        clusters: usize,
+    },
     /// More than `maxReplicas` may be in effect: nothing is raised until it is less.
     AboveBudget {
         /// How much too much.
@@ -272,6 +282,8 @@ impl Note {
             Self::AllAway { .. } => "AllClustersFailed",
             Self::Unassigned { .. } => "PartlyUnassigned",
             Self::ThresholdsAboveBudget { .. } => "ThresholdsAboveMaxReplicas",
+            Self::KeptAwake { .. } => "PartlyKeptFromZero",
+            Self::CannotBeWoken { .. } => "PartlyCannotBeWoken",
             Self::AboveBudget { .. } => "AboveMaxReplicas",
         }
     }
@@ -292,6 +304,16 @@ impl fmt::Display for Note {
             Self::ThresholdsAboveBudget { least, budget } => {
                 write!(f, "autoscalingMinThresholds sum to {least}, above maxReplicas {budget}; raise maxReplicas")
             }
+            Self::KeptAwake { clusters } => write!(
+                f,
+                "{clusters} clusters that pull their work keep their min instead of going to zero: that needs Kubernetes \
+                 1.37 there and a metric of type Object or External"
+            ),
+            Self::CannotBeWoken { clusters } => write!(
+                f,
+                "{clusters} clusters that pull their work run no replicas, and an HPA starts none from zero: scale the \
+                 workload up there by hand"
+            ),
             Self::AboveBudget { by } => {
                 write!(f, "{by} more than maxReplicas may be in effect until all clusters have confirmed their bounds")
             }

@@ -25,7 +25,8 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[Se
         .map(|seat| {
             let target = seat.cluster.target.unwrap_or_default();
             let max = target.max.min(seat.high);
-            Bounds { min: target.min.min(max), max }
+            // One whose HPA went to zero by itself begins from its least again; who is at zero is said anew each time.
+            Bounds { min: target.min.max(1).min(max), max }
         })
         .collect();
     let returned = previous.iter().any(Option::is_none);

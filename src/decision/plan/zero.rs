@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 
 use super::adjust::{Adjusted, Place, sum, within};
+use super::assignment::Targets;
+use super::seat::Seat;
 use super::signal::counts;
-use super::{Load, Policy, Reach, Request};
+use super::{Load, Note, Policy, Reach, Request, Standing};
 use crate::decision::split::Replicas;
 
 /// Wakes clusters, or sends one to zero, all of which have bounds; `settled`: what runs has answered to them.
@@ -30,6 +32,24 @@ pub(super) fn zero(request: &Request<'_>, places: &mut [Place<'_, '_>], settled:
         }
     }
     adjusted
+}
+
+/// Says what cannot be done where replicas cannot be written.
+pub(super) fn remark(request: &Request<'_>, seats: &[Seat<'_>], targets: &Targets, notes: &mut Vec<Note>) {
+    let bound = |seat: &&Seat<'_>| {
+        let target = targets.get(seat.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
+        target.is_some() && seat.cluster.standing == Standing::Serving
+    };
+    let unwritable = |seat: &&Seat<'_>| seat.cluster.reach == Reach::Bounds { zero: false } && bound(seat);
+    let clusters = seats.iter().filter(unwritable).count();
+    if request.may_be_zero() && clusters > 0 {
+        notes.push(Note::KeptAwake { clusters });
+    }
+    let asleep = |seat: &&Seat<'_>| seat.cluster.current == Some(0) && seat.cluster.entry.is_some();
+    let clusters = seats.iter().filter(unwritable).filter(asleep).count();
+    if clusters > 0 {
+        notes.push(Note::CannotBeWoken { clusters });
+    }
 }
 
 const fn can_be_zero(reach: Reach) -> bool {

@@ -25,7 +25,7 @@ pub fn answer(server: &ApiServer, path: &str, accept: &str) -> Option<Reply> {
             || accept.contains("v=v2;as=APIGroupDiscoveryList");
     let value = match parts.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => return Some(Reply::text(200, "ok")),
-        ["version"] => version(),
+        ["version"] => version(&server.kubernetes()),
         ["api"] if aggregated => return Some(discovery_list(&catalog, true)),
         ["apis"] if aggregated => return Some(discovery_list(&catalog, false)),
         ["api"] => json!({"kind": "APIVersions", "versions": ["v1"],
@@ -46,8 +46,10 @@ pub fn answer(server: &ApiServer, path: &str, accept: &str) -> Option<Reply> {
     Some(Reply::value(200, value))
 }
 
-fn version() -> Value {
-    json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+fhpa-playground", "gitCommit": "", "gitTreeState": "clean",
+fn version(kubernetes: &str) -> Value {
+    let mut numbers = kubernetes.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    json!({"major": major, "minor": minor, "gitVersion": kubernetes, "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64"})
 }
 

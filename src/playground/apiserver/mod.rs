@@ -40,6 +40,9 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::convert;
+use crate::decision::plan::HpaVersion;
+
 use self::{
     admission::Chain,
     faults::Faults,
@@ -62,6 +65,9 @@ const KEPT_CHANGES: usize = 1_000;
 
 /// Namespaces that exist from the start.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// The version of Kubernetes that a server is until it is told another.
+const VERSION: &str = "v1.33.0+fhpa-playground";
 
 /// What a server is made of, before it runs.
 pub struct Builder {
@@ -114,6 +120,7 @@ impl Builder {
             garbage: self.garbage,
             proxies: RwLock::default(),
             chain,
+            kubernetes: ArcSwap::from_pointee(VERSION.to_owned()),
         };
         let server = ApiServer { state: Arc::new(state) };
         for name in NAMESPACES {
@@ -142,6 +149,7 @@ struct State {
     garbage: bool,
     proxies: RwLock<BTreeMap<String, Proxy>>,
     chain: Chain,
+    kubernetes: ArcSwap<String>,
 }
 
 /// The server; clones are handles to the same one.
@@ -186,6 +194,21 @@ impl ApiServer {
     /// Lets `<resource>/<name>/proxy/...` lead to other servers.
     pub fn route_proxy(&self, qualified: &str, proxy: Proxy) {
         self.state.proxies.write().unwrap_or_else(PoisonError::into_inner).insert(qualified.to_owned(), proxy);
+    }
+
+    /// The version of Kubernetes that the server is.
+    pub fn kubernetes(&self) -> Arc<String> {
+        self.state.kubernetes.load_full()
+    }
+
+    /// Makes the server another version of Kubernetes, as far as HPAs go: below 1.23 there is no `autoscaling/v2`, from 1.37
+    /// on `minReplicas` may be 0.
+    pub fn become_kubernetes(&self, version: &str) {
+        self.state.kubernetes.store(Arc::new(version.to_owned()));
+        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = Catalog::clone(&self.catalog());
+        catalog.serve_autoscalers(convert::fleet::hpa_version(version) == HpaVersion::V2);
+        self.state.catalog.store(Arc::new(catalog));
     }
 
     fn proxy(&self, qualified: &str) -> Option<Proxy> {

@@ -150,6 +150,15 @@ impl Catalog {
         self.resources.insert((resource.group.clone(), resource.plural.clone()), Arc::new(resource));
     }
 
+    /// Serves HPAs as newer versions of Kubernetes do, or as older ones.
+    pub fn serve_autoscalers(&mut self, newer: bool) {
+        for row in BUILTIN.iter().filter(|row| row.group == "autoscaling") {
+            let mut resource = row.resource();
+            resource.versions.retain(|version| newer || version.name == "v1");
+            self.add(resource);
+        }
+    }
+
     /// Takes a kind away.
     pub fn remove(&mut self, group: &str, plural: &str) {
         self.resources.remove(&(group.to_owned(), plural.to_owned()));

@@ -14,7 +14,7 @@ use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
-use crate::playground::member::{self, Member, nodes};
+use crate::playground::member::{self, Member, Nature, nodes};
 use crate::playground::pass::Pass;
 
 /// Rounds after which controllers that still write are taken to fight each other.
@@ -65,6 +65,8 @@ pub struct Plan {
     pub clock: Clock,
     /// Makes uids the same in each run.
     pub seed: Option<u64>,
+    /// What members are, by name; those that are not named are as usual.
+    pub natures: BTreeMap<String, Nature>,
 }
 
 impl Plan {
@@ -80,6 +82,7 @@ impl Plan {
             member: member::Timing::default(),
             clock: Clock::real(),
             seed: None,
+            natures: BTreeMap::new(),
         }
     }
 }
@@ -139,7 +142,10 @@ impl Fleet {
                     nodes::node(&format!("{name}-node{node}"), plan.cpu, &plan.memory, &rfc3339(plan.clock.now()));
                 server.create(&made).await?;
             }
-            let member = Member::new(&name, server.client(), plan.clock.clone(), load.clone(), plan.member);
+            let nature = plan.natures.get(&name).cloned().unwrap_or_default();
+            server.become_kubernetes(&nature.kubernetes);
+            let (clock, load) = (plan.clock.clone(), load.clone());
+            let member = Member::new(&name, nature, server.client(), clock, load, plan.member);
             places.insert(name, Place { member: Arc::new(member), server });
         }
         let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();
@@ -190,6 +196,18 @@ impl Fleet {
     /// When there is no such cluster.
     pub fn fail(&self, name: &str, failed: bool) -> Result<(), Fault> {
         self.place(name)?.member.fail(failed);
+        self.wake();
+        Ok(())
+    }
+
+    /// Makes a member another version of Kubernetes.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn upgrade(&self, name: &str, kubernetes: &str) -> Result<(), Fault> {
+        let place = self.place(name)?;
+        place.server.become_kubernetes(kubernetes);
+        place.member.upgrade(kubernetes);
         self.wake();
         Ok(())
     }
@@ -258,7 +276,10 @@ fn route(control: &ApiServer, places: &BTreeMap<String, Place>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
     let proxy: apiserver::Proxy = Arc::new(move |name: &str| {
-        known.get(name).filter(|(member, _)| !member.failed()).map(|(_, server)| server.clone())
+        known
+            .get(name)
+            .filter(|(member, _)| !member.failed() && !member.nature().pulls)
+            .map(|(_, server)| server.clone())
     });
     control.route_proxy("clusters.cluster.karmada.io", proxy);
 }

@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Karmada, condition};
+use crate::convert::fleet::hpa_version;
 use crate::decision::amount::{binary, decimal, from_milli};
 use crate::decision::names::execution_space;
+use crate::decision::plan::HpaVersion;
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};
@@ -38,14 +40,15 @@ impl Karmada {
     /// # Errors
     /// When the API server does not answer.
     pub async fn join(&self, region: &str) -> Result<(), kube::Error> {
-        for member in self.members.keys() {
+        for (member, place) in &self.members {
+            let mode = if place.nature().pulls { "Pull" } else { "Push" };
             let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": execution_space(member)}});
             self.objects.create(&self.kinds.namespace, &space).await?;
             let secret = json!({"namespace": "karmada-cluster", "name": member});
             let cluster = json!({
                 "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
                 "metadata": {"name": member, "finalizers": ["karmada.io/cluster-controller"]},
-                "spec": {"syncMode": "Push", "apiEndpoint": format!("https://{member}.playground"), "id": member,
+                "spec": {"syncMode": mode, "apiEndpoint": format!("https://{member}.playground"), "id": member,
                     "region": region, "secretRef": secret, "impersonatorSecretRef": secret},
             });
             self.objects.create(&self.kinds.cluster, &cluster).await?;
@@ -148,9 +151,10 @@ impl Karmada {
         let (bound, waiting): (Vec<&Value>, Vec<&Value>) =
             live.partition(|pod| !text(pod, "/spec/nodeName").is_empty());
         let sum = |pods: &[&Value]| pods.iter().map(requests).fold(Room::default(), Room::with);
-        json::set(status, &["kubernetesVersion"], json!("v1.36.2"));
+        let kubernetes = member.nature().kubernetes;
+        json::set(status, &["kubernetesVersion"], json!(kubernetes));
         json::set(status, &["nodeSummary"], json!({"readyNum": ready, "totalNum": nodes.len()}));
-        json::set(status, &["apiEnablements"], enablements());
+        json::set(status, &["apiEnablements"], enablements(hpa_version(&kubernetes)));
         let mut summary = json!({"allocatable": resources(allocatable), "allocated": resources(sum(&bound))});
         if !waiting.is_empty() {
             json::set(&mut summary, &["allocating"], resources(sum(&waiting)));
@@ -164,13 +168,14 @@ fn resources(room: Room) -> Value {
     json!({"cpu": from_milli(room.cpu), "memory": binary(room.memory), "pods": decimal(room.pods)})
 }
 
-fn enablements() -> Value {
+fn enablements(hpas: HpaVersion) -> Value {
+    let hpas = if hpas == HpaVersion::V1 { "autoscaling/v1" } else { "autoscaling/v2" };
     let kinds = |list: &[(&str, &str)]| -> Vec<Value> {
         list.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect()
     };
     json!([
         {"groupVersion": "apps/v1", "resources": kinds(&[("deployments", "Deployment"), ("statefulsets", "StatefulSet")])},
-        {"groupVersion": "autoscaling/v2", "resources": kinds(&[("horizontalpodautoscalers", "HorizontalPodAutoscaler")])},
+        {"groupVersion": hpas, "resources": kinds(&[("horizontalpodautoscalers", "HorizontalPodAutoscaler")])},
         {"groupVersion": "v1", "resources": kinds(&[("configmaps", "ConfigMap"), ("pods", "Pod"), ("secrets", "Secret")])},
     ])
 }

@@ -11,6 +11,7 @@ use super::nodes::Room;
 use super::report::{Conditions, status};
 use super::{Member, Seen, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
+use crate::convert::fleet::{hpa_version, scales_to_zero};
 use crate::convert::scaling;
 use crate::decision::amount::milli;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
@@ -18,6 +19,8 @@ use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
 use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
+use crate::decision::plan::HpaVersion;
+use crate::playground::apiserver::kinds::conversion;
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
@@ -44,7 +47,7 @@ impl Member {
     /// Looks at the HPAs that are due.
     pub(super) async fn autoscale(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let autoscalers = self.objects.list(&self.kinds.autoscaler, "").await?;
+        let autoscalers = self.autoscalers().await?;
         let keys: Vec<String> = autoscalers.iter().map(key).collect();
         self.with_memory(|memory| memory.retain(|key, _| keys.contains(key)));
         for object in autoscalers.iter().filter(|object| !deleting(object)) {
@@ -63,6 +66,32 @@ impl Member {
             pass.join(done?);
         }
         Ok(pass)
+    }
+
+    /// The HPAs in the newer words, whatever the API server serves.
+    async fn autoscalers(&self) -> Result<Vec<Value>, kube::Error> {
+        if !self.is_older() {
+            return self.objects.list(&self.kinds.autoscaler, "").await;
+        }
+        let mut found = self.objects.list(&self.kinds.older_autoscaler, "").await?;
+        found.iter_mut().for_each(conversion::newer_autoscaler);
+        Ok(found)
+    }
+
+    fn is_older(&self) -> bool {
+        hpa_version(&self.nature().kubernetes) == HpaVersion::V1
+    }
+
+    /// Writes the status of an HPA when it is another one. Says whether it wrote.
+    async fn tell_status(&self, object: &Value, status: &Value) -> Result<bool, kube::Error> {
+        if !self.is_older() || object.get("status") == Some(status) {
+            return self.objects.set_status(&self.kinds.autoscaler, object, status).await;
+        }
+        let mut whole = object.clone();
+        crate::playground::json::set(&mut whole, &["status"], status.clone());
+        conversion::older_autoscaler(&mut whole);
+        let status = whole.as_object_mut().and_then(|whole| whole.remove("status")).unwrap_or_default();
+        self.objects.set_status(&self.kinds.older_autoscaler, &whole, &status).await
     }
 
     fn with_memory<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Memory>) -> T) -> T {
@@ -96,12 +125,7 @@ impl Member {
                 && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
         });
         let Some(target) = target else {
-            let (kind, name) = (text(object, "/spec/scaleTargetRef/kind"), text(object, "/spec/scaleTargetRef/name"));
-            let why = format!("{}s.apps \"{name}\" not found", kind.to_lowercase());
-            let message = format!("the HPA controller was unable to get the target's current scale: {why}");
-            conditions.set("AbleToScale", false, "FailedGetScale", &message);
-            let status = status(&order, None, &conditions, object.pointer("/status/lastScaleTime").cloned());
-            pass.writes += usize::from(self.objects.set_status(&self.kinds.autoscaler, object, &status).await?);
+            pass.writes += usize::from(self.miss(&order, conditions).await?);
             return Ok(pass);
         };
         conditions.set(
@@ -111,7 +135,11 @@ impl Member {
             "the HPA controller was able to get the target's current scale",
         );
         let current = count(target, "/spec/replicas").unwrap_or(1);
-        let decision = self.decide(seen, target, &order, current, history, now);
+        let by_itself = scales_to_zero(&self.nature().kubernetes, &order.specs);
+        let decision = match woken(&order, current).filter(|_| by_itself) {
+            Some(decision) => decision,
+            None => self.decide(seen, target, &order, current, history, now),
+        };
         for Condition { kind, status, reason, message } in &decision.conditions {
             conditions.set(kind, *status, reason, message);
         }
@@ -124,6 +152,9 @@ impl Member {
                     let message = format!("the HPA controller was able to update the target scale to {replicas}");
                     conditions.set("AbleToScale", true, "SucceededRescale", &message);
                     history.scaled(&order.policy, current, replicas, now);
+                    if by_itself {
+                        conditions.scaled_to_zero(replicas == 0);
+                    }
                     last_scale = Some(json!(rfc3339(now)));
                     desired = replicas;
                     let message = format!("New size: {replicas}; reason: {}", decision.why);
@@ -140,8 +171,19 @@ impl Member {
             }
         }
         let status = status(&order, Some((target, desired, &decision)), &conditions, last_scale);
-        pass.writes += usize::from(self.objects.set_status(&self.kinds.autoscaler, object, &status).await?);
+        pass.writes += usize::from(self.tell_status(object, &status).await?);
         Ok(pass)
+    }
+
+    /// Says that the workload of an HPA is not there. Says whether it wrote.
+    async fn miss(&self, order: &Order<'_>, mut conditions: Conditions) -> Result<bool, kube::Error> {
+        let object = order.object;
+        let (kind, name) = (text(object, "/spec/scaleTargetRef/kind"), text(object, "/spec/scaleTargetRef/name"));
+        let why = format!("{}s.apps \"{name}\" not found", kind.to_lowercase());
+        let message = format!("the HPA controller was unable to get the target's current scale: {why}");
+        conditions.set("AbleToScale", false, "FailedGetScale", &message);
+        let status = status(order, None, &conditions, object.pointer("/status/lastScaleTime").cloned());
+        self.tell_status(object, &status).await
     }
 
     fn read<'a>(&self, object: &'a Value) -> Order<'a> {
@@ -203,6 +245,12 @@ impl Member {
         let (resource, container) = match source {
             Source::Resource { name } => (name.as_str(), None),
             Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
+            Source::External { .. } => {
+                // What waits for this cluster: its part of the load.
+                let ready = seen.pods_of(target).filter(|pod| pods::ready(pod)).count();
+                let share = self.load.share(namespace(target), name(target));
+                return Reading::Total(share.saturating_mul(i64::try_from(ready).unwrap_or(i64::MAX)));
+            }
             _ => return Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
         };
         let share = self.load.share(namespace(target), name(target));
@@ -235,6 +283,15 @@ impl Member {
         });
         self.objects.create(&self.kinds.event, &event).await.map(|_| ())
     }
+}
+
+/// An HPA that went to zero by itself comes back when its min says so; one whose target somebody else sent there does not.
+fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
+    let slept = condition(order.object, "/status/conditions", "ScaledToZero");
+    let by_itself = slept.is_some_and(|slept| text(slept, "/status") == "True");
+    let min = order.policy.range.min;
+    let why = "Current number of replicas below Spec.MinReplicas".to_owned();
+    (by_itself && current == 0 && min > 0).then(|| Decision { write: Some(min), why, ..Decision::default() })
 }
 
 /// The share of one container, by its part of the requests; of all when none is named.

@@ -11,7 +11,7 @@ pub mod workloads;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -59,6 +59,7 @@ pub struct Kinds {
     pub(crate) deployment: Kind,
     pub(crate) stateful_set: Kind,
     pub(crate) autoscaler: Kind,
+    pub(crate) older_autoscaler: Kind,
 }
 
 impl Default for Kinds {
@@ -70,13 +71,30 @@ impl Default for Kinds {
             deployment: Kind::regular("apps/v1", "Deployment", true),
             stateful_set: Kind::regular("apps/v1", "StatefulSet", true),
             autoscaler: Kind::regular("autoscaling/v2", "HorizontalPodAutoscaler", true),
+            older_autoscaler: Kind::regular("autoscaling/v1", "HorizontalPodAutoscaler", true),
         }
+    }
+}
+
+/// What a member cluster is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nature {
+    /// Its version of Kubernetes.
+    pub kubernetes: String,
+    /// Whether it pulls its work; nobody reaches it through the control plane then.
+    pub pulls: bool,
+}
+
+impl Default for Nature {
+    fn default() -> Self {
+        Self { kubernetes: "v1.36.2".to_owned(), pulls: false }
     }
 }
 
 /// A member cluster.
 pub struct Member {
     name: String,
+    nature: Mutex<Nature>,
     objects: Objects,
     kinds: Kinds,
     clock: Clock,
@@ -97,9 +115,17 @@ struct Seen {
 impl Member {
     /// The cluster `name` on the API server behind `client`.
     #[must_use]
-    pub fn new(name: &str, client: kube::Client, clock: Clock, load: Arc<Load>, timing: Timing) -> Self {
+    pub fn new(
+        name: &str,
+        nature: Nature,
+        client: kube::Client,
+        clock: Clock,
+        load: Arc<Load>,
+        timing: Timing,
+    ) -> Self {
         Self {
             name: name.to_owned(),
+            nature: Mutex::new(nature),
             objects: Objects::new(client),
             kinds: Kinds::default(),
             clock,
@@ -115,6 +141,17 @@ impl Member {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn nature(&self) -> Nature {
+        self.nature.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes it another version of Kubernetes. Its API server has to follow.
+    pub fn upgrade(&self, kubernetes: &str) {
+        kubernetes.clone_into(&mut self.nature.lock().unwrap_or_else(PoisonError::into_inner).kubernetes);
     }
 
     /// Its objects. They can be read while the cluster fails; a caller that acts as its neighbour asks [`Self::failed`].

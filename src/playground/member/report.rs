@@ -21,6 +21,16 @@ impl Conditions {
         Self { list: items(object, "/status/conditions").to_vec(), now: rfc3339(now) }
     }
 
+    /// Whether it went to zero by itself, as Kubernetes 1.37 says it.
+    pub(super) fn scaled_to_zero(&mut self, went: bool) {
+        let (reason, message) = if went {
+            ("ScaledToZero", "the HPA controller scaled the workload to zero")
+        } else {
+            ("NotScaledToZero", "the HPA controller did not scale the workload to zero")
+        };
+        self.set("ScaledToZero", went, reason, message);
+    }
+
     pub(super) fn set(&mut self, kind: &str, holds: bool, reason: &str, message: &str) {
         let status = if holds { "True" } else { "False" };
         let known = self.list.iter_mut().find(|condition| text(condition, "/type") == kind);

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::capacity::messages::ObjectReference;
 use super::inquiry::{Failure, Inquiry, Source, Times, Word};
-use super::names;
+use super::{names, older};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
 use crate::decision::backoff::ErrorClass;
@@ -189,7 +189,7 @@ impl Way {
         let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
         let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
         match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
-            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.status))),
+            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.said()))),
             Ok(_) => Ok(None),
             Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
             Err(failure) => Err(unanswered(failure)),
@@ -228,12 +228,34 @@ struct Hpa {
     #[serde(deserialize_with = "null_as_default")]
     metadata: kube::core::ObjectMeta,
     #[serde(deserialize_with = "null_as_default")]
-    status: HorizontalPodAutoscalerStatus,
+    status: HpaStatus,
+}
+
+/// The status in the words of both APIs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct HpaStatus {
+    #[serde(rename = "currentCPUUtilizationPercentage")]
+    cpu: Option<i32>,
+    #[serde(flatten)]
+    newer: HorizontalPodAutoscalerStatus,
 }
 
 impl Hpa {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
     fn mark(&self) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(names::TOKEN).map(String::as_str)
+        self.annotation(names::TOKEN)
+    }
+
+    /// Its status in the words of the newer API.
+    fn said(&self) -> HorizontalPodAutoscalerStatus {
+        let (current, conditions) = (self.annotation(older::CURRENT), self.annotation(older::CONDITIONS));
+        let mut status = self.status.newer.clone();
+        older::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
+        status
     }
 }
 

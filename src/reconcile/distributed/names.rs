@@ -20,6 +20,10 @@ pub const HELD: &str = "autoscaling.karmada.io/scale-down-held";
 pub const TOKEN: &str = "autoscaling.karmada.io/write";
 /// Where [`TOKEN`] comes back, in the reflected status.
 pub const REFLECTED_TOKEN: &str = "write";
+/// Where the metrics of an HPA of the older API come back, in the reflected status.
+pub const REFLECTED_METRICS: &str = "olderMetrics";
+/// Where the conditions of an HPA of the older API come back, in the reflected status.
+pub const REFLECTED_CONDITIONS: &str = "olderConditions";
 /// Label of a workload: member clusters keep their replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 /// Annotation of a ResourceBinding: the placement that was last scheduled.

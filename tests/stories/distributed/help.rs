@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
+use fhpa::playground::karmada;
 use fhpa::playground::objects::Objects;
 use fhpa::reconcile::distributed::capacity::Rooms;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -17,7 +19,11 @@ const EACH: i64 = 50;
 
 /// Members with room for so many replicas, and the workload with so many of them.
 async fn fleet(members: &[(i64, i64)]) -> Stage {
-    let stage = Stage::with(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }).await;
+    built(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }, members).await
+}
+
+async fn built(plan: Plan, members: &[(i64, i64)]) -> Stage {
+    let stage = Stage::with(plan).await;
     let names: Vec<String> = stage.fleet.names().map(str::to_owned).collect();
     for (cluster, (_, fits)) in names.iter().zip(members) {
         node(&stage, cluster, *fits).await;
@@ -226,4 +232,42 @@ async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_l
     let told = told(&stage).await;
     assert!(["ToZero", "Woken"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
     one.stop().await;
+}
+
+/// Members with room for so many replicas: the first is full, and five seconds after it asks for four more others help.
+/// What the members are told to run at one time or another.
+async fn lived(assignment: Value, members: &[(i64, i64)], min: i32, max: i32) -> Vec<String> {
+    let karmada = karmada::Timing { status_period: SignedDuration::from_secs(1), ..karmada::Timing::default() };
+    let stage = built(Plan { nodes: 0, karmada, ..plan(u32::try_from(members.len()).unwrap()) }, members).await;
+    let one = leads(&stage, "one").await;
+    work(&stage, 10);
+    stage.hpa(min, max, json!({"autoscaleMultiClusterDelay": 5, "federatedHPAAssignment": assignment})).await;
+    stage.pass(40).await;
+    let mut seen = vec![stage.bounds().await, stage.replicas().await];
+    work(&stage, 16);
+    for _ in 0..40 {
+        stage.pass(1).await;
+        let now = stage.replicas().await;
+        if seen.last() != Some(&now) {
+            seen.push(now);
+        }
+    }
+    assert!(stage.budget.most() <= max, "{}", stage.budget.history());
+    one.stop().await;
+    seen
+}
+
+#[tokio::test(start_paused = true)]
+async fn g12_help_goes_by_room() {
+    let seen = lived(by("DynamicWeighted", json!([])), &[(6, 6), (2, 54), (2, 54)], 3, 80).await;
+    // The HPAs of the others bring them to 4 by themselves.
+    assert!(seen.iter().any(|one| one.ends_with(" 6 6")), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g13_help_fills_the_clusters() {
+    for assignment in [by("Aggregated", json!([])), priorities(&[3, 2, 1])] {
+        let seen = lived(assignment, &[(6, 6), (2, 7), (2, 5)], 2, 30).await;
+        assert!(seen.iter().any(|one| one.ends_with(" 7 5")), "{seen:?}");
+    }
 }

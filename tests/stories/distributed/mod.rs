@@ -7,6 +7,7 @@ mod examples;
 mod failures;
 mod forecast;
 mod help;
+mod natures;
 mod pending;
 mod proxy;
 mod quiet;
@@ -24,7 +25,7 @@ use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
 use futures::StreamExt as _;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
@@ -125,6 +126,7 @@ impl Stage {
         let running = Arc::clone(fleet);
         runs.spawn(async move { running.run().await });
         for cluster in fleet.names() {
+            // Every member serves the older API, too.
             let hpas: Api<HorizontalPodAutoscaler> = Api::all(fleet.member(cluster).unwrap().client());
             runs.spawn(audit(hpas, cluster.to_owned(), budget.clone()));
         }
@@ -167,11 +169,23 @@ impl Stage {
         objects.get(&self::kind(kind), "prod", name).await.unwrap()
     }
 
+    /// The HPA of a member in the newest API that it serves.
+    pub async fn autoscaler(&self, cluster: &str) -> Option<Value> {
+        let objects = Objects::new(self.fleet.member(cluster).unwrap().client());
+        for version in ["autoscaling/v2", "autoscaling/v1"] {
+            let kind = objects.kind(version, "HorizontalPodAutoscaler").await.unwrap();
+            if let Some(kind) = kind {
+                return objects.get(&kind, "prod", "web").await.unwrap();
+            }
+        }
+        None
+    }
+
     /// Bounds of the members' HPAs: `1..4 2..6 -`.
     pub async fn bounds(&self) -> String {
         let mut all = Vec::new();
         for cluster in self.fleet.names() {
-            let hpa = self.member(cluster, "HorizontalPodAutoscaler", "web").await;
+            let hpa = self.autoscaler(cluster).await;
             let bound = |hpa: &Value, field: &str| int(hpa, &format!("/spec/{field}")).unwrap_or_default();
             all.push(hpa.map_or("-".to_owned(), |hpa| {
                 format!("{}..{}", bound(&hpa, "minReplicas"), bound(&hpa, "maxReplicas"))

@@ -151,7 +151,7 @@ fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
     let errors = schema.map(|schema| schema.validate(&object, None)).unwrap_or_default();
     let mut causes: Vec<Cause> = errors.iter().map(Cause::from).collect();
     let stored = to_storage(&call.resource, &call.version.name, object);
-    causes.extend(validation::check(&call.resource, &stored, None));
+    causes.extend(validation::check(&call.resource, &stored, None, &call.server.kubernetes()));
     if causes.is_empty() {
         return Ok(stored);
     }

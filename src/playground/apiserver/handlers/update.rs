@@ -315,7 +315,7 @@ fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Va
         let versioned = from_storage(&call.resource, &call.version.name, new.clone());
         causes.extend(schema.validate(&versioned, Some(live)).iter().map(Cause::from));
     }
-    causes.extend(validation::check(&call.resource, &new, Some(old.value())));
+    causes.extend(validation::check(&call.resource, &new, Some(old.value()), &call.server.kubernetes()));
     if !causes.is_empty() {
         return Err(Failure::invalid(&call.kind_subject(&call.path.name), &causes));
     }

@@ -56,6 +56,18 @@ pub fn from_storage(resource: &Resource, version: &str, mut object: Value) -> Va
     object
 }
 
+/// An HPA of `autoscaling/v1` -> `autoscaling/v2`.
+pub fn newer_autoscaler(object: &mut Value) {
+    hpa_to_v2(object);
+    put_at(object, &["apiVersion"], "autoscaling/v2".into());
+}
+
+/// An HPA of `autoscaling/v2` -> `autoscaling/v1`.
+pub fn older_autoscaler(object: &mut Value) {
+    hpa_to_v1(object);
+    put_at(object, &["apiVersion"], "autoscaling/v1".into());
+}
+
 fn rename(object: &mut Value, direction: fn((&'static str, &'static str)) -> (&'static str, &'static str)) {
     for pair in EVENT_FIELDS {
         let (from, to) = direction(*pair);

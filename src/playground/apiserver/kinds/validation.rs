@@ -1,6 +1,10 @@
 //! Checks of metadata and of the built-in kinds, in the words of kube-apiserver. No I/O.
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
+
+use crate::api::hpa::MetricSpec;
+use crate::convert::fleet::scales_to_zero;
 
 use super::super::{
     object::{self, at, meta, text_at},
@@ -13,8 +17,8 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Findings on a new or changed object of any kind. `new` is in its stored form.
-pub fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+/// Findings on a new or changed object of any kind by a server of this version of Kubernetes. `new` is in its stored form.
+pub fn check(resource: &Resource, new: &Value, old: Option<&Value>, kubernetes: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     name(resource, new, &mut causes);
     labels(new, &mut causes);
@@ -24,7 +28,7 @@ pub fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Cause
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("apps", _) => workload(new, old, &mut causes),
         ("", "Pod") => containers(new, &["spec", "containers"], &mut causes),
-        ("autoscaling", _) => autoscaler(new, &mut causes),
+        ("autoscaling", _) => autoscaler(new, kubernetes, &mut causes),
         _ => {}
     }
     causes
@@ -124,10 +128,12 @@ fn containers(new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     }
 }
 
-fn autoscaler(new: &Value, causes: &mut Vec<Cause>) {
+fn autoscaler(new: &Value, kubernetes: &str, causes: &mut Vec<Cause>) {
     let number = |key: &str| at(new, &["spec", key]).and_then(Value::as_i64);
     let (least, most) = (number("minReplicas").unwrap_or(1), number("maxReplicas").unwrap_or_default());
-    if least < 1 {
+    let metrics = at(new, &["spec", "metrics"]).and_then(|metrics| Vec::<MetricSpec>::deserialize(metrics).ok());
+    let metrics = metrics.unwrap_or_default();
+    if least < 1 && !(least == 0 && scales_to_zero(kubernetes, &metrics)) {
         causes.push(Cause::invalid("spec.minReplicas", &json!(least), "must be greater than or equal to 1"));
     }
     if most == 0 {

@@ -7,12 +7,15 @@ function ReflectStatus(observedObj)
     status.desiredReplicas = observedObj.status.desiredReplicas
     status.currentMetrics = observedObj.status.currentMetrics
     status.conditions = observedObj.status.conditions
+    status.currentCPUUtilizationPercentage = observedObj.status.currentCPUUtilizationPercentage
   end
   status.generation = observedObj.metadata.generation
   status.minReplicas = observedObj.spec.minReplicas
   status.maxReplicas = observedObj.spec.maxReplicas
   if observedObj.metadata.annotations ~= nil then
     status.write = observedObj.metadata.annotations["autoscaling.karmada.io/write"]
+    status.olderMetrics = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/current-metrics"]
+    status.olderConditions = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/conditions"]
   end
   return status
 end

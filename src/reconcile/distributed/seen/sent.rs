@@ -13,7 +13,7 @@ use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::convert;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
 use crate::decision::split::Replicas;
-use crate::reconcile::distributed::names;
+use crate::reconcile::distributed::{names, older};
 use crate::reconcile::key::Key;
 use crate::reconcile::table::Item;
 
@@ -104,9 +104,8 @@ impl Sent {
         let refused = applied.filter(|condition| condition.status == "False");
         let space = metadata.namespace.as_deref().unwrap_or_default();
         let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
-        let status: HorizontalPodAutoscalerStatus =
-            HorizontalPodAutoscalerStatus::deserialize(status).unwrap_or_default();
-        let load = (confirmed && !deleting && !old).then(|| load_of(manifest, &status)).flatten();
+        let status = reported(status, old);
+        let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
             uid: metadata.uid.as_deref().unwrap_or_default().into(),
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
@@ -126,12 +125,30 @@ impl Sent {
     }
 }
 
+/// What Karmada reflects of an HPA, in the words of the newer API.
+fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
+    let mut status = HorizontalPodAutoscalerStatus::deserialize(reflected).unwrap_or_default();
+    if old {
+        let text = |name: &str| reflected.get(name).and_then(Value::as_str);
+        let cpu = reflected.get("currentCPUUtilizationPercentage").and_then(Value::as_i64);
+        let (current, conditions) = (text(names::REFLECTED_METRICS), text(names::REFLECTED_CONDITIONS));
+        let cpu = cpu.and_then(|percent| i32::try_from(percent).ok());
+        older::Reported { current, conditions, cpu }.complete(&mut status);
+    }
+    status
+}
+
 /// How much the workload of the HPA has to do.
-fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus) -> Option<Load> {
-    let metrics = manifest.pointer("/spec/metrics").map(Vec::<MetricSpec>::deserialize).transpose().ok()?;
+fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) -> Option<Load> {
+    let metrics = if old {
+        older::metrics(manifest)
+    } else {
+        let metrics = manifest.pointer("/spec/metrics").map(Vec::<MetricSpec>::deserialize).transpose().ok()?;
+        metrics.unwrap_or_default()
+    };
     let namespace = manifest.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
     let reported = status.current_metrics.as_deref().unwrap_or_default();
-    convert::scaling::load(&metrics.unwrap_or_default(), reported, namespace)
+    convert::scaling::load(&metrics, reported, namespace)
 }
 
 impl Sent {

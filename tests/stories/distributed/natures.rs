@@ -1,0 +1,175 @@
+//! Stories of members that are not like others: older ones, and ones that pull their work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{items, text};
+use fhpa::playground::member::Nature;
+use fhpa::reconcile::distributed::capacity::Rooms;
+use serde_json::{Value, json};
+
+use super::capacity::node;
+use super::help::work;
+use super::{Stage, plan, weights};
+use crate::stories::Process;
+
+const OLDER: &str = "v1.22.17";
+
+fn older() -> Nature {
+    Nature { kubernetes: OLDER.into(), pulls: false }
+}
+
+fn pulling(kubernetes: &str) -> Nature {
+    Nature { kubernetes: kubernetes.into(), pulls: true }
+}
+
+/// Members of which the first ones are so, with room for so many replicas each.
+async fn fleet(natures: &[Nature], members: &[(i64, i64)]) -> (Stage, Process) {
+    let natures: BTreeMap<String, Nature> =
+        natures.iter().enumerate().map(|(at, nature)| (format!("member{}", at + 1), nature.clone())).collect();
+    let count = u32::try_from(members.len()).unwrap();
+    let stage = Stage::with(Plan { nodes: 0, natures, ..plan(count) }).await;
+    for (at, (_, fits)) in members.iter().enumerate() {
+        node(&stage, &format!("member{}", at + 1), *fits).await;
+    }
+    let running: Vec<i64> = members.iter().map(|(running, _)| *running).collect();
+    stage.web(i32::try_from(running.iter().sum::<i64>()).unwrap(), weights(&running)).await;
+    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    (stage, one)
+}
+
+fn by(type_: &str) -> Value {
+    json!({"federatedHPAAssignmentType": type_})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_load_and_edits() {
+    let (stage, one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
+    work(&stage, 4);
+    stage.hpa(2, 20, json!({"federatedHPAAssignment": by("StaticWeighted")})).await;
+    stage.pass(40).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    let hpa = stage.autoscaler("member1").await.unwrap();
+    assert_eq!(
+        (&hpa["apiVersion"], &hpa["spec"]["targetCPUUtilizationPercentage"]),
+        (&json!("autoscaling/v1"), &json!(50))
+    );
+    work(&stage, 12);
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "6 6");
+    // What it measures comes back in the words of the newer API.
+    let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    let first = &items(&status, "/aggregatedStatus")[0];
+    assert_eq!(text(first, "/clusterName"), "member1");
+    assert_eq!(first["status"]["currentMetrics"][0]["resource"]["current"]["averageUtilization"], 50, "{first}");
+    assert!(items(first, "/status/conditions").iter().any(|one| text(one, "/type") == "AbleToScale"), "{first}");
+
+    let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 25}}}]);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    stage
+        .patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30, "metrics": metric, "behavior": behavior}}))
+        .await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..15 1..15", "{:?}", stage.messages().await);
+    let hpa = stage.autoscaler("member1").await.unwrap();
+    assert_eq!(hpa["spec"]["targetCPUUtilizationPercentage"], 25);
+    let said = text(&hpa, "/metadata/annotations/autoscaling.alpha.kubernetes.io~1behavior");
+    assert!(said.contains("tabilizationWindowSeconds\":60"), "{said}");
+    assert_eq!(stage.replicas().await, "12 12");
+    work(&stage, 1);
+    stage.pass(120).await;
+    assert_eq!(stage.replicas().await, "1 1");
+    assert_eq!(stage.budget.most(), 30, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_member_below_1_23_is_helped_like_any_other() {
+    let (stage, one) = fleet(&[Nature::default(), older()], &[(4, 30), (1, 30)]).await;
+    work(&stage, 5);
+    stage.hpa(2, 12, json!({"federatedHPAAssignment": by("Aggregated")})).await;
+    stage.pass(40).await;
+    assert_eq!(stage.bounds().await, "2..11 1..1", "{:?}", stage.messages().await);
+    // The older one is at its max, and gets what the other does not want.
+    work(&stage, 8);
+    stage.pass(120).await;
+    let bounds = stage.bounds().await;
+    assert!(!bounds.ends_with(" 1..1"), "{bounds} {:?}", stage.messages().await);
+    assert_eq!(stage.budget.most(), 12, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_becomes_1_23_gets_the_newer_hpa() {
+    let (stage, one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
+    work(&stage, 4);
+    stage.hpa(2, 20, json!({"federatedHPAAssignment": by("StaticWeighted")})).await;
+    stage.pass(40).await;
+    stage.fleet.upgrade("member1", "v1.23.17").unwrap();
+    stage.pass(60).await;
+    let hpa = stage.autoscaler("member1").await.unwrap();
+    assert_eq!(hpa["apiVersion"], "autoscaling/v2");
+    assert_eq!(hpa["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50);
+    assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    work(&stage, 12);
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "6 6");
+    one.stop().await;
+}
+
+/// Requests that went through the cluster proxy.
+fn proxied(stage: &Stage) -> u64 {
+    let faults = stage.fleet.control().faults();
+    ["get", "list", "patch", "update"].iter().map(|verb| faults.count(verb, "clusters/proxy")).sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
+    let (stage, one) = fleet(&[pulling("v1.36.2"), pulling("v1.36.2")], &[(4, 6), (2, 40)]).await;
+    work(&stage, 6);
+    stage.hpa(2, 40, json!({"scalingToZero": true, "federatedHPAAssignment": by("Aggregated")})).await;
+    stage.pass(40).await;
+    let before = stage.bounds().await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True PartlyKeptFromZero", "{:?}", stage.messages().await);
+    work(&stage, 30);
+    stage.pass(120).await;
+    // Its own HPA takes the load up within the bounds that it has.
+    let parts: Vec<i32> = stage.replicas().await.split(' ').map(|one| one.parse().unwrap()).collect();
+    assert!(parts[1] >= 22, "{parts:?} {before} -> {}", stage.bounds().await);
+    work(&stage, 1);
+    stage.pass(1_200).await;
+    assert_eq!(stage.replicas().await, "1 2", "nobody goes to zero: {:?}", stage.messages().await);
+    assert_eq!(proxied(&stage), 0);
+    assert!(stage.budget.most() <= 40, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_pulls_goes_to_zero_and_back_by_its_min_where_its_hpa_can() {
+    let natures = [pulling("v1.37.0"), pulling("v1.37.0")];
+    let (stage, one) = fleet(&natures, &[(1, 30), (1, 20)]).await;
+    work(&stage, 2);
+    let metric = json!([{"type": "External", "external": {"metric": {"name": "queue"},
+        "target": {"type": "AverageValue", "averageValue": "50m"}}}]);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    let spec = json!({"scalingToZero": true, "federatedHPAAssignment": by("Aggregated"), "metrics": metric, "behavior": behavior});
+    stage.hpa(1, 30, spec).await;
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "1 1", "{:?}", stage.messages().await);
+    work(&stage, 0);
+    stage.pass(400).await;
+    let (bounds, replicas) = (stage.bounds().await, stage.replicas().await);
+    assert!(bounds.contains("0.."), "{bounds} {replicas} {:?}", stage.messages().await);
+    assert!(["0 1", "1 0"].contains(&&*replicas), "{bounds} {replicas}");
+    work(&stage, 8);
+    stage.pass(120).await;
+    let (bounds, replicas) = (stage.bounds().await, stage.replicas().await);
+    assert!(!bounds.contains("0.."), "{bounds} {replicas}");
+    assert!(replicas.split(' ').all(|one| one != "0"), "{bounds} {replicas}");
+    assert_eq!(proxied(&stage), 0);
+    one.stop().await;
+}
