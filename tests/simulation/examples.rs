@@ -29,6 +29,28 @@ fn every_scenario_goes_as_its_snapshot_and_its_chart_say() {
     }
 }
 
+/// The worked examples of help, and what their tables show at one time or another.
+const WORKED: [(&str, &[&str]); 6] = [
+    ("g8", &["8+2!6 8..23  0 1..1", "10 8..10     1 1..14"]),
+    ("g9", &["4 1..4*  9 1..9*  2 1..4", "4 1..4*  2 1..9   1 1..4", "2 1..4   1 1..9   1 1..4"]),
+    ("g10", &["6 2..14  6 1..10  6 1..10"]),
+    ("g11", &["6!4 4..40  3 3..30    2 1..10", "6 4..6     3+3 3..56  2+1 1..18"]),
+    ("g12", &["6 1..6  2+2 2..37  2+2 1..37"]),
+    ("g13", &["6!4 2..22  2 1..5     2 1..3", "6 2..6     2+3 1..21  2+1 1..3"]),
+];
+
+#[test]
+fn the_worked_examples_of_help_happen_over_time() {
+    for (name, moments) in WORKED {
+        let outcome = fhpa(&["simulate", &format!("tests/fixtures/simulate/{name}.yaml")]);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0), "{name}: {}", outcome.stdout);
+        insta::assert_snapshot!(format!("simulate_{name}"), outcome.stdout);
+        for moment in moments {
+            assert!(outcome.stdout.contains(moment), "{name}: {moment:?} is not in\n{}", outcome.stdout);
+        }
+    }
+}
+
 #[test]
 fn the_readme_shows_every_chart() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
