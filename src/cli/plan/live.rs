@@ -1,7 +1,6 @@
 //! FederatedHPAs on the clusters of a control plane. Reads from the API server, and asks estimators where that is wanted.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use kube::Client;
 
@@ -10,8 +9,7 @@ use super::given::{Manifests, Subject};
 use super::outline::Said;
 use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::{Rooms, live};
-use crate::runtime::control_plane::{self, Bounds, Origin};
-use crate::runtime::metrics::Metrics;
+use crate::runtime::control_plane::{self, Origin};
 
 /// Where clusters are looked at.
 pub(super) struct Place {
@@ -35,8 +33,7 @@ fn parts(input: &Path) -> Option<(&str, &str)> {
 
 /// The stored objects of these names and the given ones, each with what the control plane holds for it.
 pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<Subject>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::unreadable(format!("no threads: {error}")))?;
+    let runtime = crate::cli::runtime().map_err(Failure::unreadable)?;
     runtime.block_on(read(given, names, place))
 }
 
@@ -44,9 +41,8 @@ async fn read(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<
     let Place { kubeconfig, context, estimators } = place;
     let origin = Origin::find(Some(kubeconfig), None, context)
         .ok_or_else(|| Failure::unreadable("the kubeconfig has no name"))?;
-    let counted = Arc::new(Metrics::new()).requests();
-    let connected = control_plane::connect(origin, Bounds::default(), counted).await;
-    let (client, _) = connected.map_err(|error| Failure::unreadable(error.to_string()))?;
+    let connected = control_plane::connect_once(origin).await;
+    let client = connected.map_err(|error| Failure::unreadable(error.to_string()))?;
     let mut hpas = given.hpas.clone();
     for (namespace, name) in names.iter().filter_map(|name| parts(name)) {
         let stored = live::federated_hpa(&client, namespace, name).await.map_err(|error| unasked(&error))?;

@@ -6,7 +6,6 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -21,8 +20,7 @@ use super::process::{
     WebhookOptions,
 };
 use crate::admission::body;
-use crate::runtime::control_plane::{self, Bounds, Origin};
-use crate::runtime::metrics::Metrics;
+use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{logging, server};
@@ -308,8 +306,6 @@ impl ControlPlaneArgs {
     /// None is named, or its kubeconfig cannot be used; the text says what to do.
     pub async fn connect(self) -> Result<Client, String> {
         let ControlPlane::Kubeconfig(origin) = self.choose("")? else { return Err("no control plane".to_owned()) };
-        let counted = Arc::new(Metrics::new()).requests();
-        let connected = control_plane::connect(origin, Bounds::default(), counted).await;
-        connected.map(|(client, _)| client).map_err(|error| error.to_string())
+        control_plane::connect_once(origin).await.map_err(|error| error.to_string())
     }
 }

@@ -1,8 +1,7 @@
 //! The certificate that all replicas share, as a part of a process.
 
-use std::time::Duration;
-
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::options::{Certificate, CertificateOrigin, SharedSecret};
 use super::tasks::Tasks;

@@ -19,7 +19,7 @@ pub use kube::Client;
 pub use kubeconfig::Origin;
 pub use requests::TimedOut;
 
-use super::metrics::RequestMetrics;
+use super::metrics::{Metrics, RequestMetrics};
 use requests::Requests;
 
 /// Why there is no client.
@@ -80,6 +80,15 @@ pub async fn connect(origin: Origin, bounds: Bounds, metrics: Arc<RequestMetrics
     let current = Arc::new(watch::Sender::new(Arc::new(server)));
     let client = Client::new(Requests::new(Arc::clone(&current), bounds, Arc::clone(&metrics)), namespace);
     Ok((client, Keeper::new(origin, content, current, metrics)))
+}
+
+/// A client by a kubeconfig for a command that ends: nobody keeps it current, and nobody looks at its counts.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_once(origin: Origin) -> Result<Client, Error> {
+    let uncounted = Arc::new(Metrics::new()).requests();
+    connect(origin, Bounds::default(), uncounted).await.map(|(client, _)| client)
 }
 
 /// A given client, within bounds and counted.

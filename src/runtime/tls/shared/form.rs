@@ -231,9 +231,11 @@ impl Content {
             Step::NewAuthority => {
                 let signer = after.leaf().map(|leaf| leaf.signer);
                 after.authorities.insert(0, Trusted::made(now)?);
-                while after.authorities.len() > AUTHORITIES {
-                    let spare = after.authorities.iter().rposition(|authority| Some(&authority.id) != signer.as_ref());
-                    after.authorities.remove(spare.unwrap_or(AUTHORITIES));
+                let spare = |authority: &Trusted| Some(&authority.id) != signer.as_ref();
+                while after.authorities.len() > AUTHORITIES
+                    && let Some(oldest) = after.authorities.iter().rposition(spare)
+                {
+                    after.authorities.remove(oldest);
                 }
             }
             Step::NewLeaf { signer, names } => {
