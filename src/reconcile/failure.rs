@@ -118,7 +118,6 @@ impl Failure {
                 let message = format!("{} cannot be asked for: {}", asked.object, excerpt(&error.to_string(), QUOTED));
                 Self::new(ErrorClass::Refused, reason::REFUSED, message)
             }
-            // What a credential plugin prints may hold its token.
             kube::Error::Auth(_) => {
                 let message = "the credentials of the kubeconfig could not be obtained; check its user and plugin";
                 Self::new(ErrorClass::Transient, reason::UNREACHABLE, message.to_owned())

@@ -162,6 +162,31 @@ async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
     serving.abort();
 }
 
+#[tokio::test]
+async fn what_a_credential_plugin_prints_is_in_no_error() {
+    let (_server, listening) = server("first").await;
+    let directory = tempfile::tempdir().unwrap();
+    let (file, fails) = (directory.path().join("kubeconfig"), directory.path().join("fails"));
+    let expired = r#"{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "s3cret", "expirationTimestamp": "2020-01-01T00:00:00Z"}}"#;
+    let script = format!("echo '{expired}'; test ! -e {}", fails.display());
+    let plugin = json!({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh",
+        "args": ["-c", script], "interactiveMode": "Never"}});
+    let config = kubeconfig(&[("karmada", &listening.url())]).replace("{}", &plugin.to_string());
+    std::fs::write(&file, config).unwrap();
+    let (client, _) = connect(&file, &Metrics::new()).await;
+    assert!(reaches(&client, "first").await);
+    // The token is asked for again, and there is none.
+    std::fs::write(&fails, "").unwrap();
+    let refused = Api::<Namespace>::all(client).get_opt("first").await.unwrap_err();
+    let origin = Origin::find(Some(file), None, None).unwrap();
+    let start = control_plane::connect_once(origin).await.err().unwrap();
+    for (shown, debugged) in [(refused.to_string(), format!("{refused:?}")), (start.to_string(), format!("{start:?}"))]
+    {
+        assert!(shown.contains("the credential plugin of the kubeconfig failed (exit status: 1)"), "{shown}");
+        assert!(!shown.contains("s3cret") && !debugged.contains("s3cret"), "{debugged}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_a_timeout_and_requests_are_counted() {
     let router = Router::new().fallback(async |request: Request<Body>| {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use super::{Error, Server};
+use super::{Error, Server, redacted};
 
 /// Bytes of a file that are compared.
 const LIMIT: u64 = 1 << 20;
@@ -58,7 +58,7 @@ impl Origin {
         if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::NoAuthority(url));
         }
-        Ok(Server { client: Client::try_from(config)?, url, listed: None })
+        Ok(Server { client: Client::try_from(config).map_err(redacted)?, url, listed: None })
     }
 }
 

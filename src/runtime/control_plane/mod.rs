@@ -4,6 +4,7 @@
 //! says 429 with a time to come back. Nor is anything tried again here: callers wait by the class of the error, and the
 //! Lease must not be renewed by a request from long ago.
 
+mod credentials;
 mod keeper;
 mod kubeconfig;
 mod requests;
@@ -20,6 +21,7 @@ pub use kubeconfig::Origin;
 pub use requests::TimedOut;
 
 use super::metrics::{Metrics, RequestMetrics};
+use credentials::redacted;
 use requests::Requests;
 
 /// Why there is no client.

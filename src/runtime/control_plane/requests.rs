@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
 
-use super::{Bounds, Current, Listed, Server};
+use super::{Bounds, Current, Listed, Server, redacted};
 use crate::runtime::clock;
 use crate::runtime::metrics::{Code, RequestMetrics, Verb};
 
@@ -64,7 +64,7 @@ impl Requests {
         if foreign {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
-        let (head, body) = server.client.send(request).await?.into_parts();
+        let (head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
         if verb == Verb::Watch {
             let events = Events { body, exchanged, silence: self.bounds.silence, between: true };
             return Ok(Response::from_parts(head, StreamBody::new(events.stream()).boxed_unsync()));

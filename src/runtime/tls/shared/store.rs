@@ -150,12 +150,6 @@ impl Store {
             kube::Error::Api(status) => {
                 StoreError::Failed { done, secret, said: excerpt(&status.message, SHOWN).to_owned() }
             }
-            // What a credential plugin prints may hold its token.
-            kube::Error::Auth(_) => StoreError::Failed {
-                done,
-                secret,
-                said: "no credentials for its API server could be obtained".to_owned(),
-            },
             error => StoreError::Failed { done, secret, said: excerpt(&error.to_string(), SHOWN).to_owned() },
         }
     }

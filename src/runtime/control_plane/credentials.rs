@@ -1,0 +1,28 @@
+//! Errors about credentials without what a plugin printed. No I/O.
+
+use kube::Error;
+use kube::client::AuthError;
+
+/// The error as it may be logged and stored: what a credential plugin prints may hold its token.
+pub(super) fn redacted(error: Error) -> Error {
+    match error {
+        Error::Auth(error) => Error::Auth(hushed(error)),
+        Error::Service(error) => match error.downcast::<AuthError>() {
+            Ok(error) => Error::Auth(hushed(*error)),
+            Err(error) => Error::Service(error),
+        },
+        error => error,
+    }
+}
+
+fn hushed(error: AuthError) -> AuthError {
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            AuthError::AuthExec(format!("the credential plugin of the kubeconfig failed ({})", out.status))
+        }
+        AuthError::AuthExecParse(_) => {
+            AuthError::AuthExec("the credential plugin of the kubeconfig prints no ExecCredential".to_owned())
+        }
+        error => error,
+    }
+}
