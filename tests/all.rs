@@ -35,6 +35,7 @@ mod random;
 mod reconcile;
 #[cfg(feature = "playground")]
 mod rights;
+mod rig;
 mod rules;
 mod simulation;
 #[cfg(feature = "playground")]
