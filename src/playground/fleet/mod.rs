@@ -129,6 +129,7 @@ impl Fleet {
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
             control.create(&definition).await?;
         }
+        control.admit_by(karmada::customizations::webhook());
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
         }
@@ -196,6 +197,16 @@ impl Fleet {
     /// When there is no such cluster.
     pub fn fail(&self, name: &str, failed: bool) -> Result<(), Fault> {
         self.place(name)?.member.fail(failed);
+        self.wake();
+        Ok(())
+    }
+
+    /// Stops the metrics server of a member, or starts it again.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn lose_metrics(&self, name: &str, lost: bool) -> Result<(), Fault> {
+        self.place(name)?.member.lose_metrics(lost);
         self.wake();
         Ok(())
     }
