@@ -79,9 +79,9 @@ pub struct CronFederatedHPARule {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32), extend("default" = 3))]
     pub failed_history_limit: Option<i32>,
-    /// Seconds a missed run may be late and still be made up; less than the shortest interval between two runs.
+    /// Seconds a missed run may be late and still be made up; at least 10, and less than the shortest interval between two runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 10))]
     pub max_delay_seconds: Option<i64>,
 }
 

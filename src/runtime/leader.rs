@@ -1,13 +1,15 @@
 //! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
 //!
 //! A [`Leader`] is the right to write, and re-checks its time at every use: it ends before anybody else may take the
-//! Lease, whether or not this task still runs.
+//! Lease, whether or not this task still runs. The steady clock stands still while a machine is suspended, so the wall clock
+//! is asked, too: the right is over when either says so.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
@@ -32,17 +34,41 @@ struct Term {
     start: Instant,
     /// Microseconds after `start`; 0 when the term has ended.
     until: AtomicU64,
+    /// Microseconds after `start` at which somebody else may lead.
+    expires: AtomicU64,
+    /// The time of day at which the right is over, in microseconds.
+    wall_until: AtomicI64,
+    /// The time of day passed by while the steady clock did not see it: the term never comes back.
+    lapsed: AtomicBool,
+}
+
+/// When a renewal was sent, on both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    steady: Duration,
+    wall: Timestamp,
 }
 
 impl Leader {
-    fn begin(start: Instant, until: Duration) -> Self {
-        let leader = Self(Arc::new(Term { start, until: AtomicU64::new(0) }));
-        leader.extend(until);
+    fn begin(start: Instant, timings: Timings, sent: Sent) -> Self {
+        let term = Term {
+            start,
+            until: AtomicU64::default(),
+            expires: AtomicU64::default(),
+            wall_until: AtomicI64::default(),
+            lapsed: AtomicBool::default(),
+        };
+        let leader = Self(Arc::new(term));
+        leader.extend(timings, sent);
         leader
     }
 
-    fn extend(&self, until: Duration) {
-        self.0.until.store(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Release);
+    fn extend(&self, timings: Timings, sent: Sent) {
+        let term = &*self.0;
+        let wall = sent.wall.checked_add(timings.renew_deadline).unwrap_or(Timestamp::MAX);
+        term.wall_until.store(wall.as_microsecond(), Ordering::Release);
+        term.expires.store(micros(lease::expires(timings, sent.steady)), Ordering::Release);
+        term.until.store(micros(lease::acts_until(timings, sent.steady)), Ordering::Release);
     }
 
     fn end(&self) {
@@ -60,9 +86,35 @@ impl Leader {
     /// # Errors
     /// When the time of the lease is over.
     pub fn check(&self) -> Result<(), LeaseLost> {
-        let now = u64::try_from(clock::steady().saturating_duration_since(self.0.start).as_micros());
-        if now.is_ok_and(|now| now < self.0.until.load(Ordering::Acquire)) { Ok(()) } else { Err(LeaseLost) }
+        self.check_at(clock::wall())
     }
+
+    fn check_at(&self, wall: Timestamp) -> Result<(), LeaseLost> {
+        let term = &*self.0;
+        if wall.as_microsecond() >= term.wall_until.load(Ordering::Acquire) {
+            term.lapsed.store(true, Ordering::Release);
+        }
+        let leads = !term.lapsed.load(Ordering::Acquire) && self.now() < term.until.load(Ordering::Acquire);
+        if leads { Ok(()) } else { Err(LeaseLost) }
+    }
+
+    /// How long a write that begins now may be under way: then somebody else may lead.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn room(&self) -> Result<Duration, LeaseLost> {
+        self.check()?;
+        let left = self.0.expires.load(Ordering::Acquire).saturating_sub(self.now());
+        Ok(Duration::from_micros(left))
+    }
+
+    fn now(&self) -> u64 {
+        micros(clock::steady().saturating_duration_since(self.0.start))
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Debug for Leader {
@@ -102,7 +154,8 @@ pub async fn compete(
     mut stop: watch::Receiver<bool>,
 ) {
     let start = clock::steady();
-    let mut contest = Contest { api, candidate, start, seen: None, lease: None, leader: None, trouble: None };
+    let mut contest =
+        Contest { api, candidate, start, seen: None, lease: None, leader: None, claims: false, trouble: None };
     loop {
         let pause = tokio::select! {
             pause = contest.turn(&leadership) => pause,
@@ -124,6 +177,8 @@ struct Contest {
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
     leader: Option<Leader>,
+    /// A write that makes us the holder is under way, or nothing is known of its end.
+    claims: bool,
     /// What was last complained of, while it lasts.
     trouble: Option<&'static str>,
 }
@@ -136,6 +191,9 @@ impl Contest {
     /// One try; says how long to wait for the next.
     async fn turn(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Duration {
         let timings = self.candidate.timings;
+        if self.leader.as_ref().is_some_and(|leader| leader.check().is_err()) {
+            self.stand_down(leadership, "the Lease ran out while this machine was suspended, or its clock was set");
+        }
         let result = match timeout(self.patience(), self.attempt(leadership)).await {
             Ok(result) => result,
             Err(_) => Err(TryError::TimedOut),
@@ -193,10 +251,11 @@ impl Contest {
             Some(lease) if self.leader.is_some() => Some(lease),
             _ => self.api.get_opt(&self.candidate.lease).await?,
         };
-        let now = self.now();
+        let (now, wall) = (self.now(), clock::wall());
         let seen = Seen::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
         self.seen = Some(seen);
+        self.claims = !matches!(step, Step::Wait(_));
         let written = match step {
             Step::Wait(pause) => {
                 if self.leader.is_some() {
@@ -214,9 +273,9 @@ impl Contest {
             }
         };
         let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
-        self.seen = Some(Seen { record: Some(record(&lease)), since: now });
+        self.seen = Some(Seen::new(Some(record(&lease)), now));
         self.lease = Some(lease);
-        self.lead(now, leadership);
+        self.lead(Sent { steady: now, wall }, leadership);
         Ok(self.candidate.timings.retry)
     }
 
@@ -242,13 +301,13 @@ impl Contest {
         lease
     }
 
-    fn lead(&mut self, sent: Duration, leadership: &watch::Sender<Option<Leader>>) {
-        let until = lease::acts_until(self.candidate.timings, sent);
+    fn lead(&mut self, sent: Sent, leadership: &watch::Sender<Option<Leader>>) {
+        let timings = self.candidate.timings;
         if let Some(leader) = &self.leader {
-            leader.extend(until);
+            leader.extend(timings, sent);
         } else {
             info!(identity = self.candidate.identity, lease = self.candidate.lease, "this process leads");
-            let leader = Leader::begin(self.start, until);
+            let leader = Leader::begin(self.start, timings, sent);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
         }
@@ -268,9 +327,15 @@ impl Contest {
 
     /// Stops leading and lets the next one in at once.
     async fn release(mut self, leadership: &watch::Sender<Option<Leader>>) {
-        let Some(leader) = self.leader.take() else { return };
-        leader.end();
-        leadership.send_replace(None);
+        match self.leader.take() {
+            Some(leader) => {
+                leader.end();
+                leadership.send_replace(None);
+            }
+            // A claim that was cut off may have been stored.
+            None if self.claims => self.lease = None,
+            None => return,
+        }
         let name = self.candidate.lease.clone();
         match timeout(self.candidate.timings.retry, self.give_up()).await {
             Ok(Ok(())) => info!(lease = name, "the Lease is released"),
@@ -324,5 +389,36 @@ pub(super) fn record(lease: &Lease) -> Record {
         holder: spec.holder_identity.unwrap_or_default(),
         lease: Duration::from_secs(seconds),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leader() -> (Leader, Timestamp) {
+        let (steady, wall) = (clock::steady(), clock::wall());
+        let sent = Sent { steady: Duration::ZERO, wall };
+        (Leader::begin(steady, Timings::default(), sent), wall)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_slept_through_its_term_does_not_lead() {
+        let (leader, wall) = leader();
+        assert_eq!(leader.check_at(wall + Duration::from_secs(9)), Ok(()));
+        assert_eq!(leader.check_at(wall + Duration::from_secs(11)), Err(LeaseLost));
+        // Nothing brings the term back: what was not written meanwhile is looked at by the next one.
+        leader
+            .extend(Timings::default(), Sent { steady: Duration::from_secs(11), wall: wall + Duration::from_secs(11) });
+        assert_eq!(leader.check_at(wall + Duration::from_secs(12)), Err(LeaseLost));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_has_no_more_time_than_is_left_until_somebody_else_may_lead() {
+        let (leader, _) = leader();
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert_eq!(leader.room(), Ok(Duration::from_secs(6)));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(leader.room(), Err(LeaseLost));
     }
 }

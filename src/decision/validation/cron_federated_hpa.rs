@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
 use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target};
+use crate::decision::cron::room::MOST_RULES;
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
@@ -34,6 +36,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     if rules.is_empty() {
         findings.required("rules", path, "must have at least one rule");
     }
+    validate_size(cron, path, findings);
     let target = &cron.spec.scale_target_ref;
     let hpa = if is_autoscaler(target) {
         around.neighbours.federated_hpa(&cron.metadata.namespace, &target.name)
@@ -57,6 +60,21 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
         schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);
     }
     schedules::warn_of_clashes(rules, &timings, around, path, findings);
+    let others = conflicts::on_the_same_target(cron, around);
+    schedules::warn_of_meetings(rules, &timings, &others, around, path, findings);
+}
+
+/// An object whose history could not be stored would execute its last runs again with each new leader.
+fn validate_size(cron: &CronFederatedHPA<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let count = cron.spec.rules.len();
+    if count > MOST_RULES {
+        let detail = format!("must have at most {MOST_RULES} rules: put the others into a second CronFederatedHPA");
+        findings.invalid("rules", path, i64::try_from(count).unwrap_or(i64::MAX), detail);
+    } else if message_room(cron).is_none() {
+        let detail = "with full histories the object would be too large to store: use fewer rules, or lower \
+                      successfulHistoryLimit and failedHistoryLimit";
+        findings.refuse("rules", path, Cause::Forbidden, detail);
+    }
 }
 
 fn validate_replicas(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
