@@ -1,8 +1,8 @@
 //! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
 //!
 //! A [`Leader`] is the right to write, and re-checks its time at every use: it ends before anybody else may take the
-//! Lease, whether or not this task still runs. The steady clock stands still while a machine is suspended, so the wall clock
-//! is asked, too: the right is over when either says so.
+//! Lease, whether or not this task still runs. The steady clock stands still while a machine is suspended, so what the wall
+//! clock went on meanwhile counts, too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,27 +36,50 @@ struct Term {
     until: AtomicU64,
     /// Microseconds after `start` at which somebody else may lead.
     expires: AtomicU64,
-    /// The time of day at which the right is over, in microseconds.
-    wall_until: AtomicI64,
-    /// The time of day passed by while the steady clock did not see it: the term never comes back.
+    /// By how many microseconds the wall clock was ahead of the steady one when the last renewal was sent.
+    ahead: AtomicI64,
+    /// The term ended while the steady clock stood still: it never comes back.
     lapsed: AtomicBool,
+    clocks: Clocks,
 }
 
-/// When a renewal was sent, on both clocks.
+/// The wall clock and the steady one of the machine, read together at first.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    wall: Timestamp,
+    machine: std::time::Instant,
+}
+
+impl Clocks {
+    fn read() -> Self {
+        Self { wall: clock::wall(), machine: clock::monotonic() }
+    }
+
+    /// By how many microseconds the wall clock is ahead of what it was, and went on since.
+    fn ahead(&self) -> i64 {
+        let wall = clock::wall().duration_since(self.wall).as_micros();
+        let machine = clock::monotonic().saturating_duration_since(self.machine).as_micros();
+        i64::try_from(wall.saturating_sub_unsigned(machine)).unwrap_or(i64::MAX)
+    }
+}
+
+/// When a renewal was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     steady: Duration,
-    wall: Timestamp,
+    /// As [`Clocks::ahead`].
+    ahead: i64,
 }
 
 impl Leader {
-    fn begin(start: Instant, timings: Timings, sent: Sent) -> Self {
+    fn begin(start: Instant, clocks: Clocks, timings: Timings, sent: Sent) -> Self {
         let term = Term {
             start,
             until: AtomicU64::default(),
             expires: AtomicU64::default(),
-            wall_until: AtomicI64::default(),
+            ahead: AtomicI64::default(),
             lapsed: AtomicBool::default(),
+            clocks,
         };
         let leader = Self(Arc::new(term));
         leader.extend(timings, sent);
@@ -65,8 +88,7 @@ impl Leader {
 
     fn extend(&self, timings: Timings, sent: Sent) {
         let term = &*self.0;
-        let wall = sent.wall.checked_add(timings.renew_deadline).unwrap_or(Timestamp::MAX);
-        term.wall_until.store(wall.as_microsecond(), Ordering::Release);
+        term.ahead.store(sent.ahead, Ordering::Release);
         term.expires.store(micros(lease::expires(timings, sent.steady)), Ordering::Release);
         term.until.store(micros(lease::acts_until(timings, sent.steady)), Ordering::Release);
     }
@@ -86,16 +108,18 @@ impl Leader {
     /// # Errors
     /// When the time of the lease is over.
     pub fn check(&self) -> Result<(), LeaseLost> {
-        self.check_at(clock::wall())
+        self.check_at(self.0.clocks.ahead())
     }
 
-    fn check_at(&self, wall: Timestamp) -> Result<(), LeaseLost> {
+    fn check_at(&self, ahead: i64) -> Result<(), LeaseLost> {
         let term = &*self.0;
-        if wall.as_microsecond() >= term.wall_until.load(Ordering::Acquire) {
+        // A wall clock that was set back says nothing.
+        let unseen = ahead.saturating_sub(term.ahead.load(Ordering::Acquire)).max(0).unsigned_abs();
+        let (now, until) = (self.now(), term.until.load(Ordering::Acquire));
+        if now < until && now.saturating_add(unseen) >= until {
             term.lapsed.store(true, Ordering::Release);
         }
-        let leads = !term.lapsed.load(Ordering::Acquire) && self.now() < term.until.load(Ordering::Acquire);
-        if leads { Ok(()) } else { Err(LeaseLost) }
+        if now < until && !term.lapsed.load(Ordering::Acquire) { Ok(()) } else { Err(LeaseLost) }
     }
 
     /// How long a write that begins now may be under way: then somebody else may lead.
@@ -154,8 +178,9 @@ pub async fn compete(
     mut stop: watch::Receiver<bool>,
 ) {
     let start = clock::steady();
+    let clocks = Clocks::read();
     let mut contest =
-        Contest { api, candidate, start, seen: None, lease: None, leader: None, claims: false, trouble: None };
+        Contest { api, candidate, start, clocks, seen: None, lease: None, leader: None, claims: false, trouble: None };
     loop {
         let pause = tokio::select! {
             pause = contest.turn(&leadership) => pause,
@@ -173,6 +198,7 @@ struct Contest {
     api: Api<Lease>,
     candidate: Candidate,
     start: Instant,
+    clocks: Clocks,
     seen: Option<Seen>,
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
@@ -251,7 +277,7 @@ impl Contest {
             Some(lease) if self.leader.is_some() => Some(lease),
             _ => self.api.get_opt(&self.candidate.lease).await?,
         };
-        let (now, wall) = (self.now(), clock::wall());
+        let (now, ahead) = (self.now(), self.clocks.ahead());
         let seen = Seen::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
         self.seen = Some(seen);
@@ -275,7 +301,7 @@ impl Contest {
         let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
         self.seen = Some(Seen::new(Some(record(&lease)), now));
         self.lease = Some(lease);
-        self.lead(Sent { steady: now, wall }, leadership);
+        self.lead(Sent { steady: now, ahead }, leadership);
         Ok(self.candidate.timings.retry)
     }
 
@@ -307,7 +333,7 @@ impl Contest {
             leader.extend(timings, sent);
         } else {
             info!(identity = self.candidate.identity, lease = self.candidate.lease, "this process leads");
-            let leader = Leader::begin(self.start, timings, sent);
+            let leader = Leader::begin(self.start, self.clocks, timings, sent);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
         }
@@ -396,26 +422,28 @@ pub(super) fn record(lease: &Lease) -> Record {
 mod tests {
     use super::*;
 
-    fn leader() -> (Leader, Timestamp) {
-        let (steady, wall) = (clock::steady(), clock::wall());
-        let sent = Sent { steady: Duration::ZERO, wall };
-        (Leader::begin(steady, Timings::default(), sent), wall)
+    const SECOND: i64 = 1_000_000;
+
+    fn leader() -> Leader {
+        let sent = Sent { steady: Duration::ZERO, ahead: 0 };
+        Leader::begin(clock::steady(), Clocks::read(), Timings::default(), sent)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_machine_that_slept_through_its_term_does_not_lead() {
-        let (leader, wall) = leader();
-        assert_eq!(leader.check_at(wall + Duration::from_secs(9)), Ok(()));
-        assert_eq!(leader.check_at(wall + Duration::from_secs(11)), Err(LeaseLost));
-        // Nothing brings the term back: what was not written meanwhile is looked at by the next one.
-        leader
-            .extend(Timings::default(), Sent { steady: Duration::from_secs(11), wall: wall + Duration::from_secs(11) });
-        assert_eq!(leader.check_at(wall + Duration::from_secs(12)), Err(LeaseLost));
+        let leader = leader();
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(leader.check_at(5 * SECOND), Ok(()));
+        assert_eq!(leader.check_at(-3600 * SECOND), Ok(()));
+        assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
+        // Nothing brings the term back: what was not written meanwhile is looked at in the next one.
+        leader.extend(Timings::default(), Sent { steady: Duration::from_secs(4), ahead: 7 * SECOND });
+        assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_write_has_no_more_time_than_is_left_until_somebody_else_may_lead() {
-        let (leader, _) = leader();
+        let leader = leader();
         tokio::time::advance(Duration::from_secs(9)).await;
         assert_eq!(leader.room(), Ok(Duration::from_secs(6)));
         tokio::time::advance(Duration::from_secs(2)).await;
