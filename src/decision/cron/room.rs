@@ -5,8 +5,6 @@
 
 use std::ops::RangeInclusive;
 
-/// Most rules of one object.
-pub const MOST_RULES: usize = 1_000;
 /// Bytes of an object that the store takes for sure: etcd refuses requests above 1.5 MiB, and metadata needs some of it.
 const STORED: usize = 1_450 << 10;
 /// Bytes of the message of one failed run: the fewest that say why, the most that are kept.
@@ -69,7 +67,7 @@ mod tests {
     fn few_rules_keep_whole_messages_and_many_share_what_there_is() {
         assert_eq!(rules(10, 3), Some(1024));
         assert!(rules(500, 3).is_some_and(|room| (200..1024).contains(&room)), "{:?}", rules(500, 3));
-        assert!(rules(MOST_RULES, 3).is_some());
+        assert!(rules(crate::limits::RULES, 3).is_some());
         assert_eq!(rules(350, 32), None);
         assert_eq!(rules(10_000, 0), None);
     }

@@ -5,16 +5,11 @@ use std::collections::BTreeSet;
 use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
-use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target};
-use crate::decision::cron::room::MOST_RULES;
+use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target, sizes};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
-
-/// Most characters of the name of a rule.
-const NAME: usize = 32;
-/// Most runs that a rule remembers.
-const HISTORY: i32 = 32;
+use crate::limits::{self, HISTORY, RULE_NAME as NAME};
 
 /// All findings of `cron` as it stands.
 #[must_use]
@@ -36,6 +31,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     if rules.is_empty() {
         findings.required("rules", path, "must have at least one rule");
     }
+    sizes::list("rules", rules, limits::RULES, path, findings);
     validate_size(cron, path, findings);
     let target = &cron.spec.scale_target_ref;
     let hpa = if is_autoscaler(target) {
@@ -66,11 +62,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
 
 /// An object whose history could not be stored would execute its last runs again with each new leader.
 fn validate_size(cron: &CronFederatedHPA<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let count = cron.spec.rules.len();
-    if count > MOST_RULES {
-        let detail = format!("must have at most {MOST_RULES} rules: put the others into a second CronFederatedHPA");
-        findings.invalid("rules", path, i64::try_from(count).unwrap_or(i64::MAX), detail);
-    } else if message_room(cron).is_none() {
+    if cron.spec.rules.len() <= limits::RULES && message_room(cron).is_none() {
         let detail = "with full histories the object would be too large to store: use fewer rules, or lower \
                       successfulHistoryLimit and failedHistoryLimit";
         findings.refuse("rules", path, Cause::Forbidden, detail);
