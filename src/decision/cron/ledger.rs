@@ -10,10 +10,11 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
+use crate::limits;
 
 /// A run that begins this soon after its instant is on time, whatever `maxDelaySeconds` says: many may be due at once. Less
 /// than this cannot be asked for.
-pub const ON_TIME: SignedDuration = SignedDuration::from_secs(10);
+pub const ON_TIME: SignedDuration = SignedDuration::from_secs(limits::LATENESS);
 /// Clocks of machines differ by less than this. A record that lies further in the future is of a clock that ran ahead.
 pub const SKEW: SignedDuration = SignedDuration::from_mins(15);
 

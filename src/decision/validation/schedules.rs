@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Surroundings, sizes};
-use crate::decision::cron::ledger::ON_TIME;
 use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::neighbours::KnownCronFederatedHPA;
@@ -70,7 +69,7 @@ fn read_schedule(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option
 pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Path<'_>, findings: &mut Findings) {
     let Some(delay) = rule.max_delay_seconds else { return };
     let path = path.field("maxDelaySeconds");
-    let least = ON_TIME.as_secs();
+    let least = limits::LATENESS;
     if delay < least {
         let detail = format!("must be at least {least}: sooner a run would count as late in a busy minute");
         findings.invalid("max-delay", &path, delay, detail);
