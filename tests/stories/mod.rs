@@ -327,7 +327,9 @@ impl Process {
     /// SIGTERM.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        self.works.await.unwrap();
+        if tokio::time::timeout(Duration::from_secs(10), &mut self.works).await.is_err() {
+            self.works.abort();
+        }
         // The lease is released before the watches end.
         tokio::time::sleep(Duration::from_millis(100)).await;
         self.tasks.shutdown().await;

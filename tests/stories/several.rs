@@ -63,15 +63,15 @@ async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() 
 async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object() {
     let stage = Stage::at("2026-11-20T07:59:00Z").await;
     stage.cron_on("b", web(), json!([rule("up", "0 8 * * *", 10)])).await;
-    stage.cron_on("a", web(), json!([rule("down", "30 8 * * *", 5)])).await;
+    stage.cron_on("a", web(), json!([rule("down", "2 8 * * *", 5)])).await;
     let mut one = stage.controller("one");
     one.leads().await;
-    stage.until("2026-11-20T08:30:20Z").await;
+    stage.until("2026-11-20T08:02:20Z").await;
     stage.deployment("web", 2).await;
-    stage.until("2026-11-20T08:50:00Z").await;
+    stage.until("2026-11-20T08:12:00Z").await;
     assert_eq!(stage.replicas("web").await, 5);
     let history = stage.history_of("b").await;
-    assert!(history[0].contains(&superseded("down", "a", "08:30:00")), "{history:?}");
+    assert!(history[0].contains(&superseded("down", "a", "08:02:00")), "{history:?}");
     one.stop().await;
 }
 
@@ -100,16 +100,16 @@ async fn what_an_object_executed_on_another_target_supersedes_nothing() {
     let other = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"});
     let missing = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "missing"});
     stage.cron_on("early", missing.clone(), json!([rule("up", "0 8 * * *", 10)])).await;
-    stage.cron_on("late", other, json!([rule("down", "30 8 * * *", 5)])).await;
+    stage.cron_on("late", other, json!([rule("down", "2 8 * * *", 5)])).await;
     let mut one = stage.controller("one");
     one.leads().await;
-    stage.until("2026-11-20T08:40:00Z").await;
+    stage.until("2026-11-20T08:03:00Z").await;
     assert_eq!(stage.replicas("other").await, 5);
     let target = json!({"spec": {"scaleTargetRef": missing}});
     stage.crons().patch("late", &PatchParams::default(), &Patch::Merge(&target)).await.unwrap();
     let deployment = crate::bed::objects::deployment("missing", 1);
     stage.server.create(&deployment).await.unwrap();
-    stage.until("2026-11-20T08:59:00Z").await;
+    stage.until("2026-11-20T08:13:00Z").await;
     assert_eq!(stage.replicas("missing").await, 10);
     one.stop().await;
 }

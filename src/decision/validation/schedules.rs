@@ -170,8 +170,8 @@ fn first_meeting<'a>(
         for timing in [one.timing, later.timing] {
             outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
         }
-        let in_zone = |timing: &Timing| outlooks.get(timing.zone_name());
-        let (Some(in_one), Some(in_later), Some(index)) = (in_zone(one.timing), in_zone(later.timing), later.index)
+        let outlook = |timing: &Timing| outlooks.get(timing.zone_name());
+        let (Some(in_one), Some(in_later), Some(index)) = (outlook(one.timing), outlook(later.timing), later.index)
         else {
             continue;
         };

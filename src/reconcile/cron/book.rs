@@ -123,10 +123,10 @@ impl Book {
     /// can be run of the object stays the same.
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
         let mut inner = self.inner();
-        if inner.entries.get(key).is_some_and(|known| known.version == base.version) {
-            if let Some(change) = inner.entries.wrote(key.clone(), written) {
-                inner.count(&change);
-            }
+        if inner.entries.get(key).is_some_and(|known| known.version == base.version)
+            && let Some(change) = inner.entries.wrote(key.clone(), written)
+        {
+            inner.count(&change);
         }
     }
 
