@@ -34,7 +34,7 @@ async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
     let conditions = [
         "Scheduled=True RulesScheduled: all rules are understood and scheduled",
         "AbleToScale=True Executed: the last run was executed",
-        "Ready=True RulesScheduled: rule \"up\" runs next, at 2026-11-21T08:30:00Z",
+        "Ready=True RulesReady: rule \"up\" runs next, at 2026-11-21T08:30:00Z",
     ];
     assert_eq!(stage.conditions().await, conditions);
     one.stop().await;

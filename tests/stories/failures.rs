@@ -236,7 +236,7 @@ async fn a_target_that_is_missing_is_told_at_once_and_set_when_it_comes() {
     stage.pass(60).await;
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.conditions().await[1], "AbleToScale=True Executed: the last run was executed");
-    assert!(stage.conditions().await[2].starts_with("Ready=True RulesScheduled: "), "{:?}", stage.conditions().await);
+    assert!(stage.conditions().await[2].starts_with("Ready=True RulesReady: "), "{:?}", stage.conditions().await);
     assert!(one.metrics.text().contains(r#"fhpa_cron_unready_objects{reason="TargetNotFound"} 0"#));
     one.stop().await;
 }

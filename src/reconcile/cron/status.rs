@@ -78,7 +78,7 @@ fn ready(
     made(
         READY,
         match next {
-            Some((at, rule)) => ("True", "RulesScheduled", format!("rule {rule:?} runs next, at {at}")),
+            Some((at, rule)) => ("True", "RulesReady", format!("rule {rule:?} runs next, at {at}")),
             None if all_suspended(entry) => ("True", "Suspended", "all rules are suspended".to_owned()),
             None => ("True", "NothingToCome", "no rule runs in the next five years".to_owned()),
         },
