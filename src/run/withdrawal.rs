@@ -14,6 +14,7 @@ use tokio::time::{Instant, interval, sleep, timeout_at};
 use crate::api::FederatedHPA;
 use crate::decision::lease::Timings;
 use crate::decision::validation::Settings;
+use crate::reconcile::distributed::failover;
 use crate::reconcile::distributed::seen::entry::Order;
 use crate::reconcile::distributed::seen::{Seen, View};
 use crate::reconcile::key::Key;
@@ -127,6 +128,7 @@ impl Hold {
             identity: succession::PARKED.to_owned(),
             concurrency: CONCURRENCY,
             optimize_period: None,
+            failover: failover::Settings::default(),
         });
         let mut readers = Readers::default();
         let seen = withdrawal.read_by(&mut readers);

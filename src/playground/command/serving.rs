@@ -14,6 +14,7 @@ use super::{Error, Start};
 use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::decision::lease::Timings;
+use crate::reconcile::distributed::failover;
 use crate::install::manifests;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
@@ -99,6 +100,7 @@ fn options(fleet: &Fleet) -> Options {
         timings: Timings::default(),
         concurrency: 16,
         optimize_period: Some(std::time::Duration::from_mins(1)),
+        failover: failover::Settings::default(),
         estimators: None,
         guard: None,
     };

@@ -38,6 +38,7 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     let shares: Vec<String> = plan
         .shares
         .iter()
+        .filter(|share| share.kept().is_some())
         .map(|share| {
             let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
             format!("{} {}{hold}", share.cluster, share.target)
@@ -81,7 +82,20 @@ fn waiting(plan: &Plan<'_>) -> String {
         };
         format!("{what} ({}; {what_for})", step.why)
     };
-    plan.steps.iter().map(name).collect::<Vec<_>>().join("; ")
+    let missing = plan.notes.iter().filter(|note| matches!(note, Note::Missing { .. } | Note::LeftUnreplaced { .. }));
+    let missing = missing.map(ToString::to_string);
+    missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>().join("; ")
+}
+
+/// What keeps clusters that failed from failing over, where something does. It is no trouble of the object's own.
+#[must_use]
+pub fn paused(observed: &Observed<'_>) -> Option<Said> {
+    let (unready, all) = observed.paused?;
+    let message = format!(
+        "{unready} of {all} clusters are not Ready at once: the control plane is more likely cut off than they are gone, so \
+         each keeps what it has (--unhealthy-cluster-threshold)"
+    );
+    Some(("True", "TooManyClustersNotReady", message))
 }
 
 /// Whether anything stands in the way.

@@ -26,6 +26,8 @@ use crate::runtime::leader::Leader;
 pub const ASSIGNED: &str = "Assigned";
 /// Type of the condition that says whether anything stands in the way.
 pub const READY: &str = "Ready";
+/// Type of the condition that is there while clusters that failed keep what they have.
+pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 
 /// The status after a plan.
 #[must_use]
@@ -51,15 +53,17 @@ pub fn planned(
         wanted = wanted.saturating_add(wishes.get(cluster.name).copied().unwrap_or(has));
     }
     let scaled = parts.iter().filter_map(|part| part.status.last_scale_time.as_ref()).map(|time| time.0).max();
-    let conditions =
-        [(ASSIGNED, says::assigned(observed, plan)), (READY, says::ready(view, observed, plan, failure, now))];
+    let mut conditions =
+        vec![(ASSIGNED, says::assigned(observed, plan)), (READY, says::ready(view, observed, plan, failure, now))];
+    conditions.extend(says::paused(observed).map(|said| (FAILOVER_PAUSED, said)));
+    let conditions = conditions.into_iter().map(|(type_, said)| condition(&view.order, type_, said, now));
     FederatedHPAStatus {
         observed_generation: view.order.object.metadata.generation,
         last_scale_time: scaled.map(Time),
         current_replicas: Some(current),
         desired_replicas: wanted,
         current_metrics: None,
-        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).to_vec()),
+        conditions: Some(conditions.collect()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_basis: Some(plan.basis.to_string()),
         idle_since: plan.idle.and_then(convert::instant::stored),
@@ -95,7 +99,7 @@ fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Conditio
 #[must_use]
 pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &order.object.status else { return false };
-    let ours = |condition: &&Condition| matches!(&*condition.type_, ASSIGNED | READY);
+    let ours = |condition: &&Condition| matches!(&*condition.type_, ASSIGNED | READY | FAILOVER_PAUSED);
     let known_conditions = known.conditions.iter().flatten().filter(ours);
     let same = known_conditions.eq(status.conditions.iter().flatten());
     same && FederatedHPAStatus { conditions: None, ..known.clone() }

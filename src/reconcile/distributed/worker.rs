@@ -8,6 +8,7 @@ use kube::Client;
 use tracing::error;
 
 use super::apply::Applier;
+use super::failover::Queue;
 use super::fresh::Fresh;
 use super::pace::Pace;
 use super::report::Reporter;
@@ -41,6 +42,8 @@ pub struct DistributedWorker {
     pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
+    /// Lets failovers through one after the other.
+    pub queue: Queue,
     /// Tells people.
     pub reporter: Reporter,
     /// Every workload is handed back, none taken over.
@@ -111,6 +114,7 @@ impl DistributedWorker {
             clock,
             fresh: Fresh::default(),
             pace: Pace::default(),
+            queue: Queue::default(),
             reporter,
             retiring: false,
         }
