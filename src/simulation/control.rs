@@ -177,12 +177,12 @@ impl<'a> Control<'a> {
         let sites = self.scenario.sites.iter().zip(&self.files);
         let held = sites.filter(|(_, file)| file.work.is_some() || file.entry.is_some());
         let held = held.map(|(site, _)| &*site.member.name).collect();
-        let known = || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
+        let known =
+            || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
         let past = Past {
             held,
             known: known().filter(|(_, memory)| memory.lost.is_some()).map(|(name, _)| name).collect(),
             failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
-            failing: known().filter(|(_, memory)| memory.is_failing()).map(|(name, _)| name).collect(),
             ..Past::default()
         };
         let survey = survey(&self.scenario.intent, &self.members, &past, &Patience::default(), at);

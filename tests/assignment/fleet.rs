@@ -1,7 +1,8 @@
 //! Random fleets.
 
 use fhpa::decision::plan::{
-    Assist, Bounds, Cause, Cluster, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach, Request, Standing, Stuck,
+    Assist, Bounds, Cause, Cluster, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach, Request,
+    Standing, Stuck,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -95,9 +96,8 @@ fn ago() -> impl Strategy<Value = Option<Timestamp>> {
 }
 
 fn floor() -> impl Strategy<Value = Option<Floor>> {
-    rarely((0..20_u32, 0..400_i64)).prop_map(|floor| {
-        floor.map(|(replicas, ago)| Floor { replicas, since: NOW - SignedDuration::from_secs(ago) })
-    })
+    rarely((0..20_u32, 0..400_i64))
+        .prop_map(|floor| floor.map(|(replicas, ago)| Floor { replicas, since: NOW - SignedDuration::from_secs(ago) }))
 }
 
 fn lost() -> impl Strategy<Value = Option<Lost>> {

@@ -38,7 +38,9 @@ fn least_ready(world: &mut World, random: &mut Random, steps: usize) -> u32 {
         let names = world.names();
         let name = names[random.below(names.len())];
         match random.below(6) {
-            0 | 1 => { world.reconcile(random.below(5)); }
+            0 | 1 => {
+                world.reconcile(random.below(5));
+            }
             2 => world.scale(name, None),
             3 => world.pass(1),
             _ => world.deliver(name),
@@ -211,7 +213,11 @@ fn a_copy_goes_when_another_is_ready() {
     };
     let bounds = Bounds { min: 2, max: 9 };
     let hpa = fhpa::decision::plan::Hpa {
-        written: Some(bounds), version: request.clusters[1].version, confirmed: true, outstanding: 9, held: false,
+        written: Some(bounds),
+        version: request.clusters[1].version,
+        confirmed: true,
+        outstanding: 9,
+        held: false,
     };
     (request.clusters[1].hpa, request.clusters[1].target) = (Some(hpa), Some(bounds));
     request.basis = Some(plan(&request).basis);

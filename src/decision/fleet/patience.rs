@@ -42,8 +42,6 @@ pub struct Past<'a> {
     pub evicted: BTreeMap<&'a str, Timestamp>,
     /// Those that failed lately.
     pub failed: BTreeMap<&'a str, Failed>,
-    /// Those whose failover has begun.
-    pub failing: BTreeSet<&'a str>,
     /// Those that may fail now, where failovers are let through one after the other; nothing: all.
     pub may_fail: Option<BTreeSet<&'a str>>,
 }

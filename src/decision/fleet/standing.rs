@@ -63,7 +63,9 @@ pub fn judge(
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&taint);
-        if !held || out.is_some() || over(end) && !waits {
+        // Others have its share since then: it is not waited for a second time.
+        let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
+        if !held || out.is_some() || failed_over || over(end) && !waits {
             return here(Standing::Away);
         }
         let standing = if chosen { Standing::Silent } else { Standing::Leaving { evicted: false } };
@@ -152,7 +154,8 @@ mod tests {
         assert_eq!(standing(&since(800), &[], true), silent);
         assert_eq!(standing(&since(800), &for_seconds(UNREACHABLE, 0), true), silent, "that is for another taint");
         assert_eq!(standing(&since(700), &[], true), (Standing::Away, None));
-        let taint = Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
+        let taint =
+            Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
         let tainted = Member { taints: vec![taint], ..ready(Readiness::Ready) };
         assert_eq!(standing(&tainted, &[], true), (Standing::Serving, Some(at(1_100))));
     }
@@ -163,6 +166,16 @@ mod tests {
         let known = Known { chosen: true, held: true, waits: true, ..Known::default() };
         let judged = judge(&member, &[], &Patience::default(), known, NOW);
         assert_eq!(judged, Judgement { standing: Standing::Silent, next: None });
+    }
+
+    #[test]
+    fn one_that_failed_over_is_not_waited_for_again_before_it_was_back() {
+        let failed = |last| Some(Failed { times: 1, last: at(last) });
+        let judged = |failed| {
+            let known = Known { chosen: true, held: true, failed, waits: true, ..Known::default() };
+            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).standing
+        };
+        assert_eq!((judged(failed(950)), judged(failed(500))), (Standing::Away, Standing::Silent));
     }
 
     #[test]

@@ -145,7 +145,9 @@ impl<'a> Look<'_, 'a> {
             let own = found.clusters.iter().find(|one| one.name == member.name);
             own.is_some_and(|one| one.chosen && one.standing == Standing::Serving)
         };
-        let well = |member: &Member<'_>| member.since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok();
+        let well = |member: &Member<'_>| {
+            member.since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
+        };
         self.members.iter().filter(serves).filter_map(well).min()
     }
 
@@ -187,8 +189,7 @@ impl<'a> Look<'_, 'a> {
             held: past.held.contains(name),
             evicted: past.evicted.get(name).copied(),
             failed: past.failed.get(name).copied(),
-            waits: !past.failing.contains(name)
-                && (self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name))),
+            waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),
         }
     }
 
@@ -201,7 +202,8 @@ impl<'a> Look<'_, 'a> {
         let mut ranked: Vec<(bool, Candidate<'m>)> = candidates
             .map(|member| {
                 let known = self.known(&member.name, true);
-                let standing = judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).standing;
+                let standing =
+                    judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).standing;
                 (known.held, Candidate { member, serves: matches!(standing, Standing::Serving | Standing::Silent) })
             })
             .collect();

@@ -4,8 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::assignment::{Target, Targets};
-use super::seat::Seat;
 use super::replacement::{self, Replacement};
+use super::seat::Seat;
 use super::{Bounds, Cluster, Memory, Reason, Request, Standing, assist, optimization, relief, signal, tiers, zero};
 use crate::decision::split::{Part, Replicas, by_weight};
 

@@ -39,12 +39,6 @@ impl Memory {
     pub fn floor(&self) -> Replicas {
         self.floor.map_or(0, |floor| floor.replicas)
     }
-
-    /// Whether it is replaced because it failed, not because it leaves.
-    #[must_use]
-    pub fn is_failing(&self) -> bool {
-        self.lost.zip(self.failed).is_some_and(|(lost, failed)| lost.since == failed.last)
-    }
 }
 
 /// A cluster that failed lately.

@@ -33,7 +33,9 @@ mod zero;
 pub use basis::Basis;
 pub use load::Load;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
-pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, Standing, UNCONFIRMED, UNREADY};
+pub use observed::{
+    Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+};
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Note, Obstacle, Reason, Why};

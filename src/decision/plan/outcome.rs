@@ -151,24 +151,26 @@ pub(super) fn shares<'a>(
     lost: &[Option<Lost>],
     now: Timestamp,
 ) -> Vec<Share<'a>> {
-    let shares = clusters.iter().zip(targets).zip(courses).zip(lost).filter_map(|(((cluster, target), course), lost)| {
-        let Some(target) = *target else { return replaced(cluster, *lost, now) };
-        let (as_is, hold) = match course {
-            Course::Have { bounds, hold, .. } => (*bounds, *hold),
-            Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
-        };
-        let Target { bounds, reason, memory, .. } = target;
-        let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
-        let memory = Memory { lost: *lost, evicted: None, failed, ..memory };
-        Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
-    });
+    let shares =
+        clusters.iter().zip(targets).zip(courses).zip(lost).filter_map(|(((cluster, target), course), lost)| {
+            let Some(target) = *target else { return replaced(cluster, *lost, now) };
+            let (as_is, hold) = match course {
+                Course::Have { bounds, hold, .. } => (*bounds, *hold),
+                Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
+            };
+            let Target { bounds, reason, memory, .. } = target;
+            let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
+            let memory = Memory { lost: *lost, evicted: None, failed, ..memory };
+            Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
+        });
     shares.collect()
 }
 
 /// What is to be remembered of a cluster that takes no part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { evicted, failed, lost: before, .. } = cluster.memory;
-    let fails = cluster.standing == Standing::Away && before.is_none() && lost.is_some();
+    let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
+    let fails = cluster.standing == Standing::Away && before.is_none() && (lost.is_some() || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
     let failed = failed.filter(|failed| !failed.is_forgotten(now));
     if lost.is_none() && evicted.is_none() && failed.is_none() {

@@ -261,7 +261,7 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Room => "no other cluster has room for them within its max",
+            Self::Room => "no other cluster has room for them",
             Self::Unready => "their pods are not ready",
             Self::Unconfirmed => "a cluster has not confirmed its new bounds",
         })

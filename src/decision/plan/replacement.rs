@@ -77,9 +77,11 @@ impl<'c, 'a> Going<'c, 'a> {
             if *stays { None } else { owed(request, cluster, running) }
         };
         let lost = clusters.iter().zip(&stays).map(owes).collect();
-        let back = clusters.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(cluster, _)| {
-            cluster.memory.lost.map_or(0, |lost| lost.due).saturating_sub(cluster.running())
-        });
+        let back = clusters
+            .iter()
+            .zip(&stays)
+            .filter(|(_, stays)| **stays)
+            .map(|(cluster, _)| cluster.memory.lost.map_or(0, |lost| lost.due).saturating_sub(cluster.running()));
         let mut going = Self { clusters, back: sum(back), lost };
         going.follow();
         going
@@ -89,9 +91,11 @@ impl<'c, 'a> Going<'c, 'a> {
     fn follow(&mut self) {
         let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
         let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| cluster.running()));
-        let dues = self.clusters.iter().zip(&self.lost).map(|(cluster, lost)| {
-            (cluster.name, lost.filter(|_| still_runs(cluster)).map_or(0, |lost| lost.due))
-        });
+        let dues = self
+            .clusters
+            .iter()
+            .zip(&self.lost)
+            .map(|(cluster, lost)| (cluster.name, lost.filter(|_| still_runs(cluster)).map_or(0, |lost| lost.due)));
         let dues: Vec<(&str, Replicas)> = dues.collect();
         let less = sum(dues.iter().map(|(_, due)| *due)).saturating_sub(runs);
         for (lost, less) in self.lost.iter_mut().zip(take(less, &dues)) {

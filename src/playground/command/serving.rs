@@ -14,11 +14,11 @@ use super::{Error, Start};
 use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::decision::lease::Timings;
-use crate::reconcile::distributed::failover;
 use crate::install::manifests;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
+use crate::reconcile::distributed::failover;
 use crate::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use crate::runtime::clock;
 

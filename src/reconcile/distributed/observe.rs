@@ -92,8 +92,8 @@ impl<'a> Observed<'a> {
     pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
         let request = &self.request;
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
-        let stays = request.basis == Some(plan.basis)
-            && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
+        let stays =
+            request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
         if stays || !request.policy.goes_by_room() {
             return Vec::new();
         }
@@ -206,7 +206,9 @@ impl<'a> Known<'a> {
         let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
         let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
         let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
-        for (cluster, since) in tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun) {
+        for (cluster, since) in
+            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
+        {
             let known = evicted.entry(cluster).or_insert(since);
             *known = since.max(*known);
         }
@@ -234,7 +236,6 @@ impl<'a> Known<'a> {
             known: noted(|memory| memory.lost.is_some()),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
-            failing: noted(Memory::is_failing),
             may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }
