@@ -39,8 +39,23 @@ pub struct KnownCronFederatedHPA {
     pub name: String,
     /// What it scales.
     pub target: Target,
+    /// Its rules.
+    pub rules: Box<[KnownRule]>,
     /// Whether it is being deleted.
     pub deleting: bool,
+}
+
+/// What is known of a rule of a CronFederatedHPA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownRule {
+    /// `schedule`
+    pub schedule: Box<str>,
+    /// `timeZone`
+    pub time_zone: Option<Box<str>>,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// `targetReplicas`, `targetMinReplicas`, `targetMaxReplicas`
+    pub values: [Option<i32>; 3],
 }
 
 /// The other objects, at one moment. Every answer is in order of names.
@@ -51,6 +66,10 @@ pub trait Neighbours {
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
+    /// Whether members keep the replicas of objects of a kind, as Karmada's interpreter was told; nothing while that is not known.
+    fn keeps_replicas(&self, _api_version: &str, _kind: &str) -> Option<bool> {
+        None
+    }
 }
 
 /// Knows nothing: for a server without a control plane (`--offline`).

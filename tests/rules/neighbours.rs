@@ -96,6 +96,21 @@ fn a_cron_rule_on_the_federated_hpa_is_no_conflict() {
 }
 
 #[test]
+fn crons_on_one_target_that_meet_with_other_values_are_warned_of() {
+    let other = cron(&RULE.replace(r#""targetReplicas":1"#, r#""targetReplicas":7"#)).replace("nightly", "daily");
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[&other], ConflictPolicy::Deny)), @r#"warning: spec.rules[0]: sets other values than CronFederatedHPA "daily" at 2026-11-21T08:00:00Z, when both run"#);
+    for quiet in [
+        other.replace("0 8 * * *", "1 8 * * *"),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":1"#),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":7,"suspend":true"#),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":7,"timeZone":"Asia/Tokyo""#),
+        other.replace("daily", "nightly"),
+    ] {
+        assert_eq!(said(&verdict(&cron(RULE), &[&quiet], ConflictPolicy::Deny)), "", "{quiet}");
+    }
+}
+
+#[test]
 fn bounds_that_contradict_the_federated_hpa_are_warned_of() {
     let rules = r#"{"name":"up","schedule":"0 8 * * *","targetMinReplicas":20},
         {"name":"down","schedule":"0 20 * * *","targetMaxReplicas":1},
@@ -129,6 +144,9 @@ fn binding(suspension: &str) -> String {
     )
 }
 
+/// The mark that says for whom.
+const MARKED: &str = r#"{"op":"add","path":"/metadata/annotations","value":{"fhpa.karmada.io/suspended-for":"web"}}"#;
+
 fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
     let reviewer = reviewer_with(others(around), Settings::default());
     let verdict = review(&reviewer, Endpoint::MutateResourceBinding, operation, binding, None);
@@ -140,12 +158,46 @@ fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
 fn a_new_binding_of_a_distributed_workload_is_kept_from_the_scheduler() {
     assert_eq!(
         suspended(Operation::Create, &binding(""), &[&right()]),
-        r#"[{"op":"add","path":"/spec/suspension","value":{"scheduling":true}}]"#
+        format!(r#"[{{"op":"add","path":"/spec/suspension","value":{{"scheduling":true}}}},{MARKED}]"#)
     );
     assert_eq!(
         suspended(Operation::Create, &binding(r#","suspension":{"dispatching":true}"#), &[&right()]),
-        r#"[{"op":"add","path":"/spec/suspension/scheduling","value":true}]"#
+        format!(r#"[{{"op":"add","path":"/spec/suspension/scheduling","value":true}},{MARKED}]"#)
     );
+    let annotated =
+        binding("").replace(r#""namespace":"prod"},"spec""#, r#""namespace":"prod","annotations":{"a":"b"}},"spec""#);
+    let patch = suspended(Operation::Create, &annotated, &[&right()]);
+    let mark = r#"{"op":"add","path":"/metadata/annotations/fhpa.karmada.io~1suspended-for","value":"web"}"#;
+    assert!(patch.ends_with(&format!("{mark}]")), "{patch}");
+}
+
+#[test]
+fn a_workload_that_cannot_be_divided_is_neither_admitted_nor_suspended() {
+    let on = |kind: &str| right().replace(r#""kind":"Deployment""#, &format!(r#""kind":"{kind}""#));
+    for (kind, denial) in [
+        (
+            "DaemonSet",
+            r#"Invalid value: "DaemonSet": cannot be scaled; in apps/v1 these can: Deployment, StatefulSet, ReplicaSet"#,
+        ),
+        (
+            "ReplicaSet",
+            "Invalid value: \"ReplicaSet\": this installation does not scale it: allow it with `fhpa install --scale-kind \
+             apps/replicasets`",
+        ),
+    ] {
+        let mut around = others(&[&on(kind)]);
+        around.kept = Some(vec![("apps/v1", "StatefulSet")]);
+        let reviewer = reviewer_with(around, Settings::default());
+        let bound = binding("").replace("Deployment", kind);
+        let verdict = review(&reviewer, Endpoint::MutateResourceBinding, Operation::Create, &bound, None);
+        assert!(verdict.patch.is_empty(), "{kind}");
+        let around = Others { kept: Some(vec![("apps/v1", "StatefulSet")]), ..Others::default() };
+        let reviewer = reviewer_with(around, Settings::default());
+        let verdict = review(&reviewer, Endpoint::ValidateFederatedHPA, Operation::Create, &on(kind), None);
+        assert_eq!(said(&verdict), format!("denied: spec.scaleTargetRef.kind: {denial}"));
+        let set = review(&reviewer, Endpoint::ValidateFederatedHPA, Operation::Create, &on("StatefulSet"), None);
+        assert_eq!(said(&set), "");
+    }
 }
 
 #[test]

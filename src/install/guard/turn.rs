@@ -213,7 +213,7 @@ impl GuardWorker {
                 Ok(Ended::default())
             }
             // What the watch told was old, or the API server writes it in other words.
-            Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_)) => {
+            Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_) | Outcome::Taken(_)) => {
                 self.stands(key, guarded);
                 Ok(Ended::default())
             }
@@ -262,9 +262,10 @@ impl GuardWorker {
             uid: text("/metadata/uid").into(),
         };
         let at = (self.means.clock)();
-        self.means
-            .events
-            .record(leader, Record { severity, reason, action: "Guard", note, at, regarding, related: None });
+        self.means.events.record(
+            leader,
+            Record { severity, reason: reason.into(), action: "Guard", note, at, regarding, related: None },
+        );
     }
 }
 

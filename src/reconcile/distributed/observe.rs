@@ -32,6 +32,7 @@ use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
 /// What the user and the placement say, as the rules read it.
+#[derive(Clone)]
 pub struct Words<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
@@ -43,16 +44,18 @@ pub struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// Of what is seen.
-    #[must_use]
-    pub fn of(view: &'a View, binding: &'a Binding) -> Self {
+    ///
+    /// # Errors
+    /// What of the binding cannot be read: nothing is planned by it.
+    pub fn of(view: &'a View, binding: &'a Binding) -> Result<Self, &'a str> {
         let spec = &view.order.object.spec;
-        Self {
+        Ok(Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
-            placement: convert::fleet::placement(&binding.placement),
+            placement: convert::fleet::placement(binding.placement()?),
             group: &binding.object.status.scheduler_observing_affinity_name,
             may_fail: None,
-        }
+        })
     }
 
     /// Only these clusters may fail over now.

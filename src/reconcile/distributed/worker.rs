@@ -13,6 +13,7 @@ use super::fresh::Fresh;
 use super::pace::Pace;
 use super::report::Reporter;
 use super::seen::entry::Order;
+use super::shown::TooLarge;
 use super::sight::Sight;
 use super::takeover::Takeover;
 use super::turn::Trouble;
@@ -44,6 +45,8 @@ pub struct DistributedWorker {
     pub pace: Pace,
     /// Lets failovers through one after the other.
     pub queue: Queue,
+    /// What the store would not take.
+    pub too_large: TooLarge,
     /// Tells people.
     pub reporter: Reporter,
     /// Every workload is handed back, none taken over.
@@ -115,6 +118,7 @@ impl DistributedWorker {
             fresh: Fresh::default(),
             pace: Pace::default(),
             queue: Queue::default(),
+            too_large: TooLarge::default(),
             reporter,
             retiring: false,
         }

@@ -9,13 +9,16 @@ mod failures;
 mod forecast;
 mod help;
 mod letting_go;
+mod marks;
 mod natures;
 mod pending;
+mod preflight;
 mod proxy;
 mod quiet;
 mod release;
 mod simulated;
 mod straight;
+mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -216,8 +219,13 @@ impl Stage {
         entries.collect::<Vec<_>>().join(" ")
     }
 
-    /// `Assigned=True Assigned`, one for each condition of the FederatedHPA.
+    /// `Assigned=True Assigned`, for the two conditions of the FederatedHPA that no other HPA has.
     pub async fn conditions(&self) -> Vec<String> {
+        self.all_conditions().await.into_iter().take(2).collect()
+    }
+
+    /// `Assigned=True Assigned`, one for each condition of the FederatedHPA.
+    pub async fn all_conditions(&self) -> Vec<String> {
         let hpa = self.get("FederatedHPA", "web").await;
         let conditions = items(&hpa, "/status/conditions").iter();
         let line = |one: &Value| format!("{}={} {}", text(one, "/type"), text(one, "/status"), text(one, "/reason"));
@@ -249,6 +257,9 @@ async fn prepare(fleet: &Fleet) {
     }
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
     fleet.control().create(&space).await.unwrap();
+    for customization in fhpa::install::kinds::customizations(&[]) {
+        fleet.control().create(&customization).await.unwrap();
+    }
 }
 
 async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budget) {
