@@ -13,6 +13,7 @@ pub mod instant;
 pub mod memory;
 mod metadata;
 pub mod misnomer;
+pub mod own;
 mod resource_binding;
 mod scalar;
 pub mod scaling;

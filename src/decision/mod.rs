@@ -12,6 +12,7 @@ pub mod finding;
 pub mod fleet;
 pub mod hpa;
 pub mod lease;
+pub mod mirror;
 pub mod names;
 pub mod neighbours;
 pub mod path;

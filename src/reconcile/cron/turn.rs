@@ -14,6 +14,7 @@ use super::execute::Executor;
 use super::observe::{Observed, Steppers, observe};
 use super::report::Reporter;
 use super::status::{self, Tried};
+use super::whole::{Wholeness, make_whole};
 use crate::decision::backoff;
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::reconcile::WallClock;
@@ -103,6 +104,9 @@ impl CronWorker {
         let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else {
             return Ok(Ended { trouble: None, wake: None, retry: None });
         };
+        if entry.wholeness != Wholeness::Whole {
+            return self.make_whole(leader, key, &entry, trouble).await;
+        }
         let observed = observe((self.clock)(), &entry, &self.steppers);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &trouble.attempts);
@@ -129,6 +133,31 @@ impl CronWorker {
             trouble.reason = None;
         }
         Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake, retry })
+    }
+
+    /// Nothing is run before the object is whole; the watch brings it back.
+    async fn make_whole(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Entry,
+        mut trouble: Trouble,
+    ) -> Result<Ended<Trouble>, LeaseLost> {
+        match make_whole(&self.client, leader, key, entry).await {
+            Ok(_) => {
+                if let Some(rules) = entry.wholeness.lost() {
+                    self.reporter.restored(leader, key, entry, &rules);
+                }
+                let trouble = (!trouble.is_over()).then_some(trouble);
+                Ok(Ended { trouble, wake: None, retry: None })
+            }
+            Err(WriteError::LeaseLost(lost)) => Err(lost),
+            Err(WriteError::Failed(failure)) => {
+                warn!(object = %key, error = %failure, "it could not be made whole");
+                let retry = Some(self.wait(key, &failure, &mut trouble));
+                Ok(Ended { trouble: Some(trouble), wake: None, retry })
+            }
+        }
     }
 
     /// Writes the status when it says something else than before, and tells what was recorded.

@@ -21,5 +21,6 @@ pub mod status;
 pub mod takeover;
 pub mod token;
 mod turn;
+pub mod whole;
 pub mod worker;
 pub mod writer;

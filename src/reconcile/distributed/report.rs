@@ -67,6 +67,16 @@ impl Reporter {
         self.tell(leader, order, Severity::Normal, "Released", note);
     }
 
+    /// Fields that a foreign definition took away are back.
+    pub fn restored(&self, leader: &Leader, order: &Order, fields: &str) {
+        let note = format!(
+            "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "Restored", note);
+    }
+
     /// Something fails, and is tried again.
     pub fn failed(&self, leader: &Leader, order: &Order, failure: &Failure) {
         info!(object = %order.key(), reason = failure.reason, "{failure}");

@@ -20,6 +20,9 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller writes the object too.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// The object lost its mode, or other fields that nobody knows any more.
+pub const MODE_UNKNOWN: &str = "ModeUnknown";
+
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "AnotherFederatedHPA";
 
