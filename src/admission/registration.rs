@@ -2,12 +2,13 @@
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::endpoint::Endpoint;
+use crate::convert::definition::DEFINITIONS;
 use crate::decision::api_version::GROUP;
 
 /// Name of both configuration objects.
@@ -64,21 +65,31 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
             (GROUP, "cronfederatedhpas", &["CREATE", "UPDATE"][..])
         }
         Endpoint::MutateResourceBinding => ("work.karmada.io", "resourcebindings", &["CREATE"][..]),
+        Endpoint::MutateDefinition => ("apiextensions.k8s.io", "customresourcedefinitions", &["UPDATE"][..]),
     };
+    let scope = if endpoint == Endpoint::MutateDefinition { "Cluster" } else { "Namespaced" };
     RuleWithOperations {
         api_groups: Some(vec![group.to_owned()]),
         api_versions: Some(vec!["*".to_owned()]),
         operations: Some(operations.iter().map(|&operation| operation.to_owned()).collect()),
         resources: Some(vec![resource.to_owned()]),
-        scope: Some("Namespaced".to_owned()),
+        scope: Some(scope.to_owned()),
     }
+}
+
+/// Of all definitions only those of our kinds are of interest: others are not to wait for this webhook.
+fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
+    let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
+    let condition =
+        MatchCondition { name: "definition".to_owned(), expression: format!("object.metadata.name in [{names}]") };
+    (endpoint == Endpoint::MutateDefinition).then(|| vec![condition])
 }
 
 /// `Fail` for our own kinds: nothing the controller cannot run may be stored. `Ignore` for Karmada's bindings: without
 /// the webhook Karmada goes on, and the controller repairs what was missed.
 const fn failure_policy(endpoint: Endpoint) -> &'static str {
     match endpoint {
-        Endpoint::MutateResourceBinding => "Ignore",
+        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => "Ignore",
         _ => "Fail",
     }
 }
@@ -94,6 +105,7 @@ pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookC
         admission_review_versions: vec!["v1".to_owned()],
         client_config: location.client_config(endpoint),
         failure_policy: Some(failure_policy(endpoint).to_owned()),
+        match_conditions: match_conditions(endpoint),
         match_policy: Some("Equivalent".to_owned()),
         name: entry_name(endpoint),
         reinvocation_policy: Some("IfNeeded".to_owned()),

@@ -54,6 +54,7 @@ impl Reviewer {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
             Endpoint::MutateCronFederatedHPA => self.mutate_cron_federated_hpa(request),
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
+            Endpoint::MutateDefinition => keep_fields(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
                 validate(endpoint.kind(), request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
@@ -128,6 +129,11 @@ impl Reviewer {
     fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {
         Surroundings { neighbours: &*self.neighbours, zones: &*self.zones, settings: &self.settings, now }
     }
+}
+
+/// Keeps our fields in a definition that somebody applies over ours. This review stands in nobody's way.
+fn keep_fields(request: &Request<'_>) -> Verdict {
+    patched(stored(request).map(|old| convert::definition::kept(old, text(request.object))).unwrap_or_default())
 }
 
 /// What the copy needs; nothing for an object without metadata, which has no place for it.

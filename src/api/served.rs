@@ -14,6 +14,86 @@ const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
 /// Fields that a sentence names.
 const NAMED: usize = 4;
 
+/// What Karmada's definitions know, at the places where ours know more: the kind's place among [`DEFINITIONS`], the members that
+/// lead there, and the names.
+const KARMADAS: [(usize, &[&str], &[&str]); 6] = [
+    (0, &["spec"], &["behavior", "maxReplicas", "metrics", "minReplicas", "scaleTargetRef"]),
+    (
+        0,
+        &["status"],
+        &["conditions", "currentMetrics", "currentReplicas", "desiredReplicas", "lastScaleTime", "observedGeneration"],
+    ),
+    (0, &["status", "conditions", "[]"], &["lastTransitionTime", "message", "reason", "status", "type"]),
+    (1, &["spec"], &["rules", "scaleTargetRef"]),
+    (
+        1,
+        &["spec", "rules", "[]"],
+        &[
+            "failedHistoryLimit",
+            "name",
+            "schedule",
+            "successfulHistoryLimit",
+            "suspend",
+            "targetMaxReplicas",
+            "targetMinReplicas",
+            "targetReplicas",
+            "timeZone",
+        ],
+    ),
+    (1, &["status"], &["executionHistories"]),
+];
+
+/// Fields of `ours`, the definition of the kind at that place among [`DEFINITIONS`], that Karmada's definition does not know.
+#[must_use]
+pub fn own(kind: usize, ours: &Value) -> Vec<Field> {
+    let schema = ours.pointer("/spec/versions/0/schema/openAPIV3Schema");
+    let places = KARMADAS.iter().filter(|(of, ..)| *of == kind);
+    let fields = places.flat_map(|(_, path, known)| {
+        let members = schema.and_then(|schema| node(schema, path.iter().copied())).and_then(|node| node.get("properties"));
+        let members = members.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name);
+        let more = members.filter(|name| !known.contains(&name.as_str()));
+        more.map(|name| path.iter().map(|step| (*step).to_owned()).chain([name.clone()]).collect())
+    });
+    fields.collect()
+}
+
+/// The part of a schema that a path leads to.
+fn node<'a, 'p>(schema: &'a Value, path: impl Iterator<Item = &'p str>) -> Option<&'a Value> {
+    let mut node = schema;
+    for step in path {
+        node = if step == "[]" { node.get("items")? } else { node.get("properties")?.get(step)? };
+    }
+    Some(node)
+}
+
+/// What of `old` a change of a definition would take away: a pointer into `new`, and the schema that stood there. Only `fields`,
+/// and only where their place is still there.
+#[must_use]
+pub fn kept(fields: &[Field], old: &Value, new: &Value) -> Vec<(String, Value)> {
+    const VERSION: &str = "v1alpha1";
+    let version = |definition: &Value| {
+        let versions = definition.pointer("/spec/versions").and_then(Value::as_array)?;
+        let at = versions.iter().position(|version| version.get("name").and_then(Value::as_str) == Some(VERSION))?;
+        Some((at, versions.get(at)?.pointer("/schema/openAPIV3Schema")?.clone()))
+    };
+    let (Some((_, old)), Some((at, new))) = (version(old), version(new)) else { return Vec::new() };
+    let keep = |field: &Field| {
+        let (name, path) = field.split_last()?;
+        let place = node(&new, path.iter().map(String::as_str))?.get("properties")?;
+        let lost = place.get(name).is_none();
+        let schema = node(&old, field.iter().map(String::as_str)).filter(|_| lost)?;
+        Some((format!("/spec/versions/{at}/schema/openAPIV3Schema{}", pointer(field)), schema.clone()))
+    };
+    fields.iter().filter_map(keep).collect()
+}
+
+/// A field as a JSON pointer into a schema.
+#[must_use]
+pub fn pointer(field: &Field) -> String {
+    let step = |step: &String| if step == "[]" { "/items".to_owned() } else { format!("/properties/{step}") };
+    field.iter().map(step).collect()
+}
+
 /// A field of a schema: the names of the members that lead to it; `[]` for the elements of a list or map.
 pub type Field = Vec<String>;
 
@@ -107,6 +187,20 @@ mod tests {
         assert_eq!(shown(&lost(&definition("v1", &ours), &definition("v2", &ours))), "spec");
         let keeps = object(&json!({"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}));
         assert!(lost(&definition("v1", &ours), &definition("v1", &keeps)).is_empty());
+    }
+
+    #[test]
+    fn a_change_that_takes_fields_away_keeps_them_beside_what_is_new() {
+        let rule = |fields: &Value| json!({"type": "array", "items": object(fields)});
+        let ours = object(&json!({"spec": object(&json!({"mode": {"type": "string"}, "rules": rule(&json!({"a": {}, "late": {}}))}))}));
+        let theirs = object(&json!({"spec": object(&json!({"new": {}, "rules": rule(&json!({"a": {}}))}))}));
+        let fields = [vec!["spec".to_owned(), "mode".to_owned()], ["spec", "rules", "[]", "late"].map(str::to_owned).to_vec()];
+        let (old, new) = (definition("v1alpha1", &ours), definition("v1alpha1", &theirs));
+        let kept = super::kept(&fields, &old, &new);
+        let root = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        assert_eq!(kept[0], (format!("{root}/mode"), json!({"type": "string"})));
+        assert_eq!(kept[1].0, format!("{root}/rules/items/properties/late"));
+        assert!(super::kept(&fields, &old, &old).is_empty() && super::kept(&fields, &new, &old).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod capacity;
 mod cron_federated_hpa;
 pub mod cron_status;
 pub mod decode;
+pub mod definition;
 mod federated_hpa;
 pub mod fleet;
 mod hpa;

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use kube::core::ObjectMeta;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api;
 use crate::decision::defaults::Mode;
-use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, Own};
+use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, OF_RULE, Own};
 use crate::decision::subject::{CronFederatedHPA, Metadata};
 
 /// Of a FederatedHPA.
@@ -42,7 +43,7 @@ pub fn federated_hpa_text(json: &str) -> Own {
     }
     let spec = serde_json::from_str::<Object<'_>>(json).unwrap_or_default().spec.unwrap_or_default();
     let member = |name: &&str| {
-        let value: serde_json::Value = serde_json::from_str(spec.get(*name)?.get()).ok()?;
+        let value: Value = serde_json::from_str(spec.get(*name)?.get()).ok()?;
         (!value.is_null()).then(|| ((*name).to_owned(), value))
     };
     OF_FEDERATED_HPA.iter().filter_map(member).collect()
@@ -68,6 +69,43 @@ pub fn mode(hpa: &api::FederatedHPA, default_mode: Mode) -> Mode {
     named.and_then(|name| Mode::parse(name)).unwrap_or(default_mode)
 }
 
+/// Fields of a stored object, given as JSON, that restrict what runs, and that Karmada does not know: `spec.clusterAffinity`. For
+/// an object read through a foreign definition, those of its copy.
+#[must_use]
+pub fn restricting(object: &Value) -> Vec<String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
+    let rules = rules.filter_map(|rule| {
+        Some((rule.get("name")?.as_str()?, rule.get(OF_RULE.first().copied().unwrap_or_default()).and_then(Value::as_i64)))
+    });
+    let mut own = mirror::of_federated_hpa(spec);
+    own.extend(mirror::of_rules(rules));
+    if own.is_empty() {
+        let copy = object.pointer("/metadata/annotations").and_then(|notes| notes.get(mirror::SPEC)?.as_str());
+        own = copy.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    }
+    let mut fields = Vec::new();
+    for (name, value) in own {
+        match &*name {
+            // These widen what runs, or say how fhpa works.
+            "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
+            "federatedHPAAssignment" => {
+                let preferences = value.get("clusterAutoscalingPreference").and_then(Value::as_array).into_iter().flatten();
+                let has = |name: &str| preferences.clone().any(|one| one.get(name).is_some_and(|value| !value.is_null()));
+                let thresholds = ["autoscalingMinThreshold", "autoscalingMaxThreshold"].into_iter().filter(|name| has(name));
+                fields.push("spec.federatedHPAAssignment".to_owned());
+                fields.extend(thresholds.map(str::to_owned));
+            }
+            "rules" => {
+                let names = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+                fields.push(format!("maxDelaySeconds of {}", names.collect::<Vec<_>>().join(", ")));
+            }
+            _ => fields.push(format!("spec.{name}")),
+        }
+    }
+    fields
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -85,6 +123,7 @@ mod tests {
         let coming = federated_hpa_text(&object.to_string());
         assert_eq!(federated_hpa(&stored), coming);
         assert_eq!(coming.len(), 4, "{coming:?}");
+        assert_eq!(restricting(&object), ["spec.clusterHPAPreference", "spec.federatedHPAAssignment"]);
         assert!(federated_hpa_text("null").is_empty() && federated_hpa_text(r#"{"spec": null}"#).is_empty());
     }
 }

@@ -10,6 +10,7 @@ pub mod guard;
 
 pub mod manifests;
 pub mod permissions;
+pub mod policy;
 pub mod remove;
 pub mod set_aside;
 pub mod superset;

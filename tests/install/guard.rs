@@ -64,6 +64,8 @@ impl Stage {
             subject: None,
             lease_namespace: "karmada-system".into(),
             manage_karmada: true,
+            // Nobody answers for the webhook here.
+            guard_definitions: false,
             scaled: Vec::new(),
         };
         for manifest in manifests::all(&settings).unwrap() {
@@ -76,6 +78,7 @@ impl Stage {
         let guard = Guard::new(Options {
             client: limited.clone(),
             manage_karmada,
+            guard_definitions: false,
             location: Some(location),
             registered: tell_registered,
             clock: wall.clock(),
