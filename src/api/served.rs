@@ -49,7 +49,8 @@ pub fn own(kind: usize, ours: &Value) -> Vec<Field> {
     let schema = ours.pointer("/spec/versions/0/schema/openAPIV3Schema");
     let places = KARMADAS.iter().filter(|(of, ..)| *of == kind);
     let fields = places.flat_map(|(_, path, known)| {
-        let members = schema.and_then(|schema| node(schema, path.iter().copied())).and_then(|node| node.get("properties"));
+        let members =
+            schema.and_then(|schema| node(schema, path.iter().copied())).and_then(|node| node.get("properties"));
         let members = members.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name);
         let more = members.filter(|name| !known.contains(&name.as_str()));
         more.map(|name| path.iter().map(|step| (*step).to_owned()).chain([name.clone()]).collect())
@@ -192,9 +193,12 @@ mod tests {
     #[test]
     fn a_change_that_takes_fields_away_keeps_them_beside_what_is_new() {
         let rule = |fields: &Value| json!({"type": "array", "items": object(fields)});
-        let ours = object(&json!({"spec": object(&json!({"mode": {"type": "string"}, "rules": rule(&json!({"a": {}, "late": {}}))}))}));
+        let ours = object(
+            &json!({"spec": object(&json!({"mode": {"type": "string"}, "rules": rule(&json!({"a": {}, "late": {}}))}))}),
+        );
         let theirs = object(&json!({"spec": object(&json!({"new": {}, "rules": rule(&json!({"a": {}}))}))}));
-        let fields = [vec!["spec".to_owned(), "mode".to_owned()], ["spec", "rules", "[]", "late"].map(str::to_owned).to_vec()];
+        let fields =
+            [vec!["spec".to_owned(), "mode".to_owned()], ["spec", "rules", "[]", "late"].map(str::to_owned).to_vec()];
         let (old, new) = (definition("v1alpha1", &ours), definition("v1alpha1", &theirs));
         let kept = super::kept(&fields, &old, &new);
         let root = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";

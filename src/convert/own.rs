@@ -76,7 +76,10 @@ pub fn restricting(object: &Value) -> Vec<String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.filter_map(|rule| {
-        Some((rule.get("name")?.as_str()?, rule.get(OF_RULE.first().copied().unwrap_or_default()).and_then(Value::as_i64)))
+        Some((
+            rule.get("name")?.as_str()?,
+            rule.get(OF_RULE.first().copied().unwrap_or_default()).and_then(Value::as_i64),
+        ))
     });
     let mut own = mirror::of_federated_hpa(spec);
     own.extend(mirror::of_rules(rules));
@@ -90,9 +93,12 @@ pub fn restricting(object: &Value) -> Vec<String> {
             // These widen what runs, or say how fhpa works.
             "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
             "federatedHPAAssignment" => {
-                let preferences = value.get("clusterAutoscalingPreference").and_then(Value::as_array).into_iter().flatten();
-                let has = |name: &str| preferences.clone().any(|one| one.get(name).is_some_and(|value| !value.is_null()));
-                let thresholds = ["autoscalingMinThreshold", "autoscalingMaxThreshold"].into_iter().filter(|name| has(name));
+                let preferences =
+                    value.get("clusterAutoscalingPreference").and_then(Value::as_array).into_iter().flatten();
+                let has =
+                    |name: &str| preferences.clone().any(|one| one.get(name).is_some_and(|value| !value.is_null()));
+                let thresholds =
+                    ["autoscalingMinThreshold", "autoscalingMaxThreshold"].into_iter().filter(|name| has(name));
                 fields.push("spec.federatedHPAAssignment".to_owned());
                 fields.extend(thresholds.map(str::to_owned));
             }

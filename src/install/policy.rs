@@ -30,7 +30,8 @@ pub fn objects() -> Result<[Value; 2], CrdError> {
     let kinds = DEFINITIONS.iter().zip(&fields);
     let patches: Vec<String> =
         kinds.flat_map(|(definition, fields)| fields.iter().map(|field| patch(definition, field))).collect();
-    let version = |of: &str| format!("{of}.spec.versions.filter(one, one.name == 'v1alpha1')[0].schema.openAPIV3Schema");
+    let version =
+        |of: &str| format!("{of}.spec.versions.filter(one, one.name == 'v1alpha1')[0].schema.openAPIV3Schema");
     let has = "[object, oldObject].all(definition, definition.spec.versions.exists(one, one.name == 'v1alpha1' && \
                has(one.schema) && has(one.schema.openAPIV3Schema)))";
     let at = format!(

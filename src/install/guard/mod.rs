@@ -58,7 +58,17 @@ impl Guard {
     /// # Errors
     /// When the objects cannot be made.
     pub fn new(options: Options) -> Result<Self, ManifestError> {
-        let Options { client, manage_karmada, guard_definitions, location, registered, clock, metrics, counted, identity } = options;
+        let Options {
+            client,
+            manage_karmada,
+            guard_definitions,
+            location,
+            registered,
+            clock,
+            metrics,
+            counted,
+            identity,
+        } = options;
         let mut wanted = manifests::shared()?;
         if let Some(location) = &location {
             wanted.extend(manifests::registration(&location.borrow(), guard_definitions)?);

@@ -84,7 +84,10 @@ impl Stage {
             }
         }
         for binding in self.control.list(&kind("ResourceBinding"), "prod").await.unwrap() {
-            all.push(format!("{} {} {}", binding["metadata"]["name"], binding["spec"]["clusters"], binding["spec"]["suspension"]));
+            all.push(format!(
+                "{} {} {}",
+                binding["metadata"]["name"], binding["spec"]["clusters"], binding["spec"]["suspension"]
+            ));
         }
         all
     }
@@ -94,7 +97,10 @@ impl Stage {
         let seen = self.fleet.control().faults().recorded();
         let writes = seen.into_iter().filter(|seen| matches!(&*seen.verb, "create" | "update" | "patch" | "delete"));
         let ours = writes.filter(|seen| {
-            matches!(&*seen.resource, "federatedhpas" | "federatedhpas/status" | "deployments" | "deployments/scale" | "works")
+            matches!(
+                &*seen.resource,
+                "federatedhpas" | "federatedhpas/status" | "deployments" | "deployments/scale" | "works"
+            )
         });
         ours.map(|seen| format!("{} {} {}", seen.verb, seen.resource, seen.name)).collect()
     }
@@ -245,7 +251,13 @@ async fn an_edit_while_no_webhook_answers_is_no_loss() {
     let mut one = stage.controller("one");
     one.leads().await;
     stage.pass(30).await;
-    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleAssist": null, "clusterAffinity": {"clusterNames": ["member1"]}}})).await;
+    stage
+        .patch(
+            "FederatedHPA",
+            "web",
+            json!({"spec": {"scaleAssist": null, "clusterAffinity": {"clusterNames": ["member1"]}}}),
+        )
+        .await;
     stage.pass(30).await;
     let object = stage.get("FederatedHPA", "web").await;
     assert_eq!(object["spec"].get("scaleAssist"), None);
