@@ -44,7 +44,8 @@ impl Stage {
             if guard == Guard::TheWebhook {
                 for addition in definition::kept(&old.to_string(), &after.to_string()) {
                     let add = json!([{"op": "add", "path": addition.pointer, "value": addition.value}]);
-                    json_patch::patch(&mut after, &serde_json::from_value(add).unwrap()).unwrap();
+                    let add: json_patch::Patch = serde_json::from_value(add).unwrap();
+                    json_patch::patch(&mut after, &add).unwrap();
                 }
             }
             let patch = json!({"spec": {"versions": after["spec"]["versions"]}});
