@@ -186,7 +186,8 @@ async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
     stand.upgrade_karmada();
     let cron_fields = stand.get(&cron)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].to_string();
     assert!(cron_fields.contains("maxDelaySeconds") && cron_fields.contains("observedGeneration"), "{cron_fields}");
-    let ledger = stand.get(&crd)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"].to_string();
+    let ledger =
+        stand.get(&crd)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"].to_string();
     assert!(ledger.contains("clusterHPADesired") && ledger.contains("assignmentBasis"), "{ledger}");
     // Ours pass.
     assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
@@ -200,7 +201,11 @@ async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
     assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
     let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
-    assert!(removed.stdout.starts_with("Lease") || removed.stdout.starts_with("MutatingAdmissionPolicy"), "{}", removed.stdout);
+    assert!(
+        removed.stdout.starts_with("Lease") || removed.stdout.starts_with("MutatingAdmissionPolicy"),
+        "{}",
+        removed.stdout
+    );
     for _ in 0..200 {
         stand.upgrade_karmada();
         if !spec_fields(&stand.get(&crd)).contains(&"mode".to_owned()) {

@@ -104,8 +104,18 @@ impl CronWorker {
         let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else {
             return Ok(Ended { trouble: None, wake: None, retry: None });
         };
-        if entry.wholeness != Wholeness::Whole {
-            return self.make_whole(leader, key, &entry, trouble).await;
+        match &entry.wholeness {
+            Wholeness::Whole => {}
+            Wholeness::Lost(_) => return self.restore(leader, key, &entry, trouble).await,
+            // The watch brings it back.
+            Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
+                Ok(()) => {
+                    return Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake: None, retry: None });
+                }
+                Err(WriteError::LeaseLost(lost)) => return Err(lost),
+                // It is whole all the same: its runs do not wait for the copy.
+                Err(WriteError::Failed(failure)) => warn!(object = %key, error = %failure, "its fields are not copied"),
+            },
         }
         let observed = observe((self.clock)(), &entry, &self.steppers);
         let rules = observed.rules(&entry);
@@ -136,7 +146,7 @@ impl CronWorker {
     }
 
     /// Nothing is run before the object is whole; the watch brings it back.
-    async fn make_whole(
+    async fn restore(
         &self,
         leader: &Leader,
         key: &Key,
@@ -144,16 +154,14 @@ impl CronWorker {
         mut trouble: Trouble,
     ) -> Result<Ended<Trouble>, LeaseLost> {
         match make_whole(&self.client, leader, key, entry).await {
-            Ok(_) => {
-                if let Some(rules) = entry.wholeness.lost() {
-                    self.reporter.restored(leader, key, entry, &rules);
-                }
+            Ok(()) => {
+                self.reporter.restored(leader, key, entry, &entry.wholeness.lost());
                 let trouble = (!trouble.is_over()).then_some(trouble);
                 Ok(Ended { trouble, wake: None, retry: None })
             }
             Err(WriteError::LeaseLost(lost)) => Err(lost),
             Err(WriteError::Failed(failure)) => {
-                warn!(object = %key, error = %failure, "it could not be made whole");
+                warn!(object = %key, error = %failure, "what it lost cannot be restored");
                 let retry = Some(self.wait(key, &failure, &mut trouble));
                 Ok(Ended { trouble: Some(trouble), wake: None, retry })
             }

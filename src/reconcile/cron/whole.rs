@@ -48,25 +48,25 @@ impl Wholeness {
         }
     }
 
-    /// What is to be written; nothing when the object is whole.
-    fn operations(&self) -> Option<Vec<Value>> {
+    /// What is to be written; none when the object is whole.
+    fn operations(&self) -> Vec<Value> {
         match self {
-            Self::Whole => None,
+            Self::Whole => Vec::new(),
             Self::Uncopied(text) => {
-                Some(vec![json!({"op": "add", "path": format!("/metadata/annotations/{}", escaped()), "value": text})])
+                vec![json!({"op": "add", "path": format!("/metadata/annotations/{}", escaped()), "value": text})]
             }
             Self::Lost(rules) => {
                 let restore = |(at, _, seconds): &(usize, Box<str>, i64)| json!({"op": "add", "path": format!("/spec/rules/{at}/{}", mirror::OF_RULE[0]), "value": seconds});
-                Some(rules.iter().map(restore).collect())
+                rules.iter().map(restore).collect()
             }
         }
     }
 
     /// `up, down`: the rules that lost it.
     #[must_use]
-    pub fn lost(&self) -> Option<String> {
-        let Self::Lost(rules) = self else { return None };
-        Some(rules.iter().map(|(_, name, _)| &**name).collect::<Vec<_>>().join(", "))
+    pub fn lost(&self) -> String {
+        let Self::Lost(rules) = self else { return String::new() };
+        rules.iter().map(|(_, name, _)| &**name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -75,12 +75,12 @@ fn escaped() -> String {
     mirror::SPEC.replace('/', "~1")
 }
 
-/// Makes the object whole; returns whether it was written.
+/// Makes the object whole.
 ///
 /// # Errors
 /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
-pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Entry) -> Result<bool, WriteError> {
-    let Some(operations) = entry.wholeness.operations() else { return Ok(false) };
+pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Entry) -> Result<(), WriteError> {
+    let operations = entry.wholeness.operations();
     let own = entry.own(key);
     // Rules are known by their places: they hold for this version only.
     let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": own.version});
@@ -94,7 +94,7 @@ pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Ent
         request
     });
     own.patch::<IgnoredAny>(client, leader, None, request).await?;
-    Ok(true)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -115,11 +115,8 @@ mod tests {
         assert!(matches!(Wholeness::of(&cron(&with, &json!({}))), Wholeness::Uncopied(_)));
         let without = json!([{"name": "down", "schedule": "0 1 * * *"}, {"name": "up", "schedule": "0 2 * * *"}]);
         let lost = Wholeness::of(&cron(&without, &copy));
-        assert_eq!(lost.lost().as_deref(), Some("up"));
-        assert_eq!(
-            lost.operations().unwrap(),
-            [json!({"op": "add", "path": "/spec/rules/1/maxDelaySeconds", "value": 60})]
-        );
+        assert_eq!(lost.lost(), "up");
+        assert_eq!(lost.operations(), [json!({"op": "add", "path": "/spec/rules/1/maxDelaySeconds", "value": 60})]);
         assert_eq!(Wholeness::of(&cron(&without, &json!({}))), Wholeness::Whole);
         let other = json!([{"name": "other", "schedule": "0 2 * * *"}]);
         assert_eq!(Wholeness::of(&cron(&other, &copy)), Wholeness::Uncopied("{}".into()));
