@@ -22,6 +22,10 @@ const UPSTREAM: &str = "UpstreamControllersRunning";
 
 /// The object lost its mode, or other fields that nobody knows any more.
 pub const MODE_UNKNOWN: &str = "ModeUnknown";
+/// The workload is being handed back to Karmada.
+pub const HANDING_BACK: &str = "HandingBack";
+/// The workload is handed back to Karmada.
+pub const HANDED_BACK: &str = "HandedBack";
 
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "AnotherFederatedHPA";
