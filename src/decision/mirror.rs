@@ -24,8 +24,8 @@ pub const OF_FEDERATED_HPA: [&str; 7] = [
 /// Members of a CronFederatedHPA's rule that Karmada's definition does not know.
 pub const OF_RULE: [&str; 1] = ["maxDelaySeconds"];
 
-/// Bytes of all annotations of an object that the API server takes, less some for others.
-const ROOM: usize = (256 << 10) - (16 << 10);
+/// Bytes of all annotations of an object that the API server takes.
+const ROOM: usize = 256 << 10;
 /// Longest copy.
 const LONGEST: usize = 128 << 10;
 /// Stands in a copy for what did not fit.
@@ -109,23 +109,29 @@ impl<'a> Notes<'a> {
                 let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
                 have == want || same(&read(have), &read(want))
             }
-            (None, None) => true,
-            _ => false,
+            // There is nothing to be copied, or no room for anything.
+            (_, None) => true,
+            (None, Some(_)) => false,
         };
         same_spec && (wanted.mode.is_none() || self.mode == wanted.mode.as_deref())
     }
 
-    /// The copy of `own`, in as much room as there is. Where there was a copy and nothing is left to be copied, it is empty.
+    /// The copy of `own`, in as much room as there is; nothing where there is none. Where there was a copy and nothing is left to
+    /// be copied, it is empty.
     #[must_use]
     pub fn wanted(&self, own: &Own) -> Wanted {
         let mode = own.get("mode").and_then(Value::as_str).map(str::to_owned);
         if own.is_empty() {
             return Wanted { spec: self.spec.map(|_| "{}".to_owned()), mode };
         }
-        let room = ROOM.saturating_sub(self.others).min(LONGEST);
-        let whole = Value::from(own.clone()).to_string();
-        let spec = if whole.len() <= room { whole } else { Value::from(omitted(own)).to_string() };
-        Wanted { spec: Some(spec), mode }
+        let names = SPEC.len().saturating_add(MODE.len());
+        let used = self.others.saturating_add(names).saturating_add(mode.as_ref().map_or(0, String::len));
+        let fits = |text: &String| text.len() <= ROOM.saturating_sub(used).min(LONGEST);
+        let forms = [|own: &Own| Value::from(own.clone()), |own: &Own| Value::from(omitted(own))];
+        match forms.into_iter().map(|form| form(own).to_string()).find(fits) {
+            Some(spec) => Wanted { spec: Some(spec), mode },
+            None => Wanted::default(),
+        }
     }
 }
 
@@ -243,9 +249,11 @@ mod tests {
         assert_eq!(copy.spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
         assert_eq!(judge(&big, &notes(&copy)), Standing::Whole);
         assert_eq!(judge(&Own::new(), &notes(&copy)), Standing::Unknown);
-        let crowded = Notes { others: ROOM, ..Notes::default() };
-        let small = own(&json!({"mode": "Distributed"}));
+        let small = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(100)]}}));
+        let crowded = Notes { others: ROOM - 150, ..Notes::default() };
         assert_eq!(crowded.wanted(&small).spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
+        let full = Notes { others: ROOM, ..Notes::default() };
+        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), Standing::Whole));
         assert_eq!(judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }), Standing::Unknown);
     }
 

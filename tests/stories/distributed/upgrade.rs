@@ -12,9 +12,7 @@ use super::{Stage, deployment, hpa, kind, weights};
 use crate::install::DEFINITIONS;
 use crate::stories::Process;
 
-/// Objects of the story.
-const OBJECTS: usize = 200;
-/// Those that somebody writes in the window.
+/// Objects that somebody writes in the window.
 const WRITTEN: usize = 40;
 
 fn name(at: usize) -> String {
@@ -70,11 +68,11 @@ impl Stage {
     }
 
     /// What clusters were told, and how many pods they were asked to run.
-    async fn everything(&self) -> Vec<String> {
+    async fn everything(&self, objects: usize) -> Vec<String> {
         let mut all = Vec::new();
         for cluster in self.fleet.names() {
             for plural in ["HorizontalPodAutoscaler", "Deployment"] {
-                for at in 0..OBJECTS {
+                for at in 0..objects {
                     let found = self.member(cluster, plural, &name(at)).await.unwrap_or_default();
                     let spec = &found["spec"];
                     all.push(format!(
@@ -117,15 +115,15 @@ fn shows(process: &Process, line: &str) {
     assert!(text.lines().any(|known| known == line), "{line} not in {text}");
 }
 
-/// 200 workloads in two clusters, of which each FederatedHPA says what only fhpa knows.
-async fn running() -> (Stage, Process) {
+/// Workloads in two clusters, of which each FederatedHPA says what only fhpa knows.
+async fn running(objects: usize) -> (Stage, Process) {
     let stage = Stage::new(2).await;
     let mut policy = super::policy(weights(&[1, 1]));
     policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "Deployment"}]);
     stage.create(policy).await;
     let mut one = stage.controller("one");
     one.leads().await;
-    for at in 0..OBJECTS {
+    for at in 0..objects {
         stage.create(deployment(&name(at), 2)).await;
         let more = json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
             "clusterAffinity": {"clusterNames": ["member1", "member2"]}, "scaleAssist": false,
@@ -136,16 +134,16 @@ async fn running() -> (Stage, Process) {
         object["metadata"]["name"] = json!(name(at));
         stage.create(object).await;
     }
-    stage.pass(120).await;
+    stage.pass(50).await;
     (stage, one)
 }
 
-async fn an_upgrade(guard: Guard) {
-    let (stage, one) = running().await;
-    let (specs, before) = (stage.specs().await, stage.everything().await);
+async fn an_upgrade(guard: Guard, objects: usize) {
+    let (stage, one) = running(objects).await;
+    let (specs, before) = (stage.specs().await, stage.everything(objects).await);
     assert!(before.iter().any(|line| line == "member2 HorizontalPodAutoscaler 0: 2 5 null"), "{:?}", &before[..3]);
-    stage.pass(120).await;
-    assert_eq!(stage.everything().await, before, "it is at rest");
+    stage.pass(10).await;
+    assert_eq!(stage.everything(objects).await, before, "it is at rest");
 
     stage.karmada_is_upgraded(guard).await;
     stage.pass(2).await;
@@ -154,12 +152,12 @@ async fn an_upgrade(guard: Guard) {
         stage.patch("FederatedHPA", &name(at), json!({"metadata": {"annotations": {"note": "somebody"}}})).await;
     }
     let hidden = stage.specs().await.values().filter(|spec| spec.get("mode").is_none()).count();
-    assert_eq!(hidden, if guard == Guard::Nobody { OBJECTS } else { 0 });
+    assert_eq!(hidden, if guard == Guard::Nobody { objects } else { 0 });
     // The leader changes in the window; the new one has seen nothing but this.
     one.kill().await;
     let mut two = stage.controller("two");
     two.leads().await;
-    stage.pass(120).await;
+    stage.pass(20).await;
     let decided = stage.decided();
     let others = decided.iter().filter(|line| line.starts_with("patch federatedhpas ")).count();
     if guard == Guard::Nobody {
@@ -168,24 +166,24 @@ async fn an_upgrade(guard: Guard) {
     } else {
         shows(&two, "fhpa_frozen 0");
     }
-    assert_eq!(stage.everything().await, before, "members go on, nothing moves");
+    assert_eq!(stage.everything(objects).await, before, "members go on, nothing moves");
 
     stage.ours_are_back().await;
-    stage.pass(120).await;
+    stage.pass(30).await;
     shows(&two, "fhpa_frozen 0");
     assert_eq!(stage.specs().await, specs, "nothing is lost");
-    assert_eq!(stage.everything().await, before, "nothing moves");
+    assert_eq!(stage.everything(objects).await, before, "nothing moves");
     assert_eq!(stage.restored().await, if guard == Guard::Nobody { WRITTEN } else { 0 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_upgrade_of_karmada_moves_nothing_and_loses_nothing() {
-    an_upgrade(Guard::Nobody).await;
+    an_upgrade(Guard::Nobody, 200).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_definitions_that_keep_our_fields_an_upgrade_is_not_even_seen() {
-    an_upgrade(Guard::TheWebhook).await;
+    an_upgrade(Guard::TheWebhook, 40).await;
 }
 
 #[tokio::test(start_paused = true)]
