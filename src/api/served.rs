@@ -90,7 +90,7 @@ pub fn kept(fields: &[Field], old: &Value, new: &Value) -> Vec<(String, Value)> 
 
 /// A field as a JSON pointer into a schema.
 #[must_use]
-pub fn pointer(field: &Field) -> String {
+pub fn pointer(field: &[String]) -> String {
     let step = |step: &String| if step == "[]" { "/items".to_owned() } else { format!("/properties/{step}") };
     field.iter().map(step).collect()
 }

@@ -67,7 +67,7 @@ pub fn objects() -> Result<[Value; 2], CrdError> {
 }
 
 /// A list with the patch that keeps one field, or an empty one where nothing is lost.
-fn patch(definition: &str, field: &Field) -> String {
+fn patch(definition: &str, field: &[String]) -> String {
     let (name, path) = field.split_last().map_or(("", &[][..]), |(name, path)| (name.as_str(), path));
     let (mut conditions, new) = there("variables.new", path);
     conditions.insert(0, format!("request.name == '{definition}'"));
