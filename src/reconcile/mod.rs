@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use self::cron::book::Book;
 use self::cron::entry::Reader;
 use self::cron::execute::Executor;
+use self::cron::lanes::Lanes;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
@@ -113,7 +114,8 @@ impl Controller {
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
-        let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
+        let lanes = Lanes::default();
+        let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         Self { reader, engine, sight, distributed, poster, events, clock }
     }
@@ -144,15 +146,18 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns.
+    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns; dropped, it ends
+    /// everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         let (told, acts) = watch::channel(None);
-        tokio::join!(
-            self.gate.run(leadership, told, stop.clone()),
-            self.engine.run(acts.clone(), stop.clone()),
-            self.distributed.run(acts, stop.clone()),
-            self.poster.run(stop),
-        );
+        let (over, ended) = watch::channel(false);
+        let engines = async {
+            tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
+            // What was done last is told, too.
+            over.send_replace(true);
+        };
+        // Turns under way end as those of the leader that they began as.
+        tokio::join!(engines, self.gate.run(leadership, told, ended.clone()), self.poster.run(ended));
     }
 }
 
@@ -190,6 +195,11 @@ impl Withdrawal {
 
     /// Works while this process leads, until `stop` is told.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
+        let (over, ended) = watch::channel(false);
+        let engine = async {
+            self.engine.run(leadership, stop).await;
+            over.send_replace(true);
+        };
+        tokio::join!(engine, self.poster.run(ended));
     }
 }
