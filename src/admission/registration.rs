@@ -82,14 +82,6 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
     }
 }
 
-/// Of all definitions only those of our kinds are of interest: others are not to wait for this webhook.
-fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
-    let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
-    let condition =
-        MatchCondition { name: "definition".to_owned(), expression: format!("object.metadata.name in [{names}]") };
-    (endpoint == Endpoint::MutateDefinition).then(|| vec![condition])
-}
-
 /// `Fail` for our own kinds: nothing the controller cannot run may be stored. `Ignore` for Karmada's bindings: without
 /// the webhook Karmada goes on, and the controller repairs what was missed.
 const fn failure_policy(endpoint: Endpoint) -> &'static str {
@@ -101,14 +93,22 @@ const fn failure_policy(endpoint: Endpoint) -> &'static str {
 
 const fn timeout(endpoint: Endpoint) -> i32 {
     match endpoint {
-        Endpoint::MutateResourceBinding => TIMEOUTS.1,
+        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => TIMEOUTS.1,
         _ => TIMEOUTS.0,
     }
 }
 
 fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
-    let lives = || MatchCondition { name: "lives-or-changes".to_owned(), expression: LIVES.to_owned() };
-    (endpoint != Endpoint::MutateResourceBinding).then(|| vec![lives()])
+    let condition = |name: &str, expression| vec![MatchCondition { name: name.to_owned(), expression }];
+    match endpoint {
+        Endpoint::MutateResourceBinding => None,
+        // Other definitions are not to wait for this webhook.
+        Endpoint::MutateDefinition => {
+            let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
+            Some(condition("definition", format!("object.metadata.name in [{names}]")))
+        }
+        _ => Some(condition("lives-or-changes", LIVES.to_owned())),
+    }
 }
 
 fn entry_name(endpoint: Endpoint) -> String {
