@@ -67,6 +67,7 @@ impl Stage {
             // Nobody answers for the webhook here.
             guard_definitions: false,
             scaled: Vec::new(),
+            types: Vec::new(),
         };
         for manifest in manifests::all(&settings).unwrap() {
             apply(&bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();

@@ -3,8 +3,10 @@
 
 mod definitions;
 mod index;
+mod kinds;
 mod source;
 
 pub use definitions::{Definitions, Served};
 pub use index::Index;
+pub use kinds::{KeptKinds, KindReader};
 pub use source::{Intake, Intakes, MANAGED_BY, OURS, Readers, Watches};

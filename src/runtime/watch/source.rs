@@ -13,7 +13,8 @@ use tracing::{info, warn};
 
 use super::definitions::{Definitions, Listing};
 use super::index::{Index, Key, Known, Shelf};
-use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, Work};
+use super::kinds::KindReader;
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
 use crate::decision::excerpt::excerpt;
@@ -54,6 +55,8 @@ pub struct Readers {
     pub works: Intakes<Work>,
     /// Is told whose definitions of FederatedHPAs and CronFederatedHPAs are served; nobody asks when there is none.
     pub definitions: Option<Arc<Definitions>>,
+    /// Those who are told which kinds Karmada's interpreter knows.
+    pub customizations: Intakes<ResourceInterpreterCustomization>,
 }
 
 impl Readers {
@@ -68,6 +71,7 @@ impl Readers {
             |index| &index.cron_federated_hpas,
             known,
         )));
+        self.customizations.push(Box::new(KindReader::new(Arc::clone(&index.kinds), || {})));
         self
     }
 }
@@ -87,7 +91,15 @@ impl Watches {
     /// For `readers`; each kind is a condition of `readiness`, met when it was listed once.
     #[must_use]
     pub fn new(readers: Readers, readiness: &Readiness) -> Self {
-        let Readers { federated_hpas, cron_federated_hpas, resource_bindings, clusters, works, definitions } = readers;
+        let Readers {
+            federated_hpas,
+            cron_federated_hpas,
+            resource_bindings,
+            clusters,
+            works,
+            customizations,
+            definitions,
+        } = readers;
         let mut watches = Self(Vec::new());
         let [one, other] = [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |told| Listing::By(told, kind)));
         watches.add_by(one, "FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"));
@@ -108,6 +120,11 @@ impl Watches {
         if !works.is_empty() {
             let label = format!("{MANAGED_BY}={OURS}");
             watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
+        }
+        if !customizations.is_empty() {
+            // Until they are listed nothing is known of kinds, which refuses nobody: that is no reason not to be ready.
+            let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
+            watches.add("ResourceInterpreterCustomization", customizations, listed, None);
         }
         watches
     }
