@@ -10,7 +10,7 @@ use super::{Bounds, Cluster, Memory, Reason, Request, Standing, assist, optimiza
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
-const REACTION: SignedDuration = SignedDuration::from_secs(15);
+pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// A seat with what it is to have.
 pub(super) struct Place<'s, 'a> {

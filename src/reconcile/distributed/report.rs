@@ -9,6 +9,7 @@ use super::seen::entry::Order;
 use super::{says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::few::Few;
 use crate::decision::plan::{Note, Plan, Request, Why};
 use crate::reconcile::WallClock;
 use crate::reconcile::events::{Events, Record, Severity};
@@ -32,7 +33,7 @@ impl Reporter {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
         let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
-        let note = taking_part.map(share).collect::<Vec<_>>().join(", ");
+        let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
         let first = order.object.status.as_ref().is_none_or(|status| status.assignment_basis.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
         self.say(leader, order, reason, note);
@@ -87,6 +88,16 @@ impl Reporter {
         let note = format!("the workload is let go, and this was left undone: {}", undone.join("; "));
         warn!(object = %order.key(), "{note}");
         self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
+    }
+
+    /// Fields that a foreign definition took away are back.
+    pub fn restored(&self, leader: &Leader, order: &Order, fields: &str) {
+        let note = format!(
+            "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "Restored", note);
     }
 
     /// Something fails, and is tried again.

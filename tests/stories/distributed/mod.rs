@@ -19,6 +19,7 @@ mod release;
 mod simulated;
 mod straight;
 mod truth;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
