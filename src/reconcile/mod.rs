@@ -7,6 +7,7 @@ pub mod distributed;
 pub mod engine;
 pub mod events;
 pub mod failure;
+pub mod gate;
 pub mod key;
 pub mod managers;
 pub mod own;
@@ -29,18 +30,20 @@ use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
 use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::failover;
 use self::distributed::members::Members;
 use self::distributed::seen::Seen;
 use self::distributed::sight::Sight;
 use self::distributed::worker::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Events, Poster};
+use self::gate::Gate;
 use self::target::Targets;
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
-use crate::runtime::watch::Readers;
+use crate::runtime::watch::{Definitions, Readers};
 
 /// Tells the time of day.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -63,6 +66,8 @@ pub struct Options {
     pub concurrency: usize,
     /// How often headroom is divided again (design: Period optimization); nothing: never.
     pub optimize_period: Option<SignedDuration>,
+    /// How long clusters that fail or leave are waited for.
+    pub failover: failover::Settings,
 }
 
 /// A controller that does not work yet.
@@ -72,6 +77,8 @@ pub struct Controller {
     sight: Sight,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
+    events: Events,
+    clock: WallClock,
 }
 
 impl Controller {
@@ -84,7 +91,8 @@ impl Controller {
     /// As [`Self::new`]; `capacity` knows how much room clusters have.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
-        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period } = options;
+        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period, failover } =
+            options;
         let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
@@ -92,7 +100,7 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period };
+        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period, failover };
         let reporter = distributed::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),
@@ -108,12 +116,12 @@ impl Controller {
         });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
-        let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
+        let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let lanes = Lanes::default();
         let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
-        let engine = Engine::new(Arc::new(worker), clock, concurrency);
-        Self { reader, engine, sight, distributed, poster }
+        let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
+        Self { reader, engine, sight, distributed, poster, events, clock }
     }
 
     /// What it looks at: enough to look ahead.
@@ -127,7 +135,9 @@ impl Controller {
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
         self.sight.seen.read_by(readers);
-        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster }
+        let definitions = readers.definitions.get_or_insert_with(|| Arc::new(Definitions::new()));
+        let gate = Gate { served: definitions.subscribe(), events: self.events, clock: self.clock };
+        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
     }
 }
 
@@ -136,19 +146,22 @@ pub struct Idle {
     engine: Engine<CronWorker>,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
+    gate: Gate,
 }
 
 impl Idle {
     /// Works while this process leads, until `stop` is told. The lease is to be held until this returns; dropped, it ends
     /// everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
+        let (told, acts) = watch::channel(None);
         let (over, ended) = watch::channel(false);
         let engines = async {
-            tokio::join!(self.engine.run(leadership.clone(), stop.clone()), self.distributed.run(leadership, stop));
+            tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
             // What was done last is told, too.
             over.send_replace(true);
         };
-        tokio::join!(engines, self.poster.run(ended));
+        // Turns under way end as those of the leader that they began as.
+        tokio::join!(engines, self.gate.run(leadership, told, ended.clone()), self.poster.run(ended));
     }
 }
 
@@ -163,7 +176,7 @@ impl Withdrawal {
     /// Puts the parts together.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { client, zones: _, settings, clock, metrics, identity, concurrency, optimize_period: _ } = options;
+        let Options { client, settings, clock, metrics, identity, concurrency, .. } = options;
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let seen = Arc::new(Seen::default());
         let worker = DistributedWorker::new(Parts {

@@ -76,6 +76,7 @@ fn judge(seen: Arc<Seen>) -> Judge {
         zones: Arc::new(ZoneDatabase::bundled()),
         settings: Settings::default(),
         preview: Some(preview),
+        frozen: None,
     };
     Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
 }
@@ -150,6 +151,7 @@ async fn served(controller: bool) -> Vec<String> {
         timings: Timings::default(),
         concurrency: 4,
         optimize_period: None,
+        failover: fhpa::reconcile::distributed::failover::Settings::default(),
         estimators: None,
         guard: None,
     });

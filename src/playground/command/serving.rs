@@ -18,6 +18,7 @@ use crate::install::manifests;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
+use crate::reconcile::distributed::failover;
 use crate::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use crate::runtime::clock;
 
@@ -99,6 +100,7 @@ fn options(fleet: &Fleet) -> Options {
         timings: Timings::default(),
         concurrency: 16,
         optimize_period: Some(std::time::Duration::from_mins(1)),
+        failover: failover::Settings::default(),
         estimators: None,
         guard: None,
     };
@@ -113,7 +115,7 @@ fn options(fleet: &Fleet) -> Options {
 async fn install(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
     let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
-    for manifest in manifests::customizations(&[]).into_iter().chain(manifests::registration(&location)?) {
+    for manifest in manifests::customizations(&[]).into_iter().chain(manifests::registration(&location, true)?) {
         fleet.control().create(&manifest.object).await.map_err(crate::playground::fleet::Fault::from)?;
     }
     Ok(())

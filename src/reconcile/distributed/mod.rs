@@ -4,6 +4,7 @@
 pub mod apply;
 pub mod capacity;
 pub mod confirmation;
+pub mod failover;
 pub mod fresh;
 pub mod health;
 pub mod inquiry;
@@ -26,5 +27,6 @@ pub mod takeover;
 mod telling;
 pub mod token;
 mod turn;
+pub mod whole;
 pub mod worker;
 pub mod writer;

@@ -24,6 +24,8 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller writes the object too.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// The object lost its mode, or other fields that nobody knows any more.
+pub const MODE_UNKNOWN: &str = "ModeUnknown";
 /// Members have not confirmed everything yet.
 pub const WAITING: &str = "WaitingForMembers";
 /// The workload is being handed back to Karmada.
@@ -54,6 +56,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     let shares: Vec<String> = plan
         .shares
         .iter()
+        .filter(|share| share.kept().is_some())
         .map(|share| {
             let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
             format!("{} {}{hold}", share.cluster, share.target)
@@ -105,7 +108,20 @@ fn waiting(plan: &Plan<'_>) -> String {
         };
         format!("{what} ({}; {what_for})", step.why)
     };
-    FewParts(&plan.steps.iter().map(name).collect::<Vec<_>>()).to_string()
+    let missing = plan.notes.iter().filter(|note| matches!(note, Note::Missing { .. } | Note::LeftUnreplaced { .. }));
+    let missing = missing.map(ToString::to_string);
+    FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
+}
+
+/// What keeps clusters that failed from failing over, where something does. It is no trouble of the object's own.
+#[must_use]
+pub fn paused(observed: &Observed<'_>) -> Option<Said> {
+    let (unready, all) = observed.paused?;
+    let message = format!(
+        "{unready} of {all} clusters are not Ready at once: the control plane is more likely cut off than they are gone, so \
+         each keeps what it has (--unhealthy-cluster-threshold)"
+    );
+    Some(("True", "TooManyClustersNotReady", message))
 }
 
 /// What an HPA says of itself, of all members.

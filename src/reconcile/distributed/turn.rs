@@ -14,6 +14,7 @@ use super::observe::{Observed, Words, observe, workload};
 use super::release::{Release, Released};
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
+use super::whole::Wholeness;
 use super::worker::DistributedWorker;
 use super::{manifest, preflight, says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -22,6 +23,7 @@ use crate::decision::plan::{Action, HpaVersion, plan};
 use crate::reconcile::engine::Ended;
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
+use crate::reconcile::managers;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -144,6 +146,19 @@ impl DistributedWorker {
 
     async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
         let order = &view.order;
+        match self.wholeness(order) {
+            Wholeness::Whole => {}
+            Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
+            Wholeness::Lost(patch, fields) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                self.reporter.restored(leader, order, &fields);
+                return Ok(Round::Wrote);
+            }
+            Wholeness::Uncopied(patch) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                return Ok(Round::Wrote);
+            }
+        }
         if !self.serves(order) {
             if !order.held() {
                 self.forget(&order.key());
@@ -167,6 +182,16 @@ impl DistributedWorker {
             Some(binding) => self.plan(leader, view, binding, trouble).await,
             None => self.unbound(leader, view).await,
         }
+    }
+
+    /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
+    async fn mode_unknown(&self, leader: &Leader, order: &Order, why: &str) -> Result<Round, WriteError> {
+        let said = |status| (status, says::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        if !status::stands(order, &status) {
+            status::write(&self.writer, leader, order, &status).await?;
+        }
+        Ok(Round::Settled(None))
     }
 
     async fn release(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
@@ -224,7 +249,7 @@ impl DistributedWorker {
             return Ok(Round::Wrote);
         }
         let words = match Words::of(view, binding) {
-            Ok(words) => words,
+            Ok(words) => words.admitting(Vec::new()),
             Err(why) => {
                 let failure = preflight::unreadable(binding, why);
                 self.say_why(leader, view, failure.reason, failure.message).await?;
@@ -232,6 +257,11 @@ impl DistributedWorker {
             }
         };
         let mut observed = observe(view, binding, &words, &self.sight, now);
+        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.sight.failover.rate);
+        let words = words.clone().admitting(admitted);
+        if !observed.waiting.is_empty() {
+            observed = observe(view, binding, &words, &self.sight, now);
+        }
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
             self.sight.capacity.hear(&asks, &observed.requirements).await;
@@ -254,6 +284,7 @@ impl DistributedWorker {
             self.reporter.helped(leader, &view.order, &observed.request, &plan);
             self.reporter.worsened(leader, &view.order, &status);
         }
+        self.reporter.unreplaced(leader, &view.order, &plan);
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
         }
@@ -282,7 +313,8 @@ impl DistributedWorker {
             return Ok(Round::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
-        let next = [observed.next, plan.next, asked, later, quiet].into_iter().flatten().min();
+        let turn = turn.and_then(|wait| now.checked_add(wait).ok());
+        let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
         Ok(Round::Settled(next))
     }
 
@@ -360,6 +392,7 @@ impl DistributedWorker {
             _ if !self.serves(order) => return Ok(()),
             Some(binding) => {
                 let Ok(words) = Words::of(view, binding) else { return Ok(()) };
+                let words = words.admitting(Vec::new());
                 let observed = observe(view, binding, &words, &self.sight, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, trouble.failure.as_ref(), now)

@@ -8,6 +8,7 @@ use kube::Client;
 use tracing::error;
 
 use super::apply::Applier;
+use super::failover::Queue;
 use super::fresh::Fresh;
 use super::pace::Pace;
 use super::report::Reporter;
@@ -16,7 +17,9 @@ use super::shown::TooLarge;
 use super::sight::Sight;
 use super::takeover::Takeover;
 use super::turn::Trouble;
+use super::whole::{Wholeness, wholeness};
 use super::writer::Writer;
+use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::reconcile::WallClock;
 use crate::reconcile::engine::{Ended, Standing, Worker};
@@ -42,6 +45,8 @@ pub struct DistributedWorker {
     pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
+    /// Lets failovers through one after the other.
+    pub queue: Queue,
     /// What the store would not take.
     pub too_large: TooLarge,
     /// Tells people.
@@ -114,6 +119,7 @@ impl DistributedWorker {
             clock,
             fresh: Fresh::default(),
             pace: Pace::default(),
+            queue: Queue::default(),
             too_large: TooLarge::default(),
             reporter,
             retiring: false,
@@ -127,6 +133,11 @@ impl DistributedWorker {
         self
     }
 
+    /// Whether the object is as the user wrote it. It is no matter to one that is let go.
+    pub(super) fn wholeness(&self, order: &Order) -> Wholeness {
+        if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.default_mode) }
+    }
+
     /// Whether the workload is to be taken over, or kept.
     pub(super) fn serves(&self, order: &Order) -> bool {
         !self.retiring && !order.deleting() && self.is_distributed(order)
@@ -134,7 +145,6 @@ impl DistributedWorker {
 
     /// Whether the object divides itself among clusters.
     pub(super) fn is_distributed(&self, order: &Order) -> bool {
-        let mode = order.object.spec.mode.as_deref().and_then(Mode::parse);
-        mode.unwrap_or(self.default_mode) == Mode::Distributed
+        own::mode(&order.object, self.default_mode) == Mode::Distributed
     }
 }

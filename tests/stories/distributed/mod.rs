@@ -2,6 +2,7 @@
 
 pub mod capacity;
 mod conditions;
+mod departures;
 mod edits;
 mod examples;
 mod failures;
@@ -18,6 +19,7 @@ mod release;
 mod simulated;
 mod straight;
 mod truth;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
