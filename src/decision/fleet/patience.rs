@@ -42,6 +42,8 @@ pub struct Past<'a> {
     pub evicted: BTreeMap<&'a str, Timestamp>,
     /// Those that failed lately.
     pub failed: BTreeMap<&'a str, Failed>,
+    /// When failovers were last possible again, after a pause: nobody was waited for before.
+    pub resumed: Option<Timestamp>,
     /// Those that may fail now, where failovers are let through one after the other; nothing: all.
     pub may_fail: Option<BTreeSet<&'a str>>,
 }

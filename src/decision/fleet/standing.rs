@@ -27,6 +27,8 @@ pub struct Known {
     pub evicted: Option<Timestamp>,
     /// How often it failed lately.
     pub failed: Option<Failed>,
+    /// When failovers were last possible again: it is waited for from then on.
+    pub resumed: Option<Timestamp>,
     /// Whether nothing fails over now, or this one has to wait for its turn.
     pub waits: bool,
 }
@@ -49,7 +51,7 @@ pub fn judge(
     known: Known,
     now: Timestamp,
 ) -> Judgement {
-    let Known { chosen, held, evicted, failed, waits } = known;
+    let Known { chosen, held, evicted, failed, resumed, waits } = known;
     let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
@@ -62,7 +64,7 @@ pub fn judge(
     }
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
-        let end = ends(&taint);
+        let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Others have its share since then: it is not waited for a second time.
         let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
         if !held || out.is_some() || failed_over || over(end) && !waits {
@@ -176,6 +178,17 @@ mod tests {
             judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).standing
         };
         assert_eq!((judged(failed(950)), judged(failed(500))), (Standing::Away, Standing::Silent));
+    }
+
+    #[test]
+    fn after_a_pause_a_cluster_is_waited_for_anew() {
+        let judged = |resumed| {
+            let known = Known { chosen: true, held: true, resumed, ..Known::default() };
+            judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), known, NOW)
+        };
+        assert_eq!(judged(None).standing, Standing::Away);
+        assert_eq!(judged(Some(at(900))), Judgement { standing: Standing::Silent, next: Some(at(1_200)) });
+        assert_eq!(judged(Some(at(700))).standing, Standing::Away);
     }
 
     #[test]

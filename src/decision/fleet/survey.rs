@@ -189,6 +189,7 @@ impl<'a> Look<'_, 'a> {
             held: past.held.contains(name),
             evicted: past.evicted.get(name).copied(),
             failed: past.failed.get(name).copied(),
+            resumed: past.resumed,
             waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),
         }
     }

@@ -157,7 +157,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     fn batch(&self, request: &Request<'_>, places: &[Place<'_, '_>], due: Replicas) -> Replicas {
         let budget = request.total.max;
-        let others = sum(places.iter().map(busy));
+        let others = sum(places.iter().filter(|place| place.target.bounds.is_some()).map(busy));
         let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.standing != Standing::Away);
         let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| frozen(cluster)));
         let unready = deficit(places);
@@ -287,7 +287,7 @@ fn keep_floors(request: &Request<'_>, places: &mut [Place<'_, '_>], going: bool)
     }
     let runs = |place: &Place<'_, '_>| place.seat.cluster.running().max(place.target.memory.floor());
     // The user has lowered what all may run.
-    if sum(places.iter().map(runs)) > request.total.max {
+    if sum(places.iter().filter(|place| place.target.bounds.is_some()).map(runs)) > request.total.max {
         for place in places {
             let running = place.seat.cluster.running();
             if let Some(floor) = &mut place.target.memory.floor {

@@ -10,7 +10,7 @@ use super::confirmation;
 use super::seen::View;
 use super::seen::entry::{Binding, Sent};
 use super::sight::{Sight, can_be_asked};
-use super::status::is_silent;
+use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use super::{names, token};
 use crate::api::ResourceBinding;
 use crate::api::federated_hpa::FederatedHPASpec;
@@ -239,9 +239,17 @@ impl<'a> Known<'a> {
             known: noted(|memory| memory.lost.is_some()),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
+            resumed: resumed(view),
             may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }
+}
+
+/// When failovers were last possible again, as the condition says.
+fn resumed(view: &View) -> Option<Timestamp> {
+    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
+    let time = condition.last_transition_time.as_ref().map(|time| time.0);
+    time.filter(|_| condition.status == "False")
 }
 
 fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {

@@ -63,7 +63,7 @@ pub fn planned(
         (ASSIGNED, says::assigned(view, observed, plan)),
         (READY, says::ready(view, observed, plan, &members, failure, now)),
     ];
-    let paused = says::paused(observed).map(|said| (FAILOVER_PAUSED, said));
+    let paused = says::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
     let conditions = own.into_iter().chain(says::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
@@ -139,9 +139,6 @@ pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
     // The list is a map by type: its order says nothing.
     let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
     let same = status.conditions.iter().flatten().all(stands);
-    let says_paused = |one: &Condition| one.type_ == FAILOVER_PAUSED;
-    let paused = |status: &FederatedHPAStatus| status.conditions.iter().flatten().any(says_paused);
-    let same = same && paused(known) == paused(status);
     same && FederatedHPAStatus { conditions: None, ..known.clone() }
         == FederatedHPAStatus { conditions: None, ..status.clone() }
 }
