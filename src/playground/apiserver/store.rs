@@ -5,7 +5,7 @@ mod page;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use serde_json::Value;
@@ -101,20 +101,48 @@ struct Inner {
     population: HashMap<Arc<str>, usize>,
 }
 
+/// Is told of every change, in order and before anybody else hears of it: the bucket and the change. It must not call the
+/// store.
+pub type Observer = Box<dyn Fn(&str, &Change) + Send + Sync>;
+
 /// The store. All methods are short and never wait for anything but each other.
-#[derive(Debug)]
 pub struct Store {
     inner: RwLock<Inner>,
     changed: watch::Sender<u64>,
     keep: usize,
     namespaces: Arc<str>,
+    observer: OnceLock<Observer>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("version", &self.version()).finish_non_exhaustive()
+    }
 }
 
 impl Store {
     /// An empty store that keeps so many changes of each resource for watches.
     pub fn new(keep: usize) -> Self {
         let inner = Inner { version: 1, ..Inner::default() };
-        Self { inner: RwLock::new(inner), changed: watch::Sender::new(0), keep, namespaces: "namespaces".into() }
+        Self {
+            inner: RwLock::new(inner),
+            changed: watch::Sender::new(0),
+            keep,
+            namespaces: "namespaces".into(),
+            observer: OnceLock::new(),
+        }
+    }
+
+    /// Has `observer` told of every change from now on. Returns whether it will be: there can be one.
+    pub fn observe(&self, observer: Observer) -> bool {
+        self.observer.set(observer).is_ok()
+    }
+
+    fn record(&self, bucket: &mut Bucket, name: &str, change: Change) {
+        if let Some(observer) = self.observer.get() {
+            observer(name, &change);
+        }
+        bucket.record(change, self.keep);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -182,10 +210,8 @@ impl Store {
         let version = inner.version;
         let bucket = inner.buckets.entry(key.bucket.clone()).or_insert_with(Bucket::new);
         bucket.objects.insert(key.path.clone(), after.clone());
-        bucket.record(
-            Change { version, before, after: after.clone(), deleted: false, path: key.path.clone() },
-            self.keep,
-        );
+        let change = Change { version, before, after: after.clone(), deleted: false, path: key.path.clone() };
+        self.record(bucket, &key.bucket, change);
         self.changed.send_replace(version);
         Ok(after)
     }
@@ -209,7 +235,7 @@ impl Store {
         bucket.objects.remove(&key.path);
         let change =
             Change { version, before: Some(before), after: after.clone(), deleted: true, path: key.path.clone() };
-        bucket.record(change, self.keep);
+        self.record(bucket, &key.bucket, change);
         self.changed.send_replace(version);
         Ok(after)
     }
@@ -382,6 +408,24 @@ mod tests {
         store.put(&key, Expected::Version(old), thing(0)).unwrap();
         assert_eq!(store.put(&key, Expected::Version(old), thing(0)).unwrap_err(), Raced::Changed);
         assert_eq!(store.put(&key, Expected::Absent, thing(0)).unwrap_err(), Raced::Changed);
+    }
+
+    #[test]
+    fn an_observer_is_told_of_every_change_before_and_after() {
+        let (store, bucket) = store_with(1);
+        let told: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+        let notes = told.clone();
+        let note = move |bucket: &str, change: &Change| {
+            let before = change.before.as_ref().map(|before| before.version());
+            notes.lock().unwrap().push(format!("{bucket} {before:?} {} {}", change.version, change.deleted));
+        };
+        assert!(store.observe(Box::new(note)));
+        let key = Key::new(&bucket, "", "t0");
+        let version = store.get(&key).unwrap().version();
+        let written = store.put(&key, Expected::Version(version), thing(0)).unwrap().version();
+        store.remove(&key, written, thing(0)).unwrap();
+        assert_eq!(*told.lock().unwrap(), ["things Some(2) 3 false", "things Some(3) 4 true"]);
+        assert!(!store.observe(Box::new(|_, _| {})), "there can be one");
     }
 
     #[test]
