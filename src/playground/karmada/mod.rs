@@ -6,6 +6,7 @@
 
 pub mod binding;
 pub mod clusters;
+pub mod customizations;
 pub mod detector;
 pub mod division;
 pub mod execution;

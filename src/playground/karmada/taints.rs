@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Karmada;
+use super::binding::without_zeros;
 use super::clusters::ready;
 use super::placement::{taint, tolerations};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Tolerated, tolerated};
@@ -35,7 +36,7 @@ impl Karmada {
                 self.end_evictions(&mut after, now, &mut pass);
             }
             if after != binding {
-                pass.count(&self.objects.replace(&self.kinds.binding, &after).await?);
+                pass.count(&self.objects.replace(&self.kinds.binding, &without_zeros(&after)).await?);
             }
         }
         Ok(pass)
