@@ -16,14 +16,17 @@ mod shrink;
 mod stillness;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fields::Field;
 use operation::History;
 use scene::Scene;
 
-/// Histories of an ordinary run.
-const ORDINARY: u64 = 200;
+/// Histories of an ordinary run, and the time after which it begins no more of them.
+const ORDINARY: u64 = 300;
+const TIME: Duration = Duration::from_secs(150);
+/// Time to shrink one that failed.
+const SHRINKING: Duration = Duration::from_secs(120);
 
 /// What became of a history.
 struct Told {
@@ -80,13 +83,15 @@ fn number(variable: &str) -> Option<u64> {
 
 /// One that fails, with what it shrinks to.
 fn report(seed: u64, history: &History, why: &str) -> String {
-    let (shrunk, why) = shrink::shrink(history, why, &|history| play(history, false).failed);
+    let begun = now();
+    let play = |history: &History| (begun.elapsed() < SHRINKING).then(|| play(history, false).failed).flatten();
+    let (shrunk, why) = shrink::shrink(history, why, &play);
     let text = serde_json::to_string(&shrunk).unwrap();
     format!("history {seed} breaks a law:\n{why}\nshrunk to {text}\n")
 }
 
-fn run(first: u64, count: u64, threads: usize, fields: &[Field]) -> Vec<String> {
-    let (next, operations) = (AtomicU64::new(first), AtomicUsize::new(0));
+fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field]) -> Vec<String> {
+    let (next, operations, played) = (AtomicU64::new(first), AtomicUsize::new(0), AtomicUsize::new(0));
     let begun = now();
     let found = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -94,11 +99,12 @@ fn run(first: u64, count: u64, threads: usize, fields: &[Field]) -> Vec<String> 
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::SeqCst);
-                    if seed >= first + count {
+                    if seed >= first + count || begun.elapsed() > within {
                         break;
                     }
                     let history = chance::history(seed, fields);
                     let told = play(&history, false);
+                    played.fetch_add(1, Ordering::SeqCst);
                     operations.fetch_add(told.operations, Ordering::SeqCst);
                     if let Some(why) = told.failed {
                         let text = report(seed, &history, &why);
@@ -109,8 +115,8 @@ fn run(first: u64, count: u64, threads: usize, fields: &[Field]) -> Vec<String> 
             });
         }
     });
-    let seconds = begun.elapsed().as_secs_f64();
-    eprintln!("{count} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
+    let (seconds, played) = (begun.elapsed().as_secs_f64(), played.load(Ordering::SeqCst));
+    eprintln!("{played} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
     found.into_inner().unwrap()
 }
 
@@ -133,9 +139,11 @@ fn no_history_breaks_a_law() {
         assert!(told.failed.is_none(), "{}", told.failed.unwrap());
         return;
     }
-    let count = number("FHPA_HISTORIES").unwrap_or(ORDINARY);
+    let wanted = number("FHPA_HISTORIES");
+    let within = if wanted.is_some() { Duration::MAX } else { TIME };
     let threads = number("FHPA_THREADS").map_or(1, |threads| usize::try_from(threads).unwrap());
-    let found = run(number("FHPA_HISTORY_FROM").unwrap_or(1), count, threads, &fields);
+    let first = number("FHPA_HISTORY_FROM").unwrap_or(1);
+    let found = run(first, wanted.unwrap_or(ORDINARY), threads, within, &fields);
     assert!(found.is_empty(), "{} histories break a law:\n{}", found.len(), found.join("\n"));
 }
 

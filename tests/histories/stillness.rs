@@ -75,7 +75,8 @@ async fn nothing_is_planned(scene: &Scene) -> Result<(), String> {
     let all: Vec<Value> = scene.control.list(&kind("FederatedHPA"), "").await.unwrap();
     for object in all {
         let hpa: FederatedHPA = serde_json::from_value(object.clone()).unwrap();
-        let assigned = text(&object, "/status/conditions/0/status") == "True";
+        let conditions = fhpa::playground::json::condition(&object, "/status/conditions", "Assigned");
+        let assigned = conditions.is_some_and(|assigned| text(assigned, "/status") == "True");
         if hpa.spec.mode.as_deref() == Some("Centralized") || !assigned {
             continue;
         }

@@ -4,7 +4,7 @@ use super::world::Name;
 use super::{Change, Court, Law};
 
 /// Reasons by which the controller says that the object itself cannot be run.
-const CANNOT_RUN: [&str; 4] = ["Refused", "Rejected", "InvalidSpec", "InvalidRule"];
+const CANNOT_RUN: [&str; 4] = ["Refused", "TargetInvalid", "TargetNotScalable", "RuleMismatch"];
 
 #[derive(Default)]
 pub struct RunsWhatItAccepts;

@@ -41,18 +41,20 @@ impl Law for Budget {
                 self.give_up(court.world);
                 self.saw_work(&owner, &cluster, sent.map(|sent| sent.bounds), court);
             }
-            "Cluster" if change.in_control() => self.give_up(court.world),
+            "Cluster" | "FederatedHPA" if change.in_control() => self.give_up(court.world),
             _ => {}
         }
     }
 }
 
 impl Budget {
-    /// A cluster that does not answer is given up when its Work is gone.
+    /// A cluster that does not answer is given up when the status has no share for it, or its Work is gone.
     fn give_up(&mut self, world: &World) {
         for (cluster, member) in world.members.iter().filter(|(cluster, _)| !world.answers(cluster)) {
             for (name, _) in member.hpas.iter().filter(|(_, hpa)| hpa.ours) {
-                if world.sent(name, cluster).is_none_or(|sent| sent.deleting) {
+                let unsent = world.sent(name, cluster).is_none_or(|sent| sent.deleting);
+                let told = world.federated.get(name).filter(|hpa| !hpa.desired.is_empty());
+                if unsent || told.is_some_and(|hpa| hpa.desired.get(cluster).is_none_or(|bounds| bounds.max == 0)) {
                     self.given_up.insert((name.clone(), cluster.clone()));
                 }
             }

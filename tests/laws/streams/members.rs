@@ -121,14 +121,17 @@ fn a_pod_replaces_one_only() {
 }
 
 #[test]
-fn what_the_others_own_hpas_take_away_meanwhile_is_theirs() {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
-    stream.put("member2", written("fhpa", 10, 10));
-    stream.put("member2", written("hpa", 7, 10));
-    stream.put("member2", written("hpa", 7, 7));
-    stream.delete("member1", &deployment(6, 6));
-    stream.keeps();
+fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
+    let taken = |left: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("member2", written("fhpa", 10, 10));
+        stream.put("member2", written("hpa", left, left));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    taken(10).keeps();
+    taken(7).breaks("law 3");
 }
 
 #[test]
