@@ -33,6 +33,7 @@ async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
     assert_eq!(stage.events().await, [told]);
     let conditions = [
         "Scheduled=True RulesScheduled: all rules are understood and scheduled",
+        "Ready=True RulesReady: the rules are understood, and nothing is known to keep them from their target",
         "AbleToScale=True Executed: the last run was executed",
     ];
     assert_eq!(stage.conditions().await, conditions);

@@ -202,6 +202,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Stops the metrics server of a member, or starts it again.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn lose_metrics(&self, name: &str, lost: bool) -> Result<(), Fault> {
+        self.place(name)?.member.lose_metrics(lost);
+        self.wake();
+        Ok(())
+    }
+
     /// Makes a member another version of Kubernetes.
     ///
     /// # Errors

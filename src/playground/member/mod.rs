@@ -1,6 +1,7 @@
 //! A member cluster: nodes, pods of deployments and stateful sets, and an HPA controller, on an API server of its own.
 //! Client required.
 
+mod ambiguity;
 pub mod autoscaler;
 pub mod load;
 pub mod nodes;
@@ -101,6 +102,7 @@ pub struct Member {
     load: Arc<Load>,
     timing: Timing,
     failed: AtomicBool,
+    unmeasured: AtomicBool,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -125,6 +127,7 @@ impl Member {
             load,
             timing,
             failed: AtomicBool::new(false),
+            unmeasured: AtomicBool::new(false),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
         }
@@ -165,6 +168,16 @@ impl Member {
         if failed {
             self.load.forget(&self.name);
         }
+    }
+
+    /// Stops its metrics server, or starts it again.
+    pub fn lose_metrics(&self, lost: bool) {
+        self.unmeasured.store(lost, Ordering::Release);
+    }
+
+    /// Whether nobody measures its pods.
+    fn metrics_gone(&self) -> bool {
+        self.unmeasured.load(Ordering::Acquire)
     }
 
     /// One pass of all its controllers.

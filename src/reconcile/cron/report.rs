@@ -180,7 +180,8 @@ impl Reporter {
         };
         let at = (self.clock)();
         let related = Some(related);
-        self.events.record(leader, Record { severity, reason, action: "Scale", note, at, regarding, related });
+        self.events
+            .record(leader, Record { severity, reason: reason.into(), action: "Scale", note, at, regarding, related });
     }
 }
 

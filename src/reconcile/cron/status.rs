@@ -22,6 +22,9 @@ pub const SCHEDULED: &str = "Scheduled";
 /// Type of the condition that says whether the target can be set.
 pub const ABLE_TO_SCALE: &str = "AbleToScale";
 
+/// Type of the condition that says whether both hold.
+pub const READY: &str = "Ready";
+
 /// How the last try to set the target ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Tried<'a> {
@@ -36,13 +39,15 @@ pub enum Tried<'a> {
 /// The status of `entry` after a turn.
 #[must_use]
 pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now: Timestamp) -> Remembered {
-    let scheduled = Some(scheduled(entry));
+    let scheduled = scheduled(entry);
     let able = match tried {
         Tried::Not => None,
         Tried::Well => Some(("True", "Executed", "the last run was executed".to_owned())),
         Tried::Failed(failure) => Some(("False", failure.reason, failure.message.clone())),
     };
-    let conditions = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)].into_iter().filter_map(|(type_, said)| {
+    let ready = ready(entry, &scheduled, able.as_ref());
+    let all = [(SCHEDULED, Some(scheduled)), (ABLE_TO_SCALE, able), (READY, ready)];
+    let conditions = all.into_iter().filter_map(|(type_, said)| {
         let known = condition_of(entry, type_);
         match said {
             Some(said) => Some(condition(type_, said, known, Some(entry.generation), now)),
@@ -78,6 +83,22 @@ fn scheduled(entry: &Entry) -> Said {
         );
     }
     ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())
+}
+
+/// Nothing: as it is known, for what stood in the way stands there still.
+fn ready(entry: &Entry, scheduled: &Said, able: Option<&Said>) -> Option<Said> {
+    if let Some(bad) = [Some(scheduled), able].into_iter().flatten().find(|(status, ..)| *status == "False") {
+        return Some(bad.clone());
+    }
+    let failed = || condition_of(entry, ABLE_TO_SCALE).is_some_and(|condition| condition.status == "False");
+    if able.is_none() && failed() && condition_of(entry, READY).is_some() {
+        return None;
+    }
+    Some((
+        "True",
+        "RulesReady",
+        "the rules are understood, and nothing is known to keep them from their target".to_owned(),
+    ))
 }
 
 /// Writes `remembered` as the status of `entry`, provided that the object is as it was seen. Returns the entry as it

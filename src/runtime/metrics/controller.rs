@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{KindLabels, ResultLabels, registered};
+use super::{ConditionMetrics, KindLabels, ResultLabels, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -48,6 +48,8 @@ pub struct ControllerMetrics {
     pub cron: EngineMetrics,
     /// What waits and what runs of FederatedHPAs.
     pub distributed: EngineMetrics,
+    /// What the conditions of FederatedHPAs say.
+    pub conditions: ConditionMetrics,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
     /// Writes of a status.
@@ -99,6 +101,7 @@ impl ControllerMetrics {
                 "FederatedHPA",
                 registered(r, "distributed_wheel_entries", "FederatedHPAs in the timer wheel"),
             ),
+            conditions: ConditionMetrics::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
@@ -167,6 +170,9 @@ impl ControllerMetrics {
         let now = i64::from(leads);
         if self.leads.set(now) != now {
             self.transitions.inc();
+        }
+        if !leads {
+            self.conditions.clear();
         }
     }
 }
