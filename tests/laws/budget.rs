@@ -2,9 +2,10 @@
 //!
 //! Tolerated: Duplicated; a sum that a lowered max left behind, as long as nothing is raised; a raise that was written when
 //! max was greater and is still on its way; the bounds of a cluster that does not answer and whose Work is gone, which are
-//! given away until the member's HPA is gone, too, or is written anew.
+//! given away until the member's HPA is gone, too, or is written anew; an HPA that somebody else edited in the member counts
+//! with what its Work says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::SignedDuration;
 
@@ -20,7 +21,12 @@ pub struct Budget {
     given_up: BTreeSet<(Name, String)>,
     /// Greatest max of each member's HPA and each Work as they were before.
     max: BTreeMap<(Name, String), (i64, i64)>,
+    /// What the last Works of each cluster said.
+    said: BTreeMap<(Name, String), VecDeque<i64>>,
 }
+
+/// Works of a cluster that may still be on their way.
+const ON_THE_WAY: usize = 16;
 
 impl Law for Budget {
     fn name(&self) -> &'static str {
@@ -74,6 +80,7 @@ impl Budget {
         if changed && world.answers(cluster) {
             self.given_up.remove(&key);
         }
+        let raised = raised && !self.is_bent(&key, now);
         let Some(hpa) = world.federated.get(name).filter(|_| raised) else { return };
         let allowed = hpa.most_since(world.now - court.terms.queue);
         let sum: i64 = self.in_effect(name, world).values().sum();
@@ -93,6 +100,11 @@ impl Budget {
         let known = self.max.entry((owner.clone(), cluster.to_owned())).or_default();
         let raised = max > known.1;
         known.1 = max;
+        let said = self.said.entry((owner.clone(), cluster.to_owned())).or_default();
+        said.push_back(max);
+        if said.len() > ON_THE_WAY {
+            said.pop_front();
+        }
         let Some(hpa) = world.federated.get(owner).filter(|_| raised) else { return };
         let mut all = self.in_effect(owner, world);
         for sent in world.sent.values().filter(|sent| sent.owner == *owner && !sent.deleting) {
@@ -114,6 +126,11 @@ impl Budget {
         }
     }
 
+    /// Whether no Work of ours said so.
+    fn is_bent(&self, key: &(Name, String), max: i64) -> bool {
+        !self.said.get(key).is_some_and(|said| said.contains(&max))
+    }
+
     fn counts(&self, owner: &Name, cluster: &str) -> bool {
         !self.given_up.contains(&(owner.clone(), cluster.to_owned()))
     }
@@ -122,7 +139,9 @@ impl Budget {
     fn in_effect(&self, owner: &Name, world: &World) -> BTreeMap<String, i64> {
         let of = |(cluster, member): (&String, &super::world::Member)| {
             let hpa = member.hpas.get(owner).filter(|hpa| hpa.ours && !hpa.deleting)?;
-            self.counts(owner, cluster).then(|| (cluster.clone(), hpa.bounds.max))
+            let bent = self.is_bent(&(owner.clone(), cluster.clone()), hpa.bounds.max);
+            let said = world.sent(owner, cluster).filter(|_| bent).map_or(hpa.bounds.max, |sent| sent.bounds.max);
+            self.counts(owner, cluster).then(|| (cluster.clone(), said))
         };
         world.members.iter().filter_map(of).collect()
     }

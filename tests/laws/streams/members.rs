@@ -83,6 +83,15 @@ fn a_cluster_that_does_not_answer_counts_until_its_work_is_gone() {
 }
 
 #[test]
+fn what_somebody_else_edits_in_a_member_is_not_fhpas_doing() {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("member2", member_hpa(1, 25));
+    stream.put("member2", member_hpa(1, 12));
+    stream.keeps();
+}
+
+#[test]
 fn an_hpa_that_no_member_can_run_breaks_survival() {
     let mut stream = Stream::new();
     stream.put("member1", member_hpa(5, 4));

@@ -35,8 +35,6 @@ use tokio::task::JoinSet;
 
 use super::{Process, Wall};
 pub use crate::bed::objects::deployment;
-use crate::laws::Terms;
-use crate::laws::embedded::Watched;
 
 pub const START: &str = "2026-11-20T08:00:00Z";
 
@@ -46,23 +44,7 @@ pub struct Stage {
     pub control: Objects,
     pub wall: Wall,
     pub budget: Budget,
-    /// The laws, which are told of every event.
-    pub watched: Watched,
-    excused: Vec<&'static str>,
     runs: JoinSet<()>,
-}
-
-impl Drop for Stage {
-    /// No story breaks a law, but those that it says.
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
-        }
-        let mut broken = self.watched.broken();
-        broken.retain(|broken| !self.excused.contains(&broken.law));
-        let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
-        assert!(broken.is_empty(), "{}", broken.join("\n"));
-    }
 }
 
 /// What the HPAs of the members allow together; watched at every event.
@@ -121,7 +103,8 @@ impl Stage {
     pub async fn with(plan: Plan) -> Self {
         let wall = Wall::new(START);
         let fleet = Arc::new(Fleet::build(Plan { clock: Clock::told(wall.clock()), ..plan }).await.unwrap());
-        let mut stage = Self::around(fleet, wall).await;
+        prepare(&fleet).await;
+        let mut stage = Self::around(fleet, wall);
         stage.run();
         stage
     }
@@ -131,20 +114,13 @@ impl Stage {
         let wall = Wall::new(START);
         let clock = Clock::told(wall.clock());
         let fleet = Arc::new(Fleet::build(Plan { clock, ..plan(clusters) }).await.unwrap());
-        Self::around(fleet, wall).await
-    }
-
-    async fn around(fleet: Arc<Fleet>, wall: Wall) -> Self {
-        let watched = Watched::fleet(&fleet, Terms::default());
         prepare(&fleet).await;
-        let control = Objects::new(fleet.control().client());
-        let (budget, runs) = (Budget::default(), JoinSet::new());
-        Self { fleet, control, wall, budget, watched, excused: Vec::new(), runs }
+        Self::around(fleet, wall)
     }
 
-    /// The story breaks a law, and why that is right here.
-    pub fn excuse(&mut self, law: &'static str, _why: &'static str) {
-        self.excused.push(law);
+    fn around(fleet: Arc<Fleet>, wall: Wall) -> Self {
+        let control = Objects::new(fleet.control().client());
+        Self { fleet, control, wall, budget: Budget::default(), runs: JoinSet::new() }
     }
 
     fn run(&mut self) {
