@@ -8,6 +8,8 @@ pub mod distributed;
 mod failures;
 mod fleet;
 mod interleavings;
+mod restore;
+mod several;
 mod upstream;
 
 use std::sync::Arc;
@@ -284,7 +286,7 @@ impl Process {
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
-        let client = bounded(limited.clone(), Bounds::default(), metrics.requests());
+        let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
@@ -303,9 +305,9 @@ impl Process {
         let (told, leadership) = watch::channel(None);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
+        let leases = Api::namespaced(client.clone(), "karmada-system");
         tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
-        let leases = Api::namespaced(limited, "karmada-system");
         let (end, ended) = watch::channel(false);
         tasks.spawn(compete(leases, candidate, told, ended));
         let run = idle.run(leadership.clone(), stopped);
@@ -329,7 +331,9 @@ impl Process {
     /// SIGTERM.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        self.works.await.unwrap();
+        if tokio::time::timeout(Duration::from_secs(10), &mut self.works).await.is_err() {
+            self.works.abort();
+        }
         // The lease is released before the watches end.
         tokio::time::sleep(Duration::from_millis(100)).await;
         self.tasks.shutdown().await;

@@ -1,5 +1,6 @@
 //! Objects, one resource version for all, and a bounded log per resource that watches read. In memory; no I/O.
 
+mod backup;
 mod key;
 mod page;
 
@@ -15,6 +16,7 @@ use self::page::{from, read_page};
 use super::object::{self, Object};
 
 pub use self::{
+    backup::Backup,
     key::Key,
     page::{Page, Query},
 };
@@ -102,8 +104,8 @@ struct Inner {
     population: HashMap<Arc<str>, usize>,
 }
 
-/// Is told of every change, in order and before anybody else hears of it: the bucket and the change. It must not call the
-/// store.
+/// Is told of every change, in order and before anybody else hears of it: the bucket and the change; of a restore it is not.
+/// It must not call the store.
 pub type Observer = Box<dyn Fn(&str, &Change) + Send + Sync>;
 
 /// The store. All methods are short and never wait for anything but each other.
@@ -159,7 +161,7 @@ impl Store {
         self.read().version
     }
 
-    /// The resource version of the last change of anything but Leases and Events, which nobody acts on but their owners.
+    /// Counts the changes of anything but Leases and Events, on which nobody acts but their owners.
     pub fn moved(&self) -> u64 {
         self.read().moved
     }
@@ -323,7 +325,7 @@ impl Inner {
     fn next(&mut self, key: &Key) -> u64 {
         self.version += 1;
         if !matches!(&**key.bucket(), "leases.coordination.k8s.io" | "events" | "events.events.k8s.io") {
-            self.moved = self.version;
+            self.moved = self.moved.saturating_add(1);
         }
         self.version
     }

@@ -18,6 +18,11 @@ struct ClassLabels {
     class: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: String,
+}
+
 /// An execution that is this late counts as made up: nothing but an outage of the controller or of the API server, or an
 /// object that came late, delays it so.
 pub const MADE_UP_AFTER: Duration = Duration::from_mins(1);
@@ -44,6 +49,7 @@ pub struct EngineMetrics {
 pub struct ControllerMetrics {
     /// Rules of all CronFederatedHPAs.
     pub cron_rules: Gauge,
+    cron_unready: Family<ReasonLabels, Gauge>,
     /// What waits and what runs of CronFederatedHPAs.
     pub cron: EngineMetrics,
     /// What waits and what runs of FederatedHPAs.
@@ -66,6 +72,7 @@ pub struct ControllerMetrics {
     lateness: Histogram,
     executed: Counter,
     failed: Counter,
+    superseded: Counter,
     made_up: Counter,
     queued: Histogram,
     retries: [Counter; 4],
@@ -96,6 +103,11 @@ impl ControllerMetrics {
         };
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
+            cron_unready: registered(
+                r,
+                "cron_unready_objects",
+                "CronFederatedHPAs that are not Ready, by the reason of that condition",
+            ),
             cron: engine("CronFederatedHPA", registered(r, "cron_wheel_entries", "Objects in the timer wheel")),
             distributed: engine(
                 "FederatedHPA",
@@ -121,12 +133,18 @@ impl ControllerMetrics {
             ),
             executed: ended("executed"),
             failed: ended("failed"),
+            superseded: ended("superseded"),
             made_up: registered(r, "cron_made_up_runs", "Runs executed a minute or more after they were due"),
             queued: histogram(r, "queue_latency", "Time that an object was due before its turn began", &QUEUED),
             retries: classes.map(of_class),
             leads: registered(r, "leader", "Whether this process leads"),
             transitions: registered(r, "leader_transitions", "Times that this process began or ceased to lead"),
         }
+    }
+
+    /// So many CronFederatedHPAs are not Ready for this reason.
+    pub fn cron_unready(&self, reason: String, count: i64) {
+        self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
     }
 
     /// When the next rule is due; none when there is nothing in the wheel.
@@ -146,6 +164,11 @@ impl ControllerMetrics {
     /// The execution of a rule failed for good. Missed runs are counted by [`Self::missed_runs`], not here.
     pub fn failed(&self) {
         self.failed.inc();
+    }
+
+    /// A run was not executed, as a later one of another object sets the same.
+    pub fn superseded(&self) {
+        self.superseded.inc();
     }
 
     /// A turn began for an object that was due for so long.

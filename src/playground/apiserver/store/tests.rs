@@ -73,3 +73,13 @@ fn owners_know_their_dependents() {
     assert!(store.dependents("u0").is_empty());
     assert_eq!(store.find_uid("uc"), Some(key));
 }
+
+#[test]
+fn leases_and_events_move_nothing() {
+    let (store, bucket) = store_with(1);
+    let before = store.moved();
+    store.put(&Key::new(&"leases.coordination.k8s.io".into(), "", "l"), Expected::Absent, thing(8)).unwrap();
+    assert_eq!(store.moved(), before);
+    store.put(&Key::new(&bucket, "", "t9"), Expected::Absent, thing(9)).unwrap();
+    assert_ne!(store.moved(), before);
+}
