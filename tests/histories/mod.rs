@@ -115,6 +115,9 @@ fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field
             });
         }
     });
+    for held in held_back::HELD_BACK {
+        eprintln!("held back: {}", held.why);
+    }
     let (seconds, played) = (begun.elapsed().as_secs_f64(), played.load(Ordering::SeqCst));
     eprintln!("{played} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
     found.into_inner().unwrap()

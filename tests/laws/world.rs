@@ -145,7 +145,6 @@ pub struct MemberHpa {
 pub struct Workload {
     pub asked: i64,
     pub ready: i64,
-    pub labelled: bool,
     pub deleting: bool,
 }
 
@@ -303,7 +302,6 @@ fn workload(object: &Value) -> Workload {
     Workload {
         asked: int(object, "/spec/replicas").unwrap_or(1),
         ready: int(object, "/status/readyReplicas").unwrap_or_default(),
-        labelled: label(object, "labels", names::RETAIN_REPLICAS) == "true",
         deleting: deleting(object),
     }
 }
