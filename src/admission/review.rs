@@ -84,8 +84,7 @@ impl Reviewer {
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
         let created = request.object.filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
-        let addition = binding.and_then(|binding| defaults::resource_binding(&binding, &*self.neighbours));
-        patched(addition)
+        patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.neighbours)).unwrap_or_default())
     }
 
     fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {

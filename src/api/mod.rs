@@ -4,6 +4,7 @@ mod cel;
 pub mod cluster;
 pub mod crd;
 pub mod cron_federated_hpa;
+pub mod customization;
 pub mod federated_hpa;
 pub mod hpa;
 pub mod hpa_status;
@@ -19,6 +20,7 @@ pub mod work;
 
 pub use cluster::Cluster;
 pub use cron_federated_hpa::CronFederatedHPA;
+pub use customization::ResourceInterpreterCustomization;
 pub use federated_hpa::FederatedHPA;
 pub use resource_binding::ResourceBinding;
 pub use work::Work;

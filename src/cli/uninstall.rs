@@ -14,6 +14,7 @@ use crate::admission::registration::Location;
 use crate::decision::validation::Settings;
 use crate::install::apply::list;
 use crate::install::manifests::{self, Manifest, Part};
+use crate::install::marks;
 use crate::install::remove::{self, Removed};
 use crate::run::withdrawal::{Hold, Place};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
@@ -187,11 +188,21 @@ impl Removal {
                 return false;
             }
         };
-        let Some(hold) = hold.filter(|_| stored > 0) else {
+        let suspended = match marks::marked(&self.client).await {
+            Ok(suspended) => suspended.len(),
+            Err(failure) => {
+                self.say(&format!("ResourceBindings  failed: {failure}"));
+                return false;
+            }
+        };
+        let Some(hold) = hold.filter(|_| stored > 0 || suspended > 0) else {
             self.say(&format!(
                 "FederatedHPAs  {stored} stored{}",
                 if stored > 0 { ", would be handed back" } else { "" }
             ));
+            if suspended > 0 {
+                self.say(&format!("ResourceBindings  {suspended} suspended here, would be given back"));
+            }
             return true;
         };
         match hold.hand_back(Settings::default(), self.patience).await {
@@ -233,5 +244,6 @@ fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::Manifes
         lease_namespace: lease_namespace.to_owned(),
         manage_karmada: true,
         scaled: Vec::new(),
+        types: Vec::new(),
     })
 }

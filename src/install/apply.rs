@@ -15,6 +15,9 @@ use crate::decision::backoff::ErrorClass;
 use crate::reconcile::failure::{Asked, Failure, reason};
 use crate::reconcile::request::send;
 
+/// Karmada's word for a customization of what another one customizes already.
+const TAKEN: &str = "conflicting with InterpreterOperation";
+
 /// What became of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -26,6 +29,8 @@ pub enum Outcome {
     Unchanged,
     /// There is nothing of Karmada's to be set aside.
     Absent,
+    /// Another object does the same already, and there may be only one: what was said.
+    Taken(String),
     /// It is Karmada's, differs in these places, and is not to be changed.
     Left(Vec<String>),
 }
@@ -164,7 +169,12 @@ pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<O
         let differs = super::compare::differences(&wanted, live);
         return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
     }
-    let after = found.apply(client, manifest.manager(), &wanted, mode.dry_run).await?;
+    let after = match found.apply(client, manifest.manager(), &wanted, mode.dry_run).await {
+        Err(failure) if manifest.part == Part::Customization && failure.message.contains(TAKEN) => {
+            return Ok(Outcome::Taken(failure.message));
+        }
+        after => after?,
+    };
     let Some(live) = live else { return Ok(Outcome::Created) };
     let changed = changes(&live, &after);
     Ok(if changed.is_empty() { Outcome::Unchanged } else { Outcome::Changed(changed) })

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
 use super::set_aside::{self, ENTRIES, Entries};
 use super::{permissions::Place, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
-use crate::reconcile::distributed::takeover;
 use crate::reconcile::managers;
 
 /// API group of roles.
@@ -53,6 +53,8 @@ pub struct Settings {
     pub manage_karmada: bool,
     /// Kinds to be scaled beside Deployments and StatefulSets.
     pub scaled: Vec<ScaledKind>,
+    /// What these are, as far as it was read from the API server.
+    pub types: Vec<ScaledType>,
 }
 
 /// What an object of the installation is.
@@ -146,10 +148,10 @@ pub fn member_roles(settings: &Settings) -> Vec<Manifest> {
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
 
-/// The customizations of Karmada's interpreter.
+/// The customizations of Karmada's interpreter; nobody else makes any.
 #[must_use]
-pub fn customizations() -> Vec<Manifest> {
-    takeover::customizations().into_iter().map(|object| Manifest::new(Part::Customization, object)).collect()
+pub fn customizations(scaled: &[ScaledType]) -> Vec<Manifest> {
+    kinds::customizations(scaled).into_iter().map(|object| Manifest::new(Part::Customization, object)).collect()
 }
 
 /// The whole list. The webhook comes last: from then on it has to answer.
@@ -160,7 +162,7 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     let mut all = shared()?;
     all.retain(|manifest| settings.manage_karmada || manifest.part == Part::Definition);
     all.extend(roles(settings));
-    all.extend(customizations());
+    all.extend(customizations(&settings.types));
     if let Some(location) = &settings.location {
         all.extend(registration(location)?);
     }

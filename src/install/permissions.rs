@@ -119,10 +119,10 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "what Karmada brings back of HPAs, and what members keep of workloads",
+        why: "the kinds whose replicas members keep: only these are scaled",
         group: "config.karmada.io",
         resources: &["resourceinterpretercustomizations"],
-        verbs: &["create", "patch"],
+        verbs: &["list", "watch"],
         ..ROW
     },
     Permission {

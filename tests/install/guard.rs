@@ -65,6 +65,7 @@ impl Stage {
             lease_namespace: "karmada-system".into(),
             manage_karmada: true,
             scaled: Vec::new(),
+            types: Vec::new(),
         };
         for manifest in manifests::all(&settings).unwrap() {
             apply(&bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();

@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 pub struct Others {
     pub federated: Vec<KnownFederatedHPA>,
     pub cron: Vec<KnownCronFederatedHPA>,
+    /// Kinds whose replicas members keep, when that is known.
+    pub kept: Option<Vec<(&'static str, &'static str)>>,
 }
 
 impl Neighbours for Others {
@@ -34,6 +36,9 @@ impl Neighbours for Others {
     }
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
+    }
+    fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
+        self.kept.as_ref().map(|kept| kept.contains(&(api_version, kind)))
     }
 }
 

@@ -9,13 +9,16 @@ use serde_json::{Value, json};
 use super::{Context, Finding, State};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::Location;
-use crate::install::apply::{place, wanted};
+use crate::install::apply::{list, place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
+use crate::install::marks;
 use crate::reconcile::failure::{Failure, reason};
 
+/// Names of one finding.
+const SHOWN: usize = 10;
 const INSTALL: &str = "run `fhpa install`";
-const READER: &str = "ask with an administrator's kubeconfig: the processes write it and never read it";
+const READER: &str = "ask with an administrator's kubeconfig: the processes read only what they need";
 
 /// How an object stands: nothing, or what was seen.
 async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (State, String)> {
@@ -80,7 +83,37 @@ pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
 
 /// Whether Karmada brings back what is needed of HPAs.
 pub(super) async fn customizations(context: &Context) -> Vec<Finding> {
-    all(context, "customizations", &manifests::customizations(), "Karmada's interpreter knows them", INSTALL).await
+    all(context, "customizations", &manifests::customizations(&[]), "Karmada's interpreter knows them", INSTALL).await
+}
+
+/// Whether a FederatedHPA acts on each binding that was suspended here.
+pub(super) async fn suspended(context: &Context) -> Finding {
+    const CHECK: &str = "suspended bindings";
+    const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+    let to_do =
+        "a leading controller gives them back: see the check of the lease; `fhpa uninstall` does it without one";
+    let failed = |failure: Failure| match failure.reason {
+        reason::FORBIDDEN => Finding::new(CHECK, State::Skipped, failure.message, READER),
+        _ => Finding::fail(CHECK, failure.message, ""),
+    };
+    let marked = match marks::marked(&context.client).await {
+        Ok(marked) => marked,
+        Err(failure) => return failed(failure),
+    };
+    let hpas = match list(&context.client, HPAS, "autoscaling.karmada.io", "federatedhpas").await {
+        Ok(hpas) => hpas,
+        Err(failure) => return failed(failure),
+    };
+    let count = marked.len();
+    let unserved = marks::unserved(marked, &hpas);
+    if unserved.is_empty() {
+        return Finding::ok(CHECK, format!("a FederatedHPA acts on each of {count}"));
+    }
+    let name = |one: &marks::Marked| format!("{}/{} (for {})", one.namespace, one.name, one.owner);
+    let names: Vec<String> = unserved.iter().take(SHOWN).map(name).collect();
+    let more = unserved.len().saturating_sub(names.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Finding::fail(CHECK, format!("nobody acts on {}{more}, and nobody schedules them", names.join(", ")), to_do)
 }
 
 /// Whether the webhook is registered, and where.

@@ -49,6 +49,7 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("certificate", &[State::Skipped, State::Warn, State::Fail]),
     ("probe", &[State::Skipped, State::Fail]),
     ("lease", &[State::Warn, State::Fail]),
+    ("suspended bindings", &[State::Skipped, State::Fail]),
     ("upstream controllers", &[State::Fail]),
     ("members", &[State::Skipped, State::Warn, State::Fail]),
     ("estimators", &[State::Skipped, State::Warn]),
@@ -113,6 +114,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
         all.push(installation::probe(context).await);
     }
     all.push(control_plane::lease(context).await);
+    all.push(installation::suspended(context).await);
     all.extend(control_plane::upstream(context).await);
     let clusters =
         list(&context.client, "/apis/cluster.karmada.io/v1alpha1/clusters", "cluster.karmada.io", "clusters");

@@ -107,10 +107,9 @@ pub fn handing_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
 #[must_use]
 pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
     let said = ("False", says::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
-    let conditions = [(ASSIGNED, said.clone()), (READY, said)];
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
-        conditions: Some(conditions.map(|(type_, said)| condition(order, type_, said, now)).to_vec()),
+        conditions: Some(unscaled(order, said.clone(), said, now)),
         ..FederatedHPAStatus::default()
     }
 }

@@ -2,7 +2,9 @@
 //! rules, and whoever else wants to be told.
 
 mod index;
+mod kinds;
 mod source;
 
 pub use index::Index;
+pub use kinds::{KeptKinds, KindReader};
 pub use source::{Intake, Intakes, MANAGED_BY, OURS, Readers, Watches};

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::index::{Index, Key, Known, Shelf};
-use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, Work};
+use super::kinds::KindReader;
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
 use crate::decision::excerpt::excerpt;
@@ -49,6 +50,8 @@ pub struct Readers {
     pub clusters: Intakes<Cluster>,
     /// Those who are told of the Works that this project made.
     pub works: Intakes<Work>,
+    /// Those who are told which kinds Karmada's interpreter knows.
+    pub customizations: Intakes<ResourceInterpreterCustomization>,
 }
 
 impl Readers {
@@ -63,6 +66,7 @@ impl Readers {
             |index| &index.cron_federated_hpas,
             known,
         )));
+        self.customizations.push(Box::new(KindReader::new(Arc::clone(&index.kinds), || {})));
         self
     }
 }
@@ -82,7 +86,8 @@ impl Watches {
     /// For `readers`; each kind is a condition of `readiness`, met when it was listed once.
     #[must_use]
     pub fn new(readers: Readers, readiness: &Readiness) -> Self {
-        let Readers { federated_hpas, cron_federated_hpas, resource_bindings, clusters, works } = readers;
+        let Readers { federated_hpas, cron_federated_hpas, resource_bindings, clusters, works, customizations } =
+            readers;
         let mut watches = Self(Vec::new());
         watches.add("FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"), None);
         watches.add(
@@ -101,6 +106,11 @@ impl Watches {
         if !works.is_empty() {
             let label = format!("{MANAGED_BY}={OURS}");
             watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
+        }
+        if !customizations.is_empty() {
+            // Until they are listed nothing is known of kinds, which refuses nobody: that is no reason not to be ready.
+            let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
+            watches.add("ResourceInterpreterCustomization", customizations, listed, None);
         }
         watches
     }
