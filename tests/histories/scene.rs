@@ -78,6 +78,9 @@ impl Scene {
         }
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
         fleet.control().create(&space).await.unwrap();
+        for customization in fhpa::install::kinds::customizations(&[]) {
+            fleet.control().create(&customization).await.unwrap();
+        }
         let mut runs = JoinSet::new();
         review(&fleet, &mut runs).await;
         let running = Arc::clone(&fleet);
