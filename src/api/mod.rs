@@ -15,6 +15,7 @@ pub mod quantity;
 pub mod replica_requirements;
 pub mod resource_binding;
 mod selector;
+pub mod served;
 pub mod structural;
 pub mod work;
 

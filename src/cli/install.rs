@@ -46,6 +46,10 @@ pub struct Args {
     /// are set aside.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
+    /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the API server
+    /// has them (Kubernetes 1.36), and by the webhook.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    guard_definitions: bool,
     /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. It must be
     /// served already. No other kind is scaled. May be given several times.
     #[arg(long, value_name = "GROUP/RESOURCE")]
@@ -138,6 +142,7 @@ impl Args {
             cert_kubeconfig,
             subject,
             manage_karmada,
+            guard_definitions,
             scale_kind: scaled,
             dry_run,
             output,
@@ -158,7 +163,8 @@ impl Args {
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
         let types = Vec::new();
-        let mut settings = Settings { location, subject, lease_namespace, manage_karmada, scaled, types };
+        let mut settings =
+            Settings { location, subject, lease_namespace, manage_karmada, guard_definitions, scaled, types };
         if let Some(output) = output {
             return render(&settings, &output, for_members);
         }
@@ -231,7 +237,7 @@ async fn install(
     let mut tally = Tally::default();
     for manifest in manifests::all(settings).map_err(|error| error.to_string())? {
         // A webhook that refuses whatever it is asked would be worse than none.
-        if manifest.part == Part::Webhook && tally.broken {
+        if matches!(manifest.part, Part::Webhook | Part::Policy) && tally.broken {
             tally.failed += 1;
             let _ = writeln!(out, "{}  not applied: something before it failed", name(&manifest));
             continue;
@@ -291,6 +297,7 @@ struct Tally {
     changed: usize,
     unchanged: usize,
     left: usize,
+    unserved: usize,
     failed: usize,
     /// What failed is needed by the webhook.
     broken: bool,
@@ -308,6 +315,10 @@ impl Tally {
             Outcome::Absent => {
                 (&mut self.unchanged, "unchanged: Karmada has no webhook for these kinds there".to_owned())
             }
+            Outcome::Unserved => {
+                self.unserved += 1;
+                return "not served: the webhook keeps the definitions, if it is registered".to_owned();
+            }
             Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
             Outcome::Left(places) => (
                 &mut self.left,
@@ -319,9 +330,9 @@ impl Tally {
     }
 
     fn summary(&self, dry_run: bool) -> String {
-        let Self { created, changed, unchanged, left, failed, broken: _ } = self;
+        let Self { created, changed, unchanged, left, unserved, failed, broken: _ } = self;
         let would = if dry_run { " (nothing was stored)" } else { "" };
-        let more = [(left, "left as they are"), (failed, "failed")];
+        let more = [(left, "left as they are"), (unserved, "not served"), (failed, "failed")];
         let more = more.iter().filter(|(count, _)| **count > 0).map(|(count, what)| format!(", {count} {what}"));
         let more = more.collect::<Vec<_>>().concat();
         format!("{created} created, {changed} changed, {unchanged} unchanged{more}{would}")
@@ -341,7 +352,8 @@ fn render(settings: &Settings, output: &Path, for_members: bool) -> Result<ExitC
     } else {
         let mut all = manifests::all(settings).map_err(|error| error.to_string())?;
         // What is set aside depends on what Karmada has; the leader does it.
-        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_)));
+        // Whether the API server has policies is not known here; the webhook does the same.
+        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_) | Part::Policy));
         all
     };
     let standard = output == Path::new("-");

@@ -87,6 +87,11 @@ pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition
     additions
 }
 
+/// Leaves out the mode: it is not known whether the object names one.
+pub fn leave_mode(additions: &mut Vec<Addition>) {
+    additions.retain(|addition| addition.pointer != "/spec/mode");
+}
+
 /// 80% of the CPU requests.
 fn default_metrics() -> Value {
     json!([{

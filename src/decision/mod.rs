@@ -15,6 +15,7 @@ pub mod health;
 pub mod hpa;
 pub mod kinds;
 pub mod lease;
+pub mod mirror;
 pub mod names;
 pub mod neighbours;
 pub mod path;

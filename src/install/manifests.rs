@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
 use super::set_aside::{self, ENTRIES, Entries};
-use super::{permissions::Place, webhooks};
+use super::{permissions::Place, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::reconcile::managers;
@@ -51,6 +51,8 @@ pub struct Settings {
     pub lease_namespace: String,
     /// Whether Karmada's own objects are changed.
     pub manage_karmada: bool,
+    /// Whether our fields are kept in the definitions when others are applied over them.
+    pub guard_definitions: bool,
     /// Kinds to be scaled beside Deployments and StatefulSets.
     pub scaled: Vec<ScaledKind>,
     /// What these are, as far as it was read from the API server.
@@ -70,6 +72,8 @@ pub enum Part {
     Webhook,
     /// A customization of Karmada's interpreter.
     Customization,
+    /// The policy that keeps our fields in the definitions, or its binding; older API servers do not serve these kinds.
+    Policy,
 }
 
 /// An object of the installation.
@@ -103,7 +107,7 @@ impl Manifest {
         match self.part {
             Part::SetAside(_) => managers::SET_ASIDE,
             Part::Customization => managers::INTERPRETER,
-            Part::Definition | Part::Role | Part::Webhook => managers::INSTALL,
+            Part::Definition | Part::Role | Part::Webhook | Part::Policy => managers::INSTALL,
         }
     }
 }
@@ -120,12 +124,20 @@ pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
     Ok(definitions.chain(entries).collect())
 }
 
-/// The registration of the webhook.
+/// The policy that keeps our fields in the definitions, and its binding.
 ///
 /// # Errors
 /// As [`ManifestError`] says.
-pub fn registration(location: &Location) -> Result<Vec<Manifest>, ManifestError> {
-    let configurations = webhooks::configurations(location)?;
+pub fn policy() -> Result<Vec<Manifest>, ManifestError> {
+    Ok(policy::objects()?.into_iter().map(|object| Manifest::new(Part::Policy, object)).collect())
+}
+
+/// The registration of the webhook; `guard_definitions`: it is asked about changes of the definitions, too.
+///
+/// # Errors
+/// As [`ManifestError`] says.
+pub fn registration(location: &Location, guard_definitions: bool) -> Result<Vec<Manifest>, ManifestError> {
+    let configurations = webhooks::configurations(location, guard_definitions)?;
     Ok(configurations.into_iter().map(|object| Manifest::new(Part::Webhook, object)).collect())
 }
 
@@ -164,7 +176,11 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     all.extend(roles(settings));
     all.extend(customizations(&settings.types));
     if let Some(location) = &settings.location {
-        all.extend(registration(location)?);
+        all.extend(registration(location, settings.guard_definitions)?);
+    }
+    // Last: from then on other definitions of these names are not stored as they come.
+    if settings.guard_definitions {
+        all.extend(policy()?);
     }
     Ok(all)
 }

@@ -12,6 +12,7 @@ pub mod kinds;
 pub mod manifests;
 pub mod marks;
 pub mod permissions;
+pub mod policy;
 pub mod remove;
 pub mod set_aside;
 pub mod superset;

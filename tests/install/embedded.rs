@@ -59,7 +59,7 @@ async fn a_karmada_is_brought_to_what_is_needed_and_a_second_run_changes_nothing
     assert_eq!(would, first.stdout, "a dry run says what a run does");
     let installed = stand.versions().await;
     let second = stand.desk.install(&[]).await;
-    assert!(second.stdout.contains("\n0 created, 0 changed, 13 unchanged\n"), "{}", second.stdout);
+    assert!(second.stdout.contains("\n0 created, 0 changed, 13 unchanged, 2 not served\n"), "{}", second.stdout);
     assert_eq!(stand.versions().await, installed);
 }
 

@@ -52,7 +52,7 @@ pub fn reviewer(others: Others) -> Reviewer {
 }
 
 pub fn reviewer_with(others: Others, settings: Settings) -> Reviewer {
-    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None }
+    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None, frozen: None }
 }
 
 pub fn now() -> Timestamp {

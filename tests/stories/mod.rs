@@ -10,6 +10,7 @@ mod fleet;
 mod interleavings;
 mod restore;
 mod several;
+mod upgrade;
 mod upstream;
 
 use std::sync::Arc;

@@ -43,6 +43,8 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("karmada", &[State::Fail]),
     ("rights", &[State::Skipped, State::Fail]),
     ("definitions", &[State::Skipped, State::Fail]),
+    ("frozen", &[State::Skipped, State::Fail]),
+    ("definition guard", &[State::Skipped, State::Warn, State::Fail]),
     ("karmada's webhooks", &[State::Skipped, State::Fail]),
     ("customizations", &[State::Skipped, State::Fail]),
     ("registration", &[State::Fail]),
@@ -105,6 +107,8 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
     let mut all = connected;
     all.extend(control_plane::rights(context).await);
     all.extend(installation::definitions(context).await);
+    all.extend(installation::frozen(context).await);
+    all.push(installation::policy(context).await);
     all.extend(installation::set_aside(context).await);
     all.extend(installation::customizations(context).await);
     let (registration, location) = installation::registration(context).await;

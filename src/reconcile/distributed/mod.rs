@@ -26,5 +26,6 @@ pub mod takeover;
 mod telling;
 pub mod token;
 mod turn;
+pub mod whole;
 pub mod worker;
 pub mod writer;

@@ -14,6 +14,7 @@ use super::observe::{Observed, Words, observe, workload};
 use super::release::{Release, Released};
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
+use super::whole::Wholeness;
 use super::worker::DistributedWorker;
 use super::{manifest, preflight, says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -22,6 +23,7 @@ use crate::decision::plan::{Action, HpaVersion, plan};
 use crate::reconcile::engine::Ended;
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
+use crate::reconcile::managers;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -144,6 +146,19 @@ impl DistributedWorker {
 
     async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
         let order = &view.order;
+        match self.wholeness(order) {
+            Wholeness::Whole => {}
+            Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
+            Wholeness::Lost(patch, fields) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                self.reporter.restored(leader, order, &fields);
+                return Ok(Round::Wrote);
+            }
+            Wholeness::Uncopied(patch) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                return Ok(Round::Wrote);
+            }
+        }
         if !self.serves(order) {
             if !order.held() {
                 self.forget(&order.key());
@@ -167,6 +182,16 @@ impl DistributedWorker {
             Some(binding) => self.plan(leader, view, binding, trouble).await,
             None => self.unbound(leader, view).await,
         }
+    }
+
+    /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
+    async fn mode_unknown(&self, leader: &Leader, order: &Order, why: &str) -> Result<Round, WriteError> {
+        let said = |status| (status, says::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        if !status::stands(order, &status) {
+            status::write(&self.writer, leader, order, &status).await?;
+        }
+        Ok(Round::Settled(None))
     }
 
     async fn release(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {

@@ -51,18 +51,25 @@ fn duplicated_bounds_have_no_sum() {
 
 #[test]
 fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| {
-        hpa["spec"]["maxReplicas"] = json!(20);
-        hpa["status"] = json!({});
-    });
-    stream.keeps();
-    stream.put("", work("member1", 1, 6));
-    stream.put("member1", member_hpa(1, 6));
-    stream.keeps();
-    stream.pass(120);
-    stream.put("member2", member_hpa(1, 15));
-    stream.breaks("law 2");
+    let late = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.put("", work("member1", 1, 15));
+        stream.put("member1", member_hpa(1, 15));
+        stream.put("", work("member2", 1, 15));
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["maxReplicas"] = json!(20);
+            hpa["status"] = json!({});
+        });
+        stream.put("", work("member1", 1, 6));
+        stream.put("member1", member_hpa(1, 6));
+        stream.keeps();
+        stream.pass(seconds);
+        // What was written before arrives.
+        stream.put("member2", member_hpa(1, 15));
+        stream
+    };
+    late(30).keeps();
+    late(120).breaks("law 2");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod release;
 mod simulated;
 mod straight;
 mod truth;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -56,4 +56,7 @@ where
     fn take(&mut self, namespace: &str, name: &str) {
         self.seen.take::<I>(&Key::new(namespace, name));
     }
+    fn forget(&mut self) {
+        self.seen.forget::<I>();
+    }
 }

@@ -388,6 +388,13 @@ impl Seen {
         }
     }
 
+    /// What was read of a kind counts no more, until it is listed again.
+    fn forget<I: Kept>(&self) {
+        let mut inner = self.inner();
+        *I::table(&mut inner) = Table::default();
+        inner.complete = false;
+    }
+
     fn replace<I: Kept>(&self, all: Vec<(Key, I)>) {
         let mut inner = self.inner();
         for change in I::table(&mut inner).replace(all) {
