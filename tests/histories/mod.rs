@@ -23,7 +23,7 @@ use operation::History;
 use scene::Scene;
 
 /// Histories of an ordinary run, and the time after which it begins no more of them.
-const ORDINARY: u64 = 300;
+const ORDINARY: u64 = 7;
 const TIME: Duration = Duration::from_secs(150);
 /// Time to shrink one that failed.
 const SHRINKING: Duration = Duration::from_secs(120);
