@@ -1,58 +1,35 @@
 //! Works -> objects in the members. Client required.
 //!
-//! A Work for a cluster that is not ready is tried again after 5 ms, 10 ms, 20 ms, ... counted from its last change, so that
-//! after a long outage it can be late by as long again, as in Karmada.
+//! A Work for a cluster that is not ready, one that is being deleted too, is tried again after 5 ms, 10 ms, 20 ms, ... counted
+//! from its change, so that after a long outage it can be late by as long again, as in Karmada.
 
-use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::clusters::ready;
 use super::interpreter::Interpreter;
+use super::queue::Turn;
 use super::{Karmada, condition};
 use crate::decision::names::execution_space;
-use crate::playground::clock::after;
 use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
 use crate::playground::member::Member;
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 
-/// Longest wait between two tries.
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(1000);
-
-/// A Work that could not be brought to its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    generation: i64,
-    changed: Timestamp,
-    wait: SignedDuration,
-    due: Timestamp,
-}
-
-impl Retry {
-    fn begin(generation: i64, now: Timestamp) -> Self {
-        let wait = SignedDuration::from_millis(5);
-        Self { generation, changed: now, wait, due: after(now, wait) }
-    }
-
-    /// The first try after `now`.
-    fn past(mut self, now: Timestamp) -> Self {
-        while self.due <= now {
-            self.wait = self.wait.saturating_add(self.wait).min(LONGEST_WAIT);
-            self.due = after(self.due, self.wait);
-        }
-        self
-    }
-}
-
 impl Karmada {
     /// Brings the Works to the members that are ready.
     pub(super) async fn execute(&self, interpreter: &Interpreter, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
+        let mut there = BTreeSet::new();
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
             let reachable = ready(&cluster) && !member.failed();
             for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
-                if self.waits(&work, reachable, now, &mut pass) {
+                let key = format!("{}/{}", namespace(&work), name(&work));
+                there.insert(key.clone());
+                if self.waits(&work, &key, reachable, now, &mut pass) {
                     continue;
                 }
                 if deleting(&work) {
@@ -62,25 +39,31 @@ impl Karmada {
                 }
             }
         }
+        self.remember(|memory| memory.works.keep(&there));
         Ok(pass)
     }
 
-    /// Whether the Work has to wait: for its cluster, or after an outage for its next try.
-    fn waits(&self, work: &Value, reachable: bool, now: Timestamp, pass: &mut Pass) -> bool {
-        let key = format!("{}/{}", namespace(work), name(work));
+    /// Whether the Work has to wait: for its cluster, or after an outage for its next try. What a member changes by itself
+    /// is looked at whenever the member is reached.
+    fn waits(&self, work: &Value, key: &str, reachable: bool, now: Timestamp, pass: &mut Pass) -> bool {
         let generation = int(work, "/metadata/generation").unwrap_or(1);
-        let known = self.remember(|memory| memory.retries.remove(&key)).filter(|retry| retry.generation == generation);
-        let next = match (reachable, known) {
-            (true, None) => return false,
-            (true, Some(retry)) if retry.due <= now => return false,
-            (_, Some(retry)) => retry.past(now),
-            (false, None) => Retry::begin(generation, now),
-        };
-        if reachable {
-            pass.look_at(next.due);
-        }
-        self.remember(|memory| memory.retries.insert(key, next));
-        true
+        self.remember(|memory| match (memory.works.turn(key, generation, now), reachable) {
+            (Turn::Now, true) => {
+                memory.works.done(key, generation);
+                false
+            }
+            (Turn::Now, false) => {
+                memory.works.failed(key, generation, now);
+                true
+            }
+            (Turn::At(due), _) => {
+                if reachable {
+                    pass.look_at(due);
+                }
+                true
+            }
+            (Turn::Done, _) => !reachable,
+        })
     }
 
     async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
@@ -228,23 +211,4 @@ async fn ensure_namespace(member: &Member, name: &str) -> Result<(), kube::Error
         member.objects().create(&kind, &namespace).await?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::{SignedDuration, Timestamp};
-
-    use super::Retry;
-
-    #[test]
-    fn a_work_is_late_by_up_to_the_outage() {
-        let start = Timestamp::UNIX_EPOCH;
-        let retry = Retry::begin(1, start);
-        let next = |millis: i64| {
-            let retry = retry.past(start + SignedDuration::from_millis(millis));
-            retry.due.duration_since(start).as_millis()
-        };
-        // 5 ms * (2^k - 1), as seen in the real one: 20.475 s and 40.955 s.
-        assert_eq!([next(0), next(6), next(15_000), next(20_475)], [5, 15, 20_475, 40_955]);
-    }
 }

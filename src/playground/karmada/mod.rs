@@ -8,9 +8,11 @@ pub mod binding;
 pub mod clusters;
 pub mod detector;
 pub mod division;
+pub mod eviction;
 pub mod execution;
 pub mod interpreter;
 pub mod placement;
+pub mod queue;
 pub mod reflection;
 pub mod scheduler;
 pub mod taints;
@@ -26,8 +28,8 @@ use super::member::Member;
 use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use clusters::Probe;
-use execution::Retry;
 use interpreter::Interpreter;
+use queue::Queue;
 
 /// The definitions of Karmada's kinds that fhpa touches, as YAML.
 const DEFINITIONS: &[&str] = &[
@@ -119,10 +121,10 @@ pub struct Karmada {
 struct Memory {
     /// Health of the members.
     probes: BTreeMap<String, Probe>,
-    /// Works that wait for their cluster.
-    retries: BTreeMap<String, Retry>,
-    /// For which generation of its binding a Work was last written: one that is edited by hand stays until the next.
-    written: BTreeMap<String, i64>,
+    /// Which Works were brought to their cluster.
+    works: Queue,
+    /// Whose Works were written: a Work that is edited or deleted by hand stays so until its binding changes.
+    bindings: Queue,
     /// What templates looked like when their binding was last written, without what changes by itself.
     seen: BTreeMap<String, u32>,
 }
@@ -157,7 +159,7 @@ impl Karmada {
         pass.join(self.evict(now).await?);
         pass.join(self.detect().await?);
         let interpreter = self.interpreter().await?;
-        pass.join(self.bind().await?);
+        pass.join(self.bind(now).await?);
         pass.join(self.execute(&interpreter, now).await?);
         Ok(pass)
     }
