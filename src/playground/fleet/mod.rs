@@ -6,6 +6,8 @@ mod rounds;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use futures::FutureExt as _;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::playground::apiserver::status::Failure;
@@ -14,7 +16,7 @@ use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
-use crate::playground::member::{self, Member, Nature, nodes};
+use crate::playground::member::{self, Link, Member, Nature, nodes};
 use crate::playground::pass::Pass;
 
 /// Rounds after which controllers that still write are taken to fight each other.
@@ -190,7 +192,7 @@ impl Fleet {
         self.places.get(name).ok_or_else(|| Fault::Unknown(name.to_owned()))
     }
 
-    /// Cuts a member off, or brings it back.
+    /// Stops a member with all that runs in it, so that connections to it are refused, or starts it again.
     ///
     /// # Errors
     /// When there is no such cluster.
@@ -198,6 +200,28 @@ impl Fleet {
         self.place(name)?.member.fail(failed);
         self.wake();
         Ok(())
+    }
+
+    /// Cuts a member off in a way, or brings it back. What runs in it goes on.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn cut(&self, name: &str, link: Link) -> Result<(), Fault> {
+        self.place(name)?.member.cut(link);
+        self.wake();
+        Ok(())
+    }
+
+    /// Makes Karmada come to a changed Work so much later, as when its queue is long.
+    pub fn lag(&self, by: SignedDuration) {
+        self.karmada.lag(by);
+        self.wake();
+    }
+
+    /// Restarts Karmada's controllers: they forget what they tried and when, and look at everything.
+    pub fn restart_karmada(&self) {
+        self.karmada.restart();
+        self.wake();
     }
 
     /// Makes a member another version of Kubernetes.
@@ -271,15 +295,17 @@ fn node_number(node: &Value) -> Option<u32> {
     name(node).rsplit("node").next()?.parse().ok()
 }
 
-/// `clusters/<name>/proxy` leads to the members, unless they fail.
+/// `clusters/<name>/proxy` leads to the members, unless they fail; to one that hangs a request waits.
 fn route(control: &ApiServer, places: &BTreeMap<String, Place>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
     let proxy: apiserver::Proxy = Arc::new(move |name: &str| {
-        known
-            .get(name)
-            .filter(|(member, _)| !member.failed() && !member.nature().pulls)
-            .map(|(_, server)| server.clone())
+        let found = known.get(name).filter(|(member, _)| !member.nature().pulls).cloned();
+        async move {
+            let (member, server) = found?;
+            member.answers().await.then_some(server)
+        }
+        .boxed()
     });
     control.route_proxy("clusters.cluster.karmada.io", proxy);
 }

@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::clusters::ready;
+use super::delivery::{Delivery, Reach};
 use super::interpreter::Interpreter;
-use super::queue::Turn;
 use super::{Karmada, condition};
 use crate::decision::names::execution_space;
 use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
-use crate::playground::member::Member;
+use crate::playground::member::{Link, Member};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 
@@ -25,45 +25,42 @@ impl Karmada {
         let mut there = BTreeSet::new();
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
-            let reachable = ready(&cluster) && !member.failed();
+            let reach = self.reach(&cluster, member, now);
             for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
-                if self.waits(&work, &key, reachable, now, &mut pass) {
-                    continue;
-                }
-                if deleting(&work) {
-                    pass.join(self.withdraw(member, &work).await?);
-                } else if !truth(&work, "/spec/suspendDispatching") {
-                    pass.join(self.deliver(member, &work, interpreter, now).await?);
+                let generation = int(&work, "/metadata/generation").unwrap_or(1);
+                let turn =
+                    self.remember(|memory| memory.deliveries.turn((&key, generation), reach, self.lagging(), now));
+                match turn {
+                    Delivery::Waits(due) => due.into_iter().for_each(|due| pass.look_at(due)),
+                    Delivery::Goes if deleting(&work) => pass.join(self.withdraw(member, &work).await?),
+                    Delivery::Goes if truth(&work, "/spec/suspendDispatching") => {}
+                    Delivery::Goes => pass.join(self.deliver(member, &work, interpreter, now).await?),
+                    Delivery::Fails if deleting(&work) => {}
+                    Delivery::Fails => pass.join(self.miss(member, &work, interpreter, now).await?),
                 }
             }
         }
-        self.remember(|memory| memory.works.keep(&there));
+        self.remember(|memory| memory.deliveries.keep(&there));
         Ok(pass)
     }
 
-    /// Whether the Work has to wait: for its cluster, or after an outage for its next try. What a member changes by itself
-    /// is looked at whenever the member is reached.
-    fn waits(&self, work: &Value, key: &str, reachable: bool, now: Timestamp, pass: &mut Pass) -> bool {
-        let generation = int(work, "/metadata/generation").unwrap_or(1);
-        self.remember(|memory| match (memory.works.turn(key, generation, now), reachable) {
-            (Turn::Now, true) => {
-                memory.works.done(key, generation);
-                false
+    /// How a cluster is reached now.
+    fn reach(&self, cluster: &Value, member: &Member, now: Timestamp) -> Reach {
+        let since = self.remember(|memory| match member.link() {
+            Link::Hangs => Some(*memory.hanging.entry(member.name().to_owned()).or_insert(now)),
+            Link::Up | Link::Refused => {
+                memory.hanging.remove(member.name());
+                None
             }
-            (Turn::Now, false) => {
-                memory.works.failed(key, generation, now);
-                true
-            }
-            (Turn::At(due), _) => {
-                if reachable {
-                    pass.look_at(due);
-                }
-                true
-            }
-            (Turn::Done, _) => !reachable,
-        })
+        });
+        match (ready(cluster), member.link(), since) {
+            (false, _, _) => Reach::Unready,
+            (true, Link::Up, _) => Reach::Up,
+            (true, Link::Hangs, Some(since)) => Reach::Hangs(since),
+            (true, _, _) => Reach::Refused,
+        }
     }
 
     async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
@@ -98,23 +95,41 @@ impl Karmada {
                 failure.get_or_insert(why);
             }
         }
+        pass.writes += usize::from(self.tell(work, failure.as_deref(), now).await?);
+        Ok(pass)
+    }
+
+    /// A Work whose cluster does not answer and that Karmada does not know for unready yet: it failed, unless the member has
+    /// it already.
+    async fn miss(
+        &self,
+        member: &Member,
+        work: &Value,
+        interpreter: &Interpreter,
+        now: Timestamp,
+    ) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let mut failure = None;
+        for manifest in items(work, "/spec/workload/manifests") {
+            if !matches!(prepare(member, &stamped(manifest), interpreter).await?, Prepared::Same) {
+                failure = Some("Failed to apply all manifests (0/1): connection refused");
+            }
+        }
+        pass.writes += usize::from(self.tell(work, failure, now).await?);
+        Ok(pass)
+    }
+
+    /// Says in the status of the Work whether it was applied.
+    async fn tell(&self, work: &Value, failure: Option<&str>, now: Timestamp) -> Result<bool, kube::Error> {
         let mut status = work.get("status").cloned().unwrap_or_else(|| json!({}));
         let before = |kind| json::condition(work, "/status/conditions", kind);
-        let applied = match &failure {
-            None => condition(
-                before("Applied"),
-                "Applied",
-                true,
-                ("AppliedSuccessful", "Manifest has been successfully applied"),
-                now,
-            ),
-            Some(why) => condition(before("Applied"), "Applied", false, ("AppliedFailed", why), now),
-        };
+        let why = failure
+            .map_or(("AppliedSuccessful", "Manifest has been successfully applied"), |why| ("AppliedFailed", why));
+        let applied = condition(before("Applied"), "Applied", failure.is_none(), why, now);
         let dispatching = ("Dispatching", "Work is being dispatched to member clusters.");
         let dispatching = condition(before("Dispatching"), "Dispatching", true, dispatching, now);
         json::set(&mut status, &["conditions"], json!([dispatching, applied]));
-        pass.writes += usize::from(self.objects.set_status(&self.kinds.work, work, &status).await?);
-        Ok(pass)
+        self.objects.set_status(&self.kinds.work, work, &status).await
     }
 }
 
@@ -123,42 +138,69 @@ fn managed(object: &Value) -> bool {
     label(object, "karmada.io/managed") == "true"
 }
 
-/// One manifest -> the member's object, with what the member keeps.
+/// What is to be done with a manifest.
+enum Prepared {
+    /// It cannot be applied.
+    Never(String),
+    /// The member has no such object.
+    Missing(Kind),
+    /// The member's object is going; it is made when it is gone.
+    Going,
+    /// The member has it.
+    Same,
+    /// The member's object is to be replaced by this one.
+    Replaced { kind: Kind, desired: Value, version: String },
+}
+
+/// Compares a manifest with the member's object, of which it keeps what the member keeps.
+async fn prepare(member: &Member, manifest: &Value, interpreter: &Interpreter) -> Result<Prepared, kube::Error> {
+    let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
+    let Some(kind) = member.objects().kind(api_version, kind).await? else {
+        return Ok(Prepared::Never(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
+    };
+    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
+        return Ok(Prepared::Missing(kind));
+    };
+    if deleting(&observed) {
+        return Ok(Prepared::Going);
+    }
+    if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
+        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
+        return Ok(Prepared::Never(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
+    }
+    let desired = interpreter.retain(merged(manifest, &observed), &observed);
+    if json::covers(&observed, &desired) {
+        return Ok(Prepared::Same);
+    }
+    Ok(Prepared::Replaced { kind, desired, version: text(&observed, "/metadata/resourceVersion").to_owned() })
+}
+
+/// One manifest -> the member's object.
 async fn apply(
     member: &Member,
     manifest: &Value,
     interpreter: &Interpreter,
     pass: &mut Pass,
 ) -> Result<Result<(), String>, kube::Error> {
-    let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
-    let Some(kind) = member.objects().kind(api_version, kind).await? else {
-        return Ok(Err(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
-    };
     let manifest = &stamped(manifest);
-    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
-        ensure_namespace(member, namespace(manifest)).await?;
-        let created = member.objects().create(&kind, manifest).await?;
-        pass.count(&created);
-        return Ok(refusal(created));
-    };
-    if deleting(&observed) {
-        return Ok(Ok(()));
+    match prepare(member, manifest, interpreter).await? {
+        Prepared::Never(why) => Ok(Err(why)),
+        Prepared::Going | Prepared::Same => Ok(Ok(())),
+        Prepared::Missing(kind) => {
+            ensure_namespace(member, namespace(manifest)).await?;
+            let created = member.objects().create(&kind, manifest).await?;
+            pass.count(&created);
+            Ok(refusal(created))
+        }
+        Prepared::Replaced { kind, desired, version } => {
+            let replaced = member.objects().replace(&kind, &desired).await?;
+            // The server may say in other words what it is told, as with the annotations of older HPAs.
+            if !matches!(&replaced, Written::Done(stored) if text(stored, "/metadata/resourceVersion") == version) {
+                pass.count(&replaced);
+            }
+            Ok(refusal(replaced))
+        }
     }
-    if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
-        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
-        return Ok(Err(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
-    }
-    let desired = interpreter.retain(merged(manifest, &observed), &observed);
-    if json::covers(&observed, &desired) {
-        return Ok(Ok(()));
-    }
-    let replaced = member.objects().replace(&kind, &desired).await?;
-    // The server may say in other words what it is told, as with the annotations of older HPAs.
-    let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
-    if !matches!(&replaced, Written::Done(stored) if version(stored) == version(&observed)) {
-        pass.count(&replaced);
-    }
-    Ok(refusal(replaced))
 }
 
 fn refusal(written: Written) -> Result<(), String> {

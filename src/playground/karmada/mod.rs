@@ -6,10 +6,12 @@
 
 pub mod binding;
 pub mod clusters;
+pub mod delivery;
 pub mod detector;
 pub mod division;
 pub mod eviction;
 pub mod execution;
+mod failover;
 pub mod interpreter;
 pub mod placement;
 pub mod queue;
@@ -28,6 +30,7 @@ use super::member::Member;
 use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use clusters::Probe;
+use delivery::Deliveries;
 use interpreter::Interpreter;
 use queue::Queue;
 
@@ -60,8 +63,11 @@ pub struct Timing {
     pub success_threshold: SignedDuration,
     /// Graceful evictions end after this. Karmada: 10 minutes.
     pub eviction_timeout: SignedDuration,
-    /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it. Karmada: no.
+    /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it, and whether such taints evict
+    /// at all. Karmada: no.
     pub failover: bool,
+    /// How late a changed Work is come to, when the queue is long. Karmada: not at all.
+    pub lag: SignedDuration,
 }
 
 impl Default for Timing {
@@ -72,6 +78,7 @@ impl Default for Timing {
             success_threshold: SignedDuration::from_secs(30),
             eviction_timeout: SignedDuration::from_secs(600),
             failover: false,
+            lag: SignedDuration::ZERO,
         }
     }
 }
@@ -112,6 +119,7 @@ pub struct Karmada {
     kinds: Kinds,
     clock: Clock,
     timing: Timing,
+    lag: Mutex<SignedDuration>,
     members: BTreeMap<String, Arc<Member>>,
     memory: Mutex<Memory>,
 }
@@ -122,7 +130,11 @@ struct Memory {
     /// Health of the members.
     probes: BTreeMap<String, Probe>,
     /// Which Works were brought to their cluster.
-    works: Queue,
+    deliveries: Deliveries,
+    /// Since when members hang.
+    hanging: BTreeMap<String, Timestamp>,
+    /// Since when a binding is unhealthy in a cluster.
+    unhealthy: BTreeMap<(String, String), Timestamp>,
     /// Whose Works were written: a Work that is edited or deleted by hand stays so until its binding changes.
     bindings: Queue,
     /// What templates looked like when their binding was last written, without what changes by itself.
@@ -138,6 +150,7 @@ impl Karmada {
             kinds: Kinds::default(),
             clock,
             timing,
+            lag: Mutex::new(timing.lag),
             members: members.iter().map(|member| (member.name().to_owned(), member.clone())).collect(),
             memory: Mutex::default(),
         }
@@ -157,6 +170,7 @@ impl Karmada {
         let now = self.clock.now();
         let mut pass = self.watch_clusters(now).await?;
         pass.join(self.evict(now).await?);
+        pass.join(self.fail_over(now).await?);
         pass.join(self.detect().await?);
         let interpreter = self.interpreter().await?;
         pass.join(self.bind(now).await?);
@@ -179,6 +193,20 @@ impl Karmada {
     pub async fn reflect_all(&self) -> Result<Pass, kube::Error> {
         let interpreter = self.interpreter().await?;
         self.reflect(&interpreter, self.clock.now()).await
+    }
+
+    /// Makes changed Works wait so long from now on.
+    pub fn lag(&self, by: SignedDuration) {
+        *self.lag.lock().unwrap_or_else(PoisonError::into_inner) = by;
+    }
+
+    fn lagging(&self) -> SignedDuration {
+        *self.lag.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all that the controllers remember, as when they are started anew.
+    pub fn restart(&self) {
+        self.remember(|memory| *memory = Memory::default());
     }
 
     async fn interpreter(&self) -> Result<Interpreter, kube::Error> {

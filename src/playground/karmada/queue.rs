@@ -47,6 +47,12 @@ fn wait(failures: u32) -> SignedDuration {
 }
 
 impl Queue {
+    /// Whether the object changed since it was last worked on or tried.
+    #[must_use]
+    pub fn fresh(&self, key: &str, generation: i64) -> bool {
+        self.0.get(key).is_none_or(|place| place.generation != generation)
+    }
+
     /// Whether it is the turn of the object in this generation.
     #[must_use]
     pub fn turn(&self, key: &str, generation: i64, now: Timestamp) -> Turn {

@@ -29,7 +29,7 @@ impl Karmada {
                 continue;
             }
             let mut after = binding.clone();
-            for cluster in &clusters {
+            for cluster in clusters.iter().filter(|_| self.timing.failover) {
                 leave_cluster(&mut after, cluster, now, &mut pass);
             }
             if after == binding {

@@ -8,6 +8,13 @@ use fhpa::playground::json::{items, text};
 
 use super::{Stage, condition, deployment, holds, plan, policy};
 
+/// Karmada as it is when its failover is switched on.
+fn evicting() -> Plan {
+    let mut plan = plan();
+    plan.karmada.failover = true;
+    plan
+}
+
 fn taints(cluster: &serde_json::Value) -> Vec<(String, String)> {
     let taints = cluster["spec"]["taints"].as_array().cloned().unwrap_or_default();
     taints.iter().map(|t| (t["key"].as_str().unwrap().to_owned(), t["effect"].as_str().unwrap().to_owned())).collect()
@@ -47,9 +54,7 @@ async fn a_failed_member_is_tainted_and_keeps_its_replicas() {
 
 #[tokio::test]
 async fn with_failover_the_replicas_move_and_the_eviction_ends() {
-    let mut plan = plan();
-    plan.karmada.failover = true;
-    let stage = Stage::new(plan).await;
+    let stage = Stage::new(evicting()).await;
     stage.create(policy(&[1, 2])).await;
     stage.create(deployment("web", 6, "100m")).await;
     stage.advance(5).await;
@@ -71,9 +76,7 @@ async fn with_failover_the_replicas_move_and_the_eviction_ends() {
 
 #[tokio::test]
 async fn a_suspended_binding_loses_the_cluster_but_nobody_redistributes() {
-    let mut plan = plan();
-    plan.karmada.failover = true;
-    let stage = Stage::new(plan).await;
+    let stage = Stage::new(evicting()).await;
     stage.create(policy(&[1, 2])).await;
     stage.create(deployment("web", 6, "100m")).await;
     stage.advance(5).await;
@@ -226,7 +229,7 @@ async fn a_work_that_is_deleted_takes_the_workload_along_and_is_missed_when_its_
 
 #[tokio::test]
 async fn a_toleration_holds_a_workload_for_its_time() {
-    let stage = Stage::new(plan()).await;
+    let stage = Stage::new(evicting()).await;
     let mut policy = policy(&[1, 1]);
     policy["spec"]["placement"]["clusterTolerations"] =
         json!([{"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 120}]);

@@ -14,7 +14,6 @@ mod quiet;
 mod release;
 mod simulated;
 mod straight;
-mod trace;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
