@@ -7,10 +7,15 @@
 
 use serde_json::{Value, json};
 
-/// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`.
+/// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`, or at the place of the
+/// rule where that is empty.
 fn rule(holds: &str, field: &str, reason: &str, message: &str) -> Value {
     let holds = holds.split_whitespace().collect::<Vec<_>>().join(" ");
-    json!({"rule": holds, "fieldPath": field, "reason": reason, "message": message})
+    let mut rule = json!({"rule": holds, "reason": reason, "message": message});
+    if let Some(members) = rule.as_object_mut().filter(|_| !field.is_empty()) {
+        members.insert("fieldPath".to_owned(), field.into());
+    }
+    rule
 }
 
 const INVALID: &str = "FieldValueInvalid";
@@ -105,6 +110,20 @@ pub(super) fn cron_federated_hpa_spec() -> Value {
             "targetReplicas must be at least 0 in each rule"
         ),
     ])
+}
+
+/// Rules of a CronFederatedHPA that are looked at for equal names; of more the webhook does it alone, as the API server
+/// allows no comparison of a longer list with itself.
+const COMPARED: usize = 200;
+
+/// `CronFederatedHPA.spec.rules`. A list map would say so by itself, but then no write at all of a stored object with two
+/// equal names would pass, its finalizer's end included.
+pub(super) fn cron_rules() -> Value {
+    let holds = format!(
+        "size(self) > {COMPARED} || [self.map(rule, rule.name)].all(names,
+         names.all(name, names.indexOf(name) == names.lastIndexOf(name)))"
+    );
+    json!([rule(&holds, "", INVALID, "each rule has a name of its own: rename all but one of those with equal names")])
 }
 
 /// `CronFederatedHPA.spec.rules[]`.

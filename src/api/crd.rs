@@ -6,7 +6,7 @@
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::{CronFederatedHPA, FederatedHPA};
+use super::{CronFederatedHPA, FederatedHPA, selector};
 
 /// What keeps a CRD from being made. None of it happens in a build that passed the tests, which make both.
 #[derive(Debug, thiserror::Error)]
@@ -109,9 +109,7 @@ fn walk(node: &mut Value) {
             }
         }
         if properties.contains_key("matchLabels") {
-            properties.clear();
-            properties.extend(label_selector());
-            node.insert("x-kubernetes-map-type".into(), json!("atomic"));
+            selector::complete(node);
             return;
         }
         properties.values_mut().for_each(walk);
@@ -123,10 +121,11 @@ fn walk(node: &mut Value) {
     }
 }
 
-/// Takes the checks of values out of a status: it repeats what member clusters report, whatever that is.
+/// Takes the checks of values out of a status: it repeats what member clusters report, whatever that is. And its defaults:
+/// what nobody said would come back as if somebody had.
 fn unchecked(node: &mut Value) {
     let Some(node) = node.as_object_mut() else { return };
-    for check in ["x-kubernetes-validations", "minLength", "maxLength"] {
+    for check in ["x-kubernetes-validations", "minLength", "maxLength", "default"] {
         node.remove(check);
     }
     node.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut).for_each(unchecked);
@@ -138,42 +137,4 @@ fn unchecked(node: &mut Value) {
 /// `32.0`, which is how k8s-openapi keeps bounds, as `32`.
 fn whole_number(bound: &Value) -> Option<i64> {
     bound.as_f64().filter(|bound| bound.fract() == 0.0).and_then(|bound| format!("{bound:.0}").parse().ok())
-}
-
-/// Members of a Kubernetes LabelSelector; the derive loses the types of its lists.
-fn label_selector() -> Map<String, Value> {
-    let requirement = json!({
-        "type": "object",
-        "description": "One condition on a label.",
-        "required": ["key", "operator"],
-        "properties": {
-            "key": {"type": "string", "description": "Key of the label."},
-            "operator": {"type": "string", "description": "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
-            "values": {
-                "type": "array",
-                "description": "The values that are compared; none for `Exists` and `DoesNotExist`.",
-                "items": {"type": "string"},
-                "x-kubernetes-list-type": "atomic",
-            },
-        },
-    });
-    Map::from_iter([
-        (
-            "matchExpressions".to_owned(),
-            json!({
-                "type": "array",
-                "description": "All of them must hold.",
-                "items": requirement,
-                "x-kubernetes-list-type": "atomic",
-            }),
-        ),
-        (
-            "matchLabels".to_owned(),
-            json!({
-                "type": "object",
-                "description": "Each of these labels has this value.",
-                "additionalProperties": {"type": "string"},
-            }),
-        ),
-    ])
 }

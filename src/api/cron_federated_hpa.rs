@@ -9,6 +9,7 @@ use super::cel;
 use super::hpa::CrossVersionObjectReference;
 use super::hpa_status::Condition;
 use super::lenient::null_as_default;
+use crate::limits::{HISTORY, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
 
 /// Scales a workload or moves the bounds of a FederatedHPA at given times.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,9 +35,10 @@ pub struct CronFederatedHPASpec {
     #[serde(deserialize_with = "null_as_default")]
     #[schemars(extend("x-kubernetes-validations" = cel::cron_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
-    /// When to set which replicas; at least one.
+    /// When to set which replicas; at least one and at most 1,000, each with a name of its own.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1, max = 20_000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(length(min = 1, max = RULES), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(extend("x-kubernetes-validations" = cel::cron_rules()))]
     pub rules: Vec<CronFederatedHPARule>,
 }
 
@@ -48,11 +50,11 @@ pub struct CronFederatedHPASpec {
 pub struct CronFederatedHPARule {
     /// Name, unique in this object, 1 to 32 characters. A renamed rule starts a new history.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1, max = 32))]
+    #[schemars(length(min = 1, max = RULE_NAME))]
     pub name: String,
     /// Five-field cron expression, for example `30 8 * * 1-5`.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = SCHEDULE))]
     pub schedule: String,
     /// Replicas to set, when the target is not a FederatedHPA.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,15 +71,15 @@ pub struct CronFederatedHPARule {
     pub suspend: Option<bool>,
     /// IANA name of the zone of `schedule`, for example `Europe/Berlin`. Default: the zone of the controller process.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = TIME_ZONE))]
     pub time_zone: Option<String>,
     /// Successful runs that are remembered, 1 to 32. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 32), extend("default" = 3))]
+    #[schemars(range(min = 1, max = HISTORY), extend("default" = 3))]
     pub successful_history_limit: Option<i32>,
     /// Failed runs that are remembered, 0 to 32. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 32), extend("default" = 3))]
+    #[schemars(range(min = 0, max = HISTORY), extend("default" = 3))]
     pub failed_history_limit: Option<i32>,
     /// Seconds a missed run may be late and still be made up; less than the shortest interval between two runs.
     #[serde(skip_serializing_if = "Option::is_none")]

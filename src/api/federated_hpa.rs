@@ -9,6 +9,9 @@ use super::cel;
 use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, MetricSpec};
 use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use super::lenient::null_as_default;
+use crate::limits::{
+    CLUSTER_NAME, CLUSTERS, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, REQUIREMENTS, THRESHOLDS, VALUES, WEIGHTS,
+};
 
 /// Scales one workload over many member clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +50,7 @@ pub struct FederatedHPASpec {
     pub max_replicas: i32,
     /// Metrics to scale on; the one that asks for most replicas decides. Default: 80% of the CPU requests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 10_000), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = METRICS), extend("x-kubernetes-list-type" = "atomic"))]
     pub metrics: Option<Vec<MetricSpec>>,
     /// How fast to scale, per direction.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,9 +65,9 @@ pub struct FederatedHPASpec {
     /// Restricts the candidate clusters. Absent: the candidates of the placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_affinity: Option<ClusterAffinity>,
-    /// Seconds a cluster must be unable to scale before others help. Default 0.
+    /// Seconds a cluster must be unable to scale before others help, up to a day. Default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = *DELAYS.start(), max = *DELAYS.end()))]
     pub autoscale_multi_cluster_delay: Option<i32>,
     /// False: after the assignment the bounds are kept and no cluster helps another. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +77,7 @@ pub struct FederatedHPASpec {
     pub scaling_to_zero: Option<bool>,
     /// Per cluster: the share of its allocatable resources that this workload may take.
     #[serde(rename = "clusterHPAPreference", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 5_000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
+    #[schemars(length(max = CLUSTERS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     pub cluster_hpa_preference: Option<Vec<ClusterHPAPreference>>,
 }
 
@@ -89,7 +92,7 @@ pub struct FederatedHPAAssignment {
     pub federated_hpa_assignment_type: String,
     /// Weights, priorities and bounds of clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 5_000), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = CLUSTERS), extend("x-kubernetes-list-type" = "atomic"))]
     pub cluster_autoscaling_preference: Option<Vec<ClusterAutoscalingPreference>>,
 }
 
@@ -104,18 +107,19 @@ pub struct ClusterAutoscalingPreference {
     pub target_cluster: ClusterAffinity,
     /// Weight of each of them, for `StaticWeighted`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = *WEIGHTS.start(), max = *WEIGHTS.end()))]
     pub static_weight: Option<i64>,
     /// Priority of each of them, for `Prioritized`; the greater comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = *PRIORITIES.start(), max = *PRIORITIES.end()))]
     pub priority: Option<i32>,
     /// Fewest replicas each of them is assigned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = *THRESHOLDS.start(), max = *THRESHOLDS.end()))]
     pub autoscaling_min_threshold: Option<i32>,
     /// Most replicas each of them is assigned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = *THRESHOLDS.start(), max = *THRESHOLDS.end()))]
     pub autoscaling_max_threshold: Option<i32>,
 }
 
@@ -125,18 +129,19 @@ pub struct ClusterAutoscalingPreference {
 pub struct ClusterAffinity {
     /// By the labels of the Cluster objects.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::selector::of_clusters")]
     pub label_selector: Option<LabelSelector>,
     /// By provider, region or zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_selector: Option<FieldSelector>,
     /// By name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(length(min = 1)))]
+    #[schemars(length(max = CLUSTERS), inner(length(min = 1, max = CLUSTER_NAME)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub cluster_names: Option<Vec<String>>,
     /// Clusters that are left out, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(length(min = 1)))]
+    #[schemars(length(max = CLUSTERS), inner(length(min = 1, max = CLUSTER_NAME)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub exclude: Option<Vec<String>>,
 }
@@ -147,7 +152,7 @@ pub struct ClusterAffinity {
 pub struct FieldSelector {
     /// All of them must hold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = REQUIREMENTS), extend("x-kubernetes-list-type" = "atomic"))]
     pub match_expressions: Option<Vec<FieldSelectorRequirement>>,
 }
 
@@ -167,6 +172,7 @@ pub struct FieldSelectorRequirement {
     pub operator: String,
     /// The values that are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = VALUES), inner(length(max = FIELD_VALUE)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub values: Option<Vec<String>>,
 }
@@ -178,7 +184,7 @@ pub struct FieldSelectorRequirement {
 pub struct ClusterHPAPreference {
     /// Name of the member cluster.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = CLUSTER_NAME))]
     pub cluster_name: String,
     /// Share of its allocatable resources, greater than 0 and at most 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,7 +218,7 @@ pub struct FederatedHPAStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
     /// The bounds each cluster is assigned.
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(rename = "clusterHPADesired", skip_serializing_if = "Option::is_none")]
     pub cluster_hpa_desired: Option<Vec<ClusterHPADesired>>,
     /// Digest of what the assignment was made from: while it stays, so does the assignment.
@@ -226,7 +232,7 @@ pub struct FederatedHPAStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Time>,
     /// What the HPA of each cluster reports.
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregated_status: Option<Vec<ClusterHPAStatus>>,
 }

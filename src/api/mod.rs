@@ -13,6 +13,7 @@ pub mod propagation_policy;
 pub mod quantity;
 pub mod replica_requirements;
 pub mod resource_binding;
+mod selector;
 pub mod structural;
 pub mod work;
 

@@ -23,8 +23,15 @@ pub enum Cause {
     Duplicate(BadValue),
     /// The member may not be set here.
     Forbidden,
-    /// The value has more than `max` characters (or, for a list, elements).
+    /// The value has more than `max` characters.
     TooLong {
+        /// Upper bound.
+        max: usize,
+    },
+    /// The list has more than `max` elements.
+    TooMany {
+        /// How many it has.
+        count: usize,
         /// Upper bound.
         max: usize,
     },
@@ -110,6 +117,7 @@ impl Violation {
             Cause::Duplicate(value) => format!("Duplicate value: {value}"),
             Cause::Forbidden => "Forbidden".to_owned(),
             Cause::TooLong { max } => format!("Too long: may not be more than {max} bytes"),
+            Cause::TooMany { count, max } => format!("Too many: {count}: must have at most {max} items"),
         };
         if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }
     }
@@ -124,6 +132,7 @@ impl Violation {
             Cause::Duplicate(_) => "FieldValueDuplicate",
             Cause::Forbidden => "FieldValueForbidden",
             Cause::TooLong { .. } => "FieldValueTooLong",
+            Cause::TooMany { .. } => "FieldValueTooMany",
             Cause::TypeInvalid(_) => "FieldValueTypeInvalid",
         }
     }

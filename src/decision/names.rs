@@ -1,5 +1,12 @@
 //! Names that Kubernetes and Karmada derive from other names. Pure.
 
+/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off. Whoever suspends a
+/// binding here marks it in the same write, so that none stays suspended that nobody serves.
+pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
+
+/// Label of a workload: member clusters keep their replicas.
+pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
+
 /// FNV-1a, 32 bits.
 #[must_use]
 pub fn fnv32(text: &str) -> u32 {

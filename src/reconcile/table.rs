@@ -15,6 +15,10 @@ pub trait Item {
     fn version(&self) -> &str;
     /// What it is about, if anything.
     fn about(&self) -> Option<Self::About>;
+    /// What else it is about, if anything.
+    fn also_about(&self) -> Option<Self::About> {
+        None
+    }
     /// Takes over what is known beside the object itself.
     fn inherit(&mut self, _known: &Self) {}
 }
@@ -96,7 +100,7 @@ impl<I: Item> Table<I> {
 
     fn insert(&mut self, key: Key, item: Arc<I>) -> Option<Arc<I>> {
         let before = self.remove(&key);
-        if let Some(subject) = item.about() {
+        for subject in item.about().into_iter().chain(item.also_about()) {
             self.by_subject.entry(subject).or_default().insert(key.clone());
         }
         self.entries.insert(key, item);
@@ -119,12 +123,12 @@ impl<I: Item> Table<I> {
 
     fn remove(&mut self, key: &Key) -> Option<Arc<I>> {
         let before = self.entries.remove(key)?;
-        if let Some(subject) = before.about()
-            && let Some(keys) = self.by_subject.get_mut(&subject)
-        {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_subject.remove(&subject);
+        for subject in before.about().into_iter().chain(before.also_about()) {
+            if let Some(keys) = self.by_subject.get_mut(&subject) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_subject.remove(&subject);
+                }
             }
         }
         Some(before)

@@ -5,6 +5,7 @@
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::verdict::Denial;
+use fhpa::limits;
 use serde_json::{Value, json};
 
 use super::evaluator::evaluator;
@@ -86,6 +87,38 @@ fn of_federated_hpa() -> Value {
     })
 }
 
+/// A text of so many characters.
+fn text(characters: usize) -> String {
+    "a".repeat(characters)
+}
+
+/// So many names.
+fn many(count: usize) -> Vec<String> {
+    (0..count).map(|index| format!("m{index}")).collect()
+}
+
+/// So many rules for a workload.
+fn named(count: usize) -> Value {
+    let rule = |name: String| json!({"name": name, "schedule": "0 6 * * *", "targetReplicas": 4});
+    many(count).into_iter().map(rule).collect()
+}
+
+/// So many labels.
+fn labels(count: usize) -> Value {
+    Value::Object(many(count).into_iter().map(|name| (name, json!("a"))).collect())
+}
+
+/// So many preferences.
+fn preferences(count: usize) -> Value {
+    let preference = |name: String| json!({"targetCluster": {"clusterNames": [name]}, "staticWeight": 1});
+    many(count).into_iter().map(preference).collect()
+}
+
+/// So many shares of clusters.
+fn shares(count: usize) -> Value {
+    many(count).into_iter().map(|name| json!({"clusterName": name, "maxResourceUsage": 0.5})).collect()
+}
+
 /// Good objects that are easily refused.
 fn good() -> Vec<Value> {
     let (hpa, cron, cron_of_hpa) = (federated_hpa, of_workload, of_federated_hpa);
@@ -113,6 +146,28 @@ fn good() -> Vec<Value> {
         with(hpa(), &[("/spec/behavior/scaleDown/stabilizationWindowSeconds", json!(3600))]),
         with(hpa(), &[("/spec/scalingToZero", json!(true)), ("/spec/scaleAssist", json!(false))]),
         with(hpa(), &[("/spec/scaleTargetRef/apiVersion", json!("v1"))]),
+        // As much as there may be.
+        with(
+            hpa(),
+            &[(
+                "/spec/clusterAffinity",
+                json!({"clusterNames": many(limits::CLUSTERS), "exclude": [text(limits::CLUSTER_NAME)]}),
+            )],
+        ),
+        with(
+            hpa(),
+            &[(
+                "/spec/federatedHPAAssignment/clusterAutoscalingPreference/0",
+                json!({
+            "targetCluster": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": [text(limits::LABEL_VALUE)]}]}},
+            "staticWeight": limits::WEIGHTS.end(), "priority": limits::PRIORITIES.start(),
+            "autoscalingMaxThreshold": limits::THRESHOLDS.end()}),
+            )],
+        ),
+        with(hpa(), &[("/spec/autoscaleMultiClusterDelay", json!(limits::DELAYS.end()))]),
+        with(hpa(), &[("/spec/metrics", vec![hpa()["spec"]["metrics"][0].clone(); limits::METRICS].into())]),
+        with(cron(), &[("/spec/rules", named(limits::RULES))]),
+        with(cron(), &[("/spec/rules/0/schedule", json!(format!("0 6 * * {}1", "1,".repeat(123))))]),
         // Ignored by Karmada: worth a warning, not a refusal.
         with(cron(), &[("/spec/rules/0/targetMinReplicas", json!(-3))]),
         with(cron_of_hpa(), &[("/spec/rules/0/targetReplicas", json!(-3))]),
@@ -197,6 +252,53 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/clusterAffinity": {"fieldSelector": {"matchExpressions": [{"key": "country", "operator": "In", "values": ["x"]}]}}}
         "spec.clusterAffinity.fieldSelector.matchExpressions[0].key"
     federated_hpa {"/spec/clusterAffinity": {"clusterNames": ["m1", ""]}} "spec.clusterAffinity.clusterNames[1]"
+    federated_hpa {"/spec/clusterAffinity": {"clusterNames": (many(limits::CLUSTERS + 1))}} "spec.clusterAffinity.clusterNames"
+    federated_hpa {"/spec/clusterAffinity": {"clusterNames": [(text(limits::CLUSTER_NAME + 1))]}} "spec.clusterAffinity.clusterNames[0]"
+    federated_hpa {"/spec/clusterAffinity": {"exclude": (many(limits::CLUSTERS + 1))}} "spec.clusterAffinity.exclude"
+    federated_hpa {"/spec/clusterAffinity": {"exclude": ["m1", (text(limits::CLUSTER_NAME + 1))]}} "spec.clusterAffinity.exclude[1]"
+    federated_hpa {"/spec/clusterAffinity": {"fieldSelector": {"matchExpressions":
+        (vec![json!({"key": "zone", "operator": "In", "values": ["a"]}); limits::REQUIREMENTS + 1])}}}
+        "spec.clusterAffinity.fieldSelector.matchExpressions"
+    federated_hpa {"/spec/clusterAffinity": {"fieldSelector": {"matchExpressions": [
+        {"key": "zone", "operator": "In", "values": (many(limits::VALUES + 1))}]}}}
+        "spec.clusterAffinity.fieldSelector.matchExpressions[0].values"
+    federated_hpa {"/spec/clusterAffinity": {"fieldSelector": {"matchExpressions": [
+        {"key": "zone", "operator": "In", "values": [(text(limits::FIELD_VALUE + 1))]}]}}}
+        "spec.clusterAffinity.fieldSelector.matchExpressions[0].values[0]"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchLabels": (labels(limits::REQUIREMENTS + 1))}}}
+        "spec.clusterAffinity.labelSelector.matchLabels"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchLabels": {"a": (text(limits::LABEL_VALUE + 1))}}}}
+        "spec.clusterAffinity.labelSelector.matchLabels"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchExpressions":
+        (vec![json!({"key": "a", "operator": "Exists"}); limits::REQUIREMENTS + 1])}}}
+        "spec.clusterAffinity.labelSelector.matchExpressions"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchExpressions": [
+        {"key": (text(limits::LABEL_KEY + 1)), "operator": "Exists"}]}}}
+        "spec.clusterAffinity.labelSelector.matchExpressions[0].key"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}}
+        "spec.clusterAffinity.labelSelector.matchExpressions[0].operator"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchExpressions": [
+        {"key": "a", "operator": "In", "values": (many(limits::VALUES + 1))}]}}}
+        "spec.clusterAffinity.labelSelector.matchExpressions[0].values"
+    federated_hpa {"/spec/clusterAffinity": {"labelSelector": {"matchExpressions": [
+        {"key": "a", "operator": "In", "values": [(text(limits::LABEL_VALUE + 1))]}]}}}
+        "spec.clusterAffinity.labelSelector.matchExpressions[0].values[0]"
+    federated_hpa {"/spec/autoscaleMultiClusterDelay": (limits::DELAYS.end() + 1)} "spec.autoscaleMultiClusterDelay"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/staticWeight": (limits::WEIGHTS.end() + 1)}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].staticWeight"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/priority": (limits::PRIORITIES.end() + 1)}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].priority"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/priority": (limits::PRIORITIES.start() - 1)}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].priority"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/autoscalingMaxThreshold": (limits::THRESHOLDS.end() + 1)}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMaxThreshold"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/autoscalingMinThreshold": (-1)}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMinThreshold"
+    federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference": (preferences(limits::CLUSTERS + 1))}
+        "spec.federatedHPAAssignment.clusterAutoscalingPreference"
+    federated_hpa {"/spec/clusterHPAPreference": (shares(limits::CLUSTERS + 1))} "spec.clusterHPAPreference"
+    federated_hpa {"/spec/clusterHPAPreference/1/clusterName": (text(limits::CLUSTER_NAME + 1))} "spec.clusterHPAPreference[1].clusterName"
+    federated_hpa {"/spec/metrics": (vec![federated_hpa()["spec"]["metrics"][0].clone(); limits::METRICS + 1])} "spec.metrics"
     federated_hpa {"/spec/clusterHPAPreference/1/clusterName": "m1"} "spec.clusterHPAPreference[1]"
     federated_hpa {"/spec/clusterHPAPreference/1/maxResourceUsage": 0} "spec.clusterHPAPreference[1].maxResourceUsage"
     federated_hpa {"/spec/clusterHPAPreference/1/maxResourceUsage": 1.01} "spec.clusterHPAPreference[1].maxResourceUsage"
@@ -206,7 +308,10 @@ const BAD: &[Bad] = bad! {
     of_workload {"/spec/scaleTargetRef/kind": "."} "spec.scaleTargetRef.kind"
     of_workload {"/spec/rules/0/name": ""} "spec.rules[0].name"
     of_workload {"/spec/rules/0/name": "a-name-of-more-than-32-characters"} "spec.rules[0].name"
-    of_workload {"/spec/rules/1/name": "down"} "spec.rules[1]"
+    of_workload {"/spec/rules/1/name": "down"} "spec.rules"
+    of_workload {"/spec/rules": (named(limits::RULES + 1))} "spec.rules"
+    of_workload {"/spec/rules/0/schedule": (format!("0 6 * * {}", "1,".repeat(limits::SCHEDULE)))} "spec.rules[0].schedule"
+    of_workload {"/spec/rules/0/timeZone": (text(limits::TIME_ZONE + 1))} "spec.rules[0].timeZone"
     of_workload {"/spec/rules/0/schedule": ""} "spec.rules[0].schedule"
     of_workload {"/spec/rules/0/timeZone": ""} "spec.rules[0].timeZone"
     of_workload {"/spec/rules/0/timeZone": "Local"} "spec.rules[0].timeZone"
@@ -255,7 +360,7 @@ fn by_webhook(object: &Value) -> Vec<String> {
 }
 
 /// Whether `path` is `place` or lies in it.
-fn is_within(path: &str, place: &str) -> bool {
+pub fn is_within(path: &str, place: &str) -> bool {
     path.strip_prefix(place).is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 

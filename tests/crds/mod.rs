@@ -2,6 +2,7 @@
 
 pub mod agreement;
 pub mod evaluator;
+mod sizes;
 pub mod upstream;
 
 use std::collections::BTreeSet;

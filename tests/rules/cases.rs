@@ -155,7 +155,7 @@ fn our_own_fields_are_checked() {
     denied: spec.mode: Unsupported value: "distributed": supported values: "Distributed", "Centralized": did you mean "Distributed"?
     denied: spec.federatedHPAAssignment.federatedHPAAssignmentType: Unsupported value: "StaticWeight": supported values: "Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized": did you mean "StaticWeighted"?
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].targetCluster.clusterNames[1]: Required value: must be the name of a member cluster
-    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].staticWeight: Invalid value: -1: must be 0 or more
+    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].staticWeight: Invalid value: -1: must be between 0 and 1000000
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMaxThreshold: Invalid value: 2: must be greater than or equal to autoscalingMinThreshold (5)
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].targetCluster.labelSelector.matchExpressions[0].key: Invalid value: "a b": the name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName')
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].targetCluster.labelSelector.matchExpressions[0].operator: Unsupported value: "in": supported values: "In", "NotIn", "Exists", "DoesNotExist": did you mean "In"?
@@ -164,7 +164,7 @@ fn our_own_fields_are_checked() {
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[2].targetCluster.clusterNames[1]: Required value: must be the name of a member cluster
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[2].targetCluster: Duplicate value: as in spec.federatedHPAAssignment.clusterAutoscalingPreference[0]: each choice of clusters stands once
     denied: spec.clusterAffinity.fieldSelector.matchExpressions[0].key: Unsupported value: "regions": supported values: "provider", "region", "zone": did you mean "region"?
-    denied: spec.autoscaleMultiClusterDelay: Invalid value: -1: must be a number of seconds, 0 or more
+    denied: spec.autoscaleMultiClusterDelay: Invalid value: -1: must be between 0 and 86400
     denied: spec.clusterHPAPreference[0].maxResourceUsage: Invalid value: 1.5: must be a share greater than 0 and at most 1, for example 0.5
     denied: spec.clusterHPAPreference[1].clusterName: Duplicate value: "m1": each cluster stands once
     denied: spec.clusterHPAPreference[1].maxResourceUsage: Invalid value: 0: must be a share greater than 0 and at most 1, for example 0.5

@@ -4,8 +4,9 @@ use super::sources::{Source, sources};
 
 /// Room -> the rooms it may name. `lib` only lists them.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("api", &[]),
-    ("decision", &[]),
+    ("limits", &[]),
+    ("api", &["limits"]),
+    ("decision", &["limits"]),
     ("convert", &["api", "decision"]),
     ("simulation", &["decision"]),
     ("admission", &["convert", "decision"]),

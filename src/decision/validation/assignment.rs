@@ -1,12 +1,13 @@
 //! How bounds are divided over the clusters: our own fields of a FederatedHPA (design: API). Pure.
 
-use super::selectors;
+use super::{selectors, sizes};
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{BadValue, Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::subject::federated_hpa::{
     Assignment, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPASpec,
 };
+use crate::limits;
 
 const RULE: &str = "assignment";
 /// Earlier entries that a choice of clusters is compared with.
@@ -22,10 +23,8 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
     if let Some(affinity) = &spec.cluster_affinity {
         selectors::validate_affinity(affinity, &path.field("clusterAffinity"), findings);
     }
-    if let Some(delay) = spec.autoscale_multi_cluster_delay.filter(|delay| *delay < 0) {
-        let detail = "must be a number of seconds, 0 or more";
-        findings.invalid(RULE, &path.field("autoscaleMultiClusterDelay"), delay, detail);
-    }
+    let delay = spec.autoscale_multi_cluster_delay;
+    sizes::number(RULE, delay, &limits::DELAYS, &path.field("autoscaleMultiClusterDelay"), findings);
     warn_of_zero(spec, &path.field("scalingToZero"), findings);
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
     if mode == Mode::Centralized {
@@ -42,6 +41,7 @@ fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &
         findings.not_supported(RULE, &type_path, type_, &TYPES);
     }
     let path = path.field("clusterAutoscalingPreference");
+    sizes::list(RULE, &assignment.preferences, limits::CLUSTERS, &path, findings);
     for (index, preference) in assignment.preferences.iter().enumerate() {
         validate_preference(preference, type_, &path.index(index), findings);
         let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
@@ -64,22 +64,17 @@ fn validate_preference(
     findings: &mut Findings,
 ) {
     selectors::validate_affinity(&preference.target_cluster, &path.field("targetCluster"), findings);
-    if let Some(weight) = preference.static_weight.filter(|weight| *weight < 0) {
-        findings.invalid(RULE, &path.field("staticWeight"), weight, "must be 0 or more");
-    }
-    if let Some(min) = preference.min_threshold.filter(|min| *min < 0) {
-        findings.invalid(RULE, &path.field("autoscalingMinThreshold"), min, "must be 0 or more");
-    }
-    if let Some(max) = preference.max_threshold {
-        let path = path.field("autoscalingMaxThreshold");
-        match preference.min_threshold {
-            _ if max < 0 => findings.invalid(RULE, &path, max, "must be 0 or more"),
-            Some(min) if max < min => {
-                let detail = format!("must be greater than or equal to autoscalingMinThreshold ({min})");
-                findings.invalid(RULE, &path, max, detail);
-            }
-            _ => {}
-        }
+    let (min, max) = (preference.min_threshold, preference.max_threshold);
+    sizes::number(RULE, preference.static_weight, &limits::WEIGHTS, &path.field("staticWeight"), findings);
+    sizes::number(RULE, preference.priority, &limits::PRIORITIES, &path.field("priority"), findings);
+    sizes::number(RULE, min, &limits::THRESHOLDS, &path.field("autoscalingMinThreshold"), findings);
+    sizes::number(RULE, max, &limits::THRESHOLDS, &path.field("autoscalingMaxThreshold"), findings);
+    if let (Some(min), Some(max)) = (min, max)
+        && limits::THRESHOLDS.contains(&max)
+        && max < min
+    {
+        let detail = format!("must be greater than or equal to autoscalingMinThreshold ({min})");
+        findings.invalid(RULE, &path.field("autoscalingMaxThreshold"), max, detail);
     }
     for (member, set, used_by) in [
         ("staticWeight", preference.static_weight.is_some(), "StaticWeighted"),
@@ -104,12 +99,15 @@ fn warn_of_zero(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Fin
 }
 
 fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, findings: &mut Findings) {
+    sizes::list(RULE, preferences, limits::CLUSTERS, path, findings);
     let mut seen = std::collections::BTreeSet::new();
     for (index, preference) in preferences.iter().enumerate() {
         let path = path.index(index);
         let name = path.field("clusterName");
         if preference.cluster_name.is_empty() {
             findings.required(RULE, &name, "must be the name of a member cluster");
+        } else if !sizes::text(RULE, &preference.cluster_name, limits::CLUSTER_NAME, &name, findings) {
+            continue;
         } else if !seen.insert(&preference.cluster_name) {
             let value = BadValue::from(&*preference.cluster_name);
             findings.refuse(RULE, &name, Cause::Duplicate(value), "each cluster stands once");

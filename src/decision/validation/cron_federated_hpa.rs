@@ -4,15 +4,11 @@ use std::collections::BTreeSet;
 
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
-use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target};
+use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target, sizes};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
-
-/// Most characters of the name of a rule.
-const NAME: usize = 32;
-/// Most runs that a rule remembers.
-const HISTORY: i32 = 32;
+use crate::limits::{self, HISTORY, RULE_NAME as NAME};
 
 /// All findings of `cron` as it stands.
 #[must_use]
@@ -34,6 +30,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     if rules.is_empty() {
         findings.required("rules", path, "must have at least one rule");
     }
+    sizes::list("rules", rules, limits::RULES, path, findings);
     let target = &cron.spec.scale_target_ref;
     let hpa = if is_autoscaler(target) {
         around.neighbours.federated_hpa(&cron.metadata.namespace, &target.name)

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::scale_target::{validate_described, validate_name};
-use super::{names, selectors};
+use super::{names, selectors, sizes};
 use crate::decision::finding::{BadValue, Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::quantity::Quantity;
@@ -11,6 +11,7 @@ use crate::decision::subject::hpa::{
     ContainerResourceSource, Metric, MetricIdentifier, MetricSource, MetricTarget, ObjectSource, ResourceSource,
 };
 use crate::decision::suggestion::{did_you_mean, nearest};
+use crate::limits;
 
 const RULE: &str = "metric";
 /// The types of a metric; each has a source whose member is named like it, in lower camel case.
@@ -18,6 +19,7 @@ const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Re
 
 /// Adds what is wrong with the metrics.
 pub(super) fn validate(metrics: &[Metric<'_>], path: &Path<'_>, findings: &mut Findings) {
+    sizes::list(RULE, metrics, limits::METRICS, path, findings);
     for (index, metric) in metrics.iter().enumerate() {
         validate_metric(metric, &path.index(index), findings);
     }

@@ -17,6 +17,7 @@ pub mod runnable;
 pub mod scale_target;
 pub mod schedules;
 pub mod selectors;
+mod sizes;
 
 use jiff::Timestamp;
 

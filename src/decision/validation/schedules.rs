@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::Surroundings;
+use super::{Surroundings, sizes};
 use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::Rule;
+use crate::limits;
 
 /// When a rule runs.
 pub(super) struct Timing {
@@ -33,6 +34,7 @@ impl Timing {
         let schedule = read_schedule(&rule.schedule, &path.field("schedule"), findings);
         let zone = match rule.time_zone.as_deref() {
             None => around.zones.get(&around.settings.default_time_zone),
+            Some(name) if !sizes::text("time-zone", name, limits::TIME_ZONE, &path.field("timeZone"), findings) => None,
             Some(name) => match zone_name::find(around.zones, name) {
                 Ok(zone) => Some(zone),
                 Err(error) => {
@@ -48,6 +50,9 @@ impl Timing {
 fn read_schedule(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option<Schedule> {
     if text.is_empty() {
         findings.required("schedule", path, "must be a cron expression, for example \"30 8 * * 1-5\"");
+        return None;
+    }
+    if !sizes::text("schedule", text, limits::SCHEDULE, path, findings) {
         return None;
     }
     match Schedule::parse(text) {

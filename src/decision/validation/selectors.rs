@@ -1,11 +1,12 @@
 //! Label selectors and the affinity of member clusters. Pure.
 
-use super::names;
+use super::{names, sizes};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::path::Path;
 use crate::decision::subject::Text;
 use crate::decision::subject::federated_hpa::ClusterAffinity;
 use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
+use crate::limits;
 
 const RULE: &str = "cluster-affinity";
 /// Fields of a cluster that can be selected by.
@@ -14,28 +15,52 @@ const CLUSTER_FIELDS: [&str; 3] = ["provider", "region", "zone"];
 /// Adds what is wrong with a choice of clusters.
 pub(super) fn validate_affinity(affinity: &ClusterAffinity<'_>, path: &Path<'_>, findings: &mut Findings) {
     if let Some(selector) = &affinity.label_selector {
-        validate_labels(selector, RULE, &path.field("labelSelector"), findings);
+        let path = path.field("labelSelector");
+        validate_sizes(selector, &path, findings);
+        validate_labels(selector, RULE, &path, findings);
     }
     if let Some(selector) = &affinity.field_selector {
         let path = path.field("fieldSelector");
         let path = path.field("matchExpressions");
+        sizes::list(RULE, &selector.match_expressions, limits::REQUIREMENTS, &path, findings);
         for (index, requirement) in selector.match_expressions.iter().enumerate() {
             let path = path.index(index);
             if !CLUSTER_FIELDS.contains(&&*requirement.key) {
                 findings.not_supported(RULE, &path.field("key"), &requirement.key, &CLUSTER_FIELDS);
             }
             validate_operator(requirement, &["In", "NotIn"], RULE, &path, findings);
+            let path = path.field("values");
+            sizes::list(RULE, &requirement.values, limits::VALUES, &path, findings);
+            for (index, value) in requirement.values.iter().enumerate() {
+                sizes::text(RULE, value, limits::FIELD_VALUE, &path.index(index), findings);
+            }
         }
     }
     validate_clusters(&affinity.cluster_names, &path.field("clusterNames"), findings);
     validate_clusters(&affinity.exclude, &path.field("exclude"), findings);
 }
 
+/// Adds what a selector of clusters has too much of.
+fn validate_sizes(selector: &LabelSelector<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let (labels, most) = (&selector.match_labels, limits::REQUIREMENTS);
+    if labels.len() > most {
+        findings.refuse(RULE, &path.field("matchLabels"), Cause::TooMany { count: labels.len(), max: most }, "");
+    }
+    let path = path.field("matchExpressions");
+    sizes::list(RULE, &selector.match_expressions, most, &path, findings);
+    for (index, requirement) in selector.match_expressions.iter().enumerate() {
+        sizes::list(RULE, &requirement.values, limits::VALUES, &path.index(index).field("values"), findings);
+    }
+}
+
 fn validate_clusters(clusters: &[Text<'_>], path: &Path<'_>, findings: &mut Findings) {
+    sizes::list(RULE, clusters, limits::CLUSTERS, path, findings);
     for (index, cluster) in clusters.iter().enumerate() {
+        let path = path.index(index);
         if cluster.is_empty() {
-            findings.required(RULE, &path.index(index), "must be the name of a member cluster");
+            findings.required(RULE, &path, "must be the name of a member cluster");
         }
+        sizes::text(RULE, cluster, limits::CLUSTER_NAME, &path, findings);
     }
 }
 

@@ -121,7 +121,8 @@ pub async fn mutate(
     old: Option<&Value>,
     dry_run: bool,
 ) -> Result<Vec<String>, Failure> {
-    if call.server.chain().is_empty() {
+    let plugins = call.server.plugins();
+    if call.server.chain().is_empty() && plugins.is_empty() {
         return Ok(Vec::new());
     }
     let normalize = |object: &mut Value| {
@@ -132,6 +133,9 @@ pub async fn mutate(
     let mutated = call.server.chain().mutate(&request, &normalize).await.map_err(refusal)?;
     if let Some(object) = mutated.object {
         *new = object;
+    }
+    for plugin in plugins.iter() {
+        plugin(&call.server, &request, new)?;
     }
     Ok(mutated.warnings)
 }

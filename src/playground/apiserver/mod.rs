@@ -57,6 +57,10 @@ use self::{
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// A part of the server that judges writes within the process, as an admission plugin does, and may change the object.
+pub type Plugin =
+    Arc<dyn Fn(&ApiServer, &admission::AdmissionRequest, &mut Value) -> Result<(), Failure> + Send + Sync>;
+
 /// Finds the server behind `clusters/<name>/proxy`.
 pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Send + Sync>;
 
@@ -120,6 +124,7 @@ impl Builder {
             faults: Faults::default(),
             garbage: self.garbage,
             proxies: RwLock::default(),
+            plugins: ArcSwap::default(),
             chain,
             kubernetes: ArcSwap::from_pointee(VERSION.to_owned()),
         };
@@ -149,6 +154,7 @@ struct State {
     faults: Faults,
     garbage: bool,
     proxies: RwLock<BTreeMap<String, Proxy>>,
+    plugins: ArcSwap<Vec<Plugin>>,
     chain: Chain,
     kubernetes: ArcSwap<String>,
 }
@@ -197,6 +203,11 @@ impl ApiServer {
         self.state.proxies.write().unwrap_or_else(PoisonError::into_inner).insert(qualified.to_owned(), proxy);
     }
 
+    /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.
+    pub fn admit_by(&self, plugin: Plugin) {
+        self.state.plugins.rcu(|plugins| plugins.iter().chain([&plugin]).cloned().collect::<Vec<_>>());
+    }
+
     /// The version of Kubernetes that the server is.
     pub fn kubernetes(&self) -> Arc<String> {
         self.state.kubernetes.load_full()
@@ -235,6 +246,10 @@ impl ApiServer {
 
     fn chain(&self) -> &Chain {
         &self.state.chain
+    }
+
+    fn plugins(&self) -> Arc<Vec<Plugin>> {
+        self.state.plugins.load_full()
     }
 
     fn identity(&self) -> &Identity {

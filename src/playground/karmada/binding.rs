@@ -151,6 +151,20 @@ fn marks(object: &Value) -> impl Iterator<Item = (&'static str, &str, &Value)> {
     })
 }
 
+/// The binding as a component of Karmada writes it back: replicas that are 0 are left out.
+pub(super) fn without_zeros(binding: &Value) -> Value {
+    let mut binding = binding.clone();
+    if int(&binding, "/spec/replicas") == Some(0) {
+        json::remove(&mut binding, &["spec", "replicas"]);
+    }
+    for target in binding.pointer_mut("/spec/clusters").and_then(Value::as_array_mut).into_iter().flatten() {
+        if int(target, "/replicas") == Some(0) {
+            json::remove(target, &["replicas"]);
+        }
+    }
+    binding
+}
+
 fn same_spec(before: &Value, after: &Value) -> bool {
     let (before, after) = (before.get("spec"), after.get("spec"));
     before.zip(after).is_some_and(|(before, after)| json::covers(before, after) && json::covers(after, before))

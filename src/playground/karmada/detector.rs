@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Karmada;
+use super::binding::without_zeros;
 use super::interpreter::{replicas, requirements};
 use super::placement::selects;
 use crate::decision::names::{binding, fnv32};
@@ -57,7 +58,8 @@ impl Karmada {
         let own = binding(text(template, "/kind"), name(template));
         let before = self.objects.get(&self.kinds.binding, namespace(template), &own).await?;
         let Some(before) = before else {
-            pass.count(&self.objects.create(&self.kinds.binding, &new_binding(template, policy, &own)).await?);
+            let made = without_zeros(&new_binding(template, policy, &own));
+            pass.count(&self.objects.create(&self.kinds.binding, &made).await?);
             return Ok(pass);
         };
         let mut after = before.clone();
@@ -74,7 +76,8 @@ impl Karmada {
             let version = before.pointer("/spec/resource/resourceVersion").cloned().unwrap_or_default();
             json::set(&mut after, &["spec", "resource", "resourceVersion"], version);
         }
-        if after == before || deleting(&before) {
+        let after = without_zeros(&after);
+        if after == without_zeros(&before) || deleting(&before) {
             self.remember(|memory| memory.seen.insert(uid, look));
             return Ok(pass);
         }

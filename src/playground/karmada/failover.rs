@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::binding::without_zeros;
 use super::interpreter::replicas;
 use super::{Karmada, eviction};
 use crate::playground::clock::after;
@@ -40,7 +41,7 @@ impl Karmada {
                 }
             }
             if after_all != *binding {
-                pass.count(&self.objects.replace(&self.kinds.binding, &after_all).await?);
+                pass.count(&self.objects.replace(&self.kinds.binding, &without_zeros(&after_all)).await?);
             }
         }
         self.remember(|memory| memory.unhealthy.retain(|key, _| known.contains(key)));

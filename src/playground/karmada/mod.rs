@@ -6,6 +6,7 @@
 
 pub mod binding;
 pub mod clusters;
+pub mod customizations;
 pub mod delivery;
 pub mod detector;
 pub mod division;

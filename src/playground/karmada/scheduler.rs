@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::binding::without_zeros;
 use super::division::{Candidate, by_room, by_weight};
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::{Karmada, condition};
@@ -66,7 +67,8 @@ impl Karmada {
         json::set(&mut after, &["metadata", "annotations", APPLIED_PLACEMENT], json!(placement));
         json::set(&mut after, &["spec", "clusters"], json!(scheduled.clusters));
         let mut stored = binding.clone();
-        if after != *binding {
+        let after = without_zeros(&after);
+        if after != without_zeros(binding) {
             pass.wrote();
             let Some(written) = self.objects.replace(&self.kinds.binding, &after).await?.done() else {
                 return Ok(pass);

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::binding::without_zeros;
 use super::clusters::ready;
 use super::placement::{taint, tolerations};
 use super::scheduler::APPLIED_PLACEMENT;
@@ -36,7 +37,7 @@ impl Karmada {
                 eviction::end(&mut after, self.timing.eviction_timeout, now, &mut pass);
             }
             if after != binding {
-                pass.count(&self.objects.replace(&self.kinds.binding, &after).await?);
+                pass.count(&self.objects.replace(&self.kinds.binding, &without_zeros(&after)).await?);
             }
         }
         Ok(pass)

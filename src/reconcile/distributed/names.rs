@@ -6,6 +6,8 @@ pub const FINALIZER: &str = "autoscaling.karmada.io/fhpa";
 pub const ADOPT: &str = "autoscaling.karmada.io/adopt-hpa";
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
 pub const WORKLOAD: &str = "autoscaling.karmada.io/workload";
+/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off.
+pub use crate::decision::names::SUSPENDED_FOR;
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "autoscaling.karmada.io/federatedhpa-uid";
 /// Annotation of a Work: namespace and name of its FederatedHPA.
@@ -25,7 +27,7 @@ pub const REFLECTED_METRICS: &str = "olderMetrics";
 /// Where the conditions of an HPA of the older API come back, in the reflected status.
 pub const REFLECTED_CONDITIONS: &str = "olderConditions";
 /// Label of a workload: member clusters keep their replicas.
-pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
+pub use crate::decision::names::RETAIN_REPLICAS;
 /// Annotation of a ResourceBinding: the placement that was last scheduled.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 /// Finalizer of a Work, by which Karmada takes the object out of the cluster.

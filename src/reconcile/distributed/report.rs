@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::seen::entry::Order;
 use crate::decision::backoff::ErrorClass;
@@ -60,11 +60,16 @@ impl Reporter {
         self.tell(leader, order, Severity::Normal, reason, note);
     }
 
-    /// The workload is handed back.
-    pub fn released(&self, leader: &Leader, order: &Order) {
+    /// The workload is handed back; what could not be done of it is told.
+    pub fn released(&self, leader: &Leader, order: &Order, undone: &[String]) {
         let note = "the workload is handed back to Karmada with the replicas it has".to_owned();
-        info!(object = %order.key(), "{note}");
-        self.tell(leader, order, Severity::Normal, "Released", note);
+        if undone.is_empty() {
+            info!(object = %order.key(), "{note}");
+            return self.tell(leader, order, Severity::Normal, "Released", note);
+        }
+        let note = format!("the workload is let go, and this was left undone: {}", undone.join("; "));
+        warn!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
     }
 
     /// Something fails, and is tried again.

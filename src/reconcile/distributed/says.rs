@@ -20,6 +20,11 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller writes the object too.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// The workload is being handed back to Karmada.
+pub const HANDING_BACK: &str = "HandingBack";
+/// The workload is handed back to Karmada.
+pub const HANDED_BACK: &str = "HandedBack";
+
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "AnotherFederatedHPA";
 

@@ -80,6 +80,26 @@ pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> 
     }
 }
 
+/// The status while the workload is being handed back.
+#[must_use]
+pub fn handing_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
+    let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
+    let said = ("False", says::HANDING_BACK, message.to_owned());
+    unplanned(order, said.clone(), said, now)
+}
+
+/// The status once the workload is handed back: nothing is left of what was assigned and remembered.
+#[must_use]
+pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
+    let said = ("False", says::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
+    let conditions = [(ASSIGNED, said.clone()), (READY, said)];
+    FederatedHPAStatus {
+        observed_generation: order.object.metadata.generation,
+        conditions: Some(conditions.map(|(type_, said)| condition(order, type_, said, now)).to_vec()),
+        ..FederatedHPAStatus::default()
+    }
+}
+
 /// What one cluster reports. What a dead one said last is shown; nothing is decided by it.
 fn part(sent: &Sent) -> ClusterHPAStatus {
     ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() }

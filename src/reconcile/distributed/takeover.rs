@@ -9,6 +9,7 @@ use kube::core::Request;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::release::Releases;
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
 use super::writer::{Meta, Writer};
@@ -40,6 +41,8 @@ pub struct Takeover {
     checked: Mutex<HashMap<Key, Checked>>,
     /// Customizations that were made; lost with the process.
     made: Mutex<BTreeSet<String>>,
+    /// What is being handed back.
+    pub releases: Releases,
 }
 
 /// The workload that `reference` points to.
@@ -52,7 +55,7 @@ impl Takeover {
     /// Takes over by `writer`.
     #[must_use]
     pub fn new(writer: Arc<Writer>, targets: Arc<Targets>) -> Self {
-        Self { writer, targets, checked: Mutex::default(), made: Mutex::default() }
+        Self { writer, targets, checked: Mutex::default(), made: Mutex::default(), releases: Releases::default() }
     }
 
     /// Puts our finalizer on a FederatedHPA.
@@ -65,6 +68,19 @@ impl Takeover {
         let annotations = json!({names::WORKLOAD: workload(order)});
         let metadata = json!({"finalizers": finalizers, "annotations": annotations});
         self.writer.order(leader, order, json!({"metadata": metadata})).await
+    }
+
+    /// Takes our finalizer off a FederatedHPA, whose workload is handed back.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub async fn let_go(&self, leader: &Leader, order: &Order) -> Result<(), WriteError> {
+        let finalizers = order.object.metadata.finalizers.iter().flatten();
+        let kept: Vec<&String> = finalizers.filter(|name| *name != names::FINALIZER).collect();
+        let metadata = json!({"finalizers": kept, "annotations": {names::WORKLOAD: Value::Null}});
+        self.writer.order(leader, order, json!({"metadata": metadata})).await?;
+        self.releases.forget(&order.key());
+        Ok(())
     }
 
     /// Takes the workload over, as far as that is not done. Returns whether the binding was written.

@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::apply::About;
 use super::confirmation;
 use super::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
-use super::release::{Last, Released, release};
+use super::release::{Release, Released};
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
 use super::worker::DistributedWorker;
 use super::{manifest, says, status};
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::plan::{Action, HpaVersion, plan};
 use crate::reconcile::engine::Ended;
@@ -128,10 +129,11 @@ impl DistributedWorker {
             if !order.held() {
                 return Ok(Round::Settled(None));
             }
-            return self.release(leader, view, Last::LetGo).await;
+            return self.release(leader, view).await;
         }
+        // Another workload is taken over as by a new object, after the first is let go.
         if order.held() && order.taken_target() != order.target {
-            return self.release(leader, view, Last::TakeOther).await;
+            return self.release(leader, view).await;
         }
         // One that hands the workload back does so first.
         let acts = |rival: &Order| self.is_distributed(rival) && !rival.deleting() || rival.held();
@@ -148,14 +150,38 @@ impl DistributedWorker {
         }
     }
 
-    async fn release(&self, leader: &Leader, view: &View, last: Last) -> Result<Round, WriteError> {
-        match release(&self.takeover, &self.applier, leader, view, last).await? {
-            Released::Partly => Ok(Round::Wrote),
-            Released::Waits => Ok(Round::Settled(self.later())),
-            Released::Wholly => {
-                self.reporter.released(leader, &view.order);
-                Ok(if last == Last::LetGo { Round::Settled(None) } else { Round::Wrote })
+    async fn release(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+        let order = &view.order;
+        let now = (self.clock)();
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view };
+        let undone = match release.go_on().await? {
+            Released::Partly => return Ok(Round::Wrote),
+            Released::Waits(time) => {
+                let wrote = self.show(leader, order, &status::handing_back(order, now)).await?;
+                let later = SignedDuration::try_from(time).unwrap_or(LOOK_AGAIN);
+                return Ok(if wrote { Round::Wrote } else { Round::Settled(now.checked_add(later).ok()) });
             }
+            Released::Wholly(undone) => undone,
+        };
+        if !order.goes() && self.show(leader, order, &status::handed_back(order, now)).await? {
+            return Ok(Round::Wrote);
+        }
+        self.takeover.let_go(leader, order).await?;
+        self.reporter.released(leader, order, &undone);
+        Ok(Round::Wrote)
+    }
+
+    /// Writes a status that is only told: where it is refused the rest goes on. Returns whether it was written.
+    async fn show(&self, leader: &Leader, order: &Order, status: &FederatedHPAStatus) -> Result<bool, WriteError> {
+        if status::stands(order, status) {
+            return Ok(false);
+        }
+        match status::write(&self.writer, leader, order, status).await {
+            Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
+                debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
+                Ok(false)
+            }
+            written => written.map(|()| true),
         }
     }
 

@@ -245,3 +245,39 @@ async fn a_stateful_set_keeps_its_replicas_by_a_customization() {
     assert_eq!(kept["spec"]["replicas"], 4);
     assert_eq!(stage.get("StatefulSet", "db").await["status"]["replicas"], 6);
 }
+
+#[tokio::test]
+async fn replicas_that_are_none_are_left_out_of_a_binding() {
+    let stage = Stage::new(plan()).await;
+    stage.create(policy(&[1, 1])).await;
+    stage.create(deployment("web", 0, "100m")).await;
+    stage.settle().await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"].get("replicas"), None);
+    let mine = json!({"spec": {"suspension": {"scheduling": true},
+        "clusters": [{"name": "member1", "replicas": 2}, {"name": "member2", "replicas": 0}]}});
+    stage.patch("ResourceBinding", "web-deployment", mine).await;
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 2}})).await;
+    stage.settle().await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["replicas"], 2);
+    assert_eq!(binding["spec"]["clusters"], json!([{"name": "member1", "replicas": 2}, {"name": "member2"}]));
+    assert_eq!(stage.replicas("web").await, [2, 0]);
+}
+
+#[tokio::test]
+async fn of_two_customizations_for_one_kind_no_two_may_do_the_same() {
+    let stage = Stage::new(plan()).await;
+    let custom = |name: &str, kind: &str, does: &str| {
+        json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+            "metadata": {"name": name}, "spec": {"target": {"apiVersion": "apps/v1", "kind": kind},
+            "customizations": {does: {"luaScript": "function F(a, b) return b end"}}}})
+    };
+    stage.create(custom("sets", "StatefulSet", "retention")).await;
+    stage.create(custom("health", "StatefulSet", "healthInterpretation")).await;
+    stage.create(custom("other", "Deployment", "retention")).await;
+    let refused = stage.fleet.control().create(&custom("more", "StatefulSet", "retention")).await.unwrap_err();
+    let said = "admission webhook \"resourceinterpretercustomization.karmada.io\" denied the request: conflicting with \
+                InterpreterOperation(Retain) of existing ResourceInterpreterCustomization(sets)";
+    assert_eq!((refused.code, &*refused.message), (403, said));
+}

@@ -7,6 +7,7 @@ mod examples;
 mod failures;
 mod forecast;
 mod help;
+mod letting_go;
 mod natures;
 mod pending;
 mod proxy;

@@ -71,20 +71,27 @@ impl Order {
         Own { kind: "FederatedHPA", key, uid: uid.unwrap_or_default(), version: version.unwrap_or_default() }
     }
 
-    /// Of several on one workload the one that has taken it over acts, else the oldest.
+    /// Of several on one workload the one that has taken it over acts, else the oldest. One that is about to let go of the
+    /// workload of `other` does so first.
     #[must_use]
     pub fn goes_before(&self, other: &Self) -> bool {
         let rank = |order: &Self| {
             let made = order.object.metadata.creation_timestamp.as_ref().map(|time| time.0);
             (!order.held(), made, order.key())
         };
-        rank(self) < rank(other)
+        self.also_about().is_some_and(|taken| taken == other.target) || rank(self) < rank(other)
     }
 
     /// Whether it is being deleted.
     #[must_use]
     pub const fn deleting(&self) -> bool {
         self.object.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Whether it is gone with our finalizer.
+    #[must_use]
+    pub fn goes(&self) -> bool {
+        self.deleting() && self.object.metadata.finalizers.iter().flatten().all(|name| name == names::FINALIZER)
     }
 
     /// Whether our finalizer is on it.
@@ -128,6 +135,10 @@ impl Item for Order {
     fn about(&self) -> Option<Target> {
         Some(self.target.clone())
     }
+    /// After an edit it still holds another workload for a while.
+    fn also_about(&self) -> Option<Target> {
+        self.held().then(|| self.taken_target()).filter(|taken| *taken != self.target)
+    }
 }
 
 /// A ResourceBinding.
@@ -147,6 +158,13 @@ impl Binding {
         object.metadata.managed_fields = None;
         let placement = serde_json::from_value(object.spec.placement.clone()).unwrap_or_default();
         Self { object, placement }
+    }
+
+    /// Name of the FederatedHPA for which it was suspended here.
+    #[must_use]
+    pub fn marked(&self) -> Option<&str> {
+        let annotations = self.object.metadata.annotations.as_ref();
+        annotations.and_then(|all| all.get(names::SUSPENDED_FOR)).map(String::as_str)
     }
 
     /// Whether Karmada's scheduler is kept off.

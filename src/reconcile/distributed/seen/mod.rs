@@ -134,7 +134,9 @@ impl Kept for Order {
         for order in [&change.before, &change.after].into_iter().flatten() {
             inner.changed.insert(order.key());
             // Of several on one workload one acts; another may be that one now.
-            inner.changed.extend(inner.orders.keys_about(&order.target).cloned());
+            for target in [Some(&order.target), order.also_about().as_ref()].into_iter().flatten() {
+                inner.changed.extend(inner.orders.keys_about(target).cloned());
+            }
         }
     }
 }

@@ -1,0 +1,209 @@
+//! Letting go of what could not be taken over, could not run, or is not understood.
+
+use std::sync::Arc;
+
+use fhpa::install::permissions::Place::ControlPlane;
+use fhpa::playground::apiserver::faults::Which;
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::json::{items, label, text};
+use fhpa::playground::objects::Objects;
+use fhpa::reconcile::distributed::capacity::Unknown;
+use serde_json::{Value, json};
+
+use crate::bed::role::Role;
+use crate::stories::Process;
+
+use super::{Stage, hpa, kind, policy, weights};
+
+/// The FederatedHPA is gone, and Karmada has the workload as the user wants it.
+async fn is_let_go(stage: &Stage, replicas: i32) {
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "it is gone: {:?}", stage.conditions().await);
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!(
+        (label(&web, "resourcetemplate.karmada.io/retain-replicas"), &web["spec"]["replicas"]),
+        ("", &json!(replicas))
+    );
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+}
+
+/// No more than so many pods can be made in a member, as under a quota.
+fn forbid_pods(stage: &Stage, cluster: &str) {
+    let which = Which { resource: "pods".into(), verb: "create".into(), ..Which::default() };
+    let said = "pods \"web\" is forbidden: exceeded quota: q";
+    stage.fleet.member(cluster).unwrap().faults().fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_without_any_cluster_keeps_the_users_replicas_and_is_let_go() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let mut nowhere = weights(&[1, 1]);
+    nowhere["clusterAffinity"] = json!({"clusterNames": ["nowhere"]});
+    stage.web(3, nowhere).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=False NoCandidates");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(30).await;
+    is_let_go(&stage, 3).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_whose_pods_cannot_be_made_keeps_what_is_asked_for() {
+    let stage = Stage::new(2).await;
+    for cluster in ["member1", "member2"] {
+        forbid_pods(&stage, cluster);
+    }
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.replicas().await, "2 2");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    is_let_go(&stage, 4).await;
+    assert_eq!((stage.entries().await, stage.replicas().await), ("member1=2 member2=2".into(), "2 2".into()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_one_cluster_could_not_make_are_asked_for_still() {
+    let (stage, one) =
+        super::edits::running_with(json!({"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}})).await;
+    forbid_pods(&stage, "member3");
+    for (cluster, replicas) in [("member2", 3), ("member3", 5)] {
+        let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+        let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+        objects.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": replicas}})).await.unwrap();
+    }
+    stage.pass(8).await;
+    let running = stage.member("member3", "Deployment", "web").await.unwrap();
+    assert_eq!((&running["spec"]["replicas"], &running["status"]["replicas"]), (&json!(5), &json!(1)));
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    is_let_go(&stage, 9).await;
+    assert_eq!(stage.entries().await, "member1=1 member2=3 member3=5");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_release_may_not_write_does_not_keep_it() {
+    let (stage, one) = super::edits::running().await;
+    one.stop().await;
+    let role = Role { without: Some((ControlPlane, "get", "deployments")) };
+    let one = Process::start_as(role, stage.fleet.control(), "two", &stage.wall, Arc::new(Unknown));
+    stage.pass(30).await;
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
+    let told = events.iter().find(|event| text(event, "/reason") == "ReleasedIncompletely").expect("an Event");
+    assert!(text(told, "/note").contains("allow it the verb \"get\" on \"deployments\""), "{told}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_karmada_that_does_not_follow_keeps_nobody_for_ever() {
+    let (mut stage, one) = super::edits::running().await;
+    let objects = Objects::new(stage.fleet.member("member2").unwrap().client());
+    let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+    objects.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": 3}})).await.unwrap();
+    stage.pass(8).await;
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(2).await;
+    // The controllers of Karmada stop.
+    stage.runs.shutdown().await;
+    stage.pass(300).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_of_the_other_mode_does_not_say_that_its_members_scale() {
+    let (stage, one) = super::edits::running().await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False HandedBack", "Ready=False HandedBack"]);
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert!(items(&hpa, "/status/clusterHPADesired").is_empty() && items(&hpa, "/status/aggregatedStatus").is_empty());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_objects_that_swap_places_never_meet_on_a_workload() {
+    let (stage, one) = super::edits::running().await;
+    let mut shop = super::deployment("shop", 6);
+    shop["metadata"]["name"] = json!("shop");
+    stage.create(shop).await;
+    stage.pass(10).await;
+    // `web` goes on to `shop`, and another comes for what it leaves; admission cannot see them both.
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": target}})).await;
+    let mut other = hpa(2, 10, json!({}));
+    other["metadata"]["name"] = json!("next");
+    stage.create(other).await;
+    for _ in 0..120 {
+        stage.pass(1).await;
+        let mut scaled = Vec::new();
+        for own in ["web", "next"] {
+            let hpa = stage.member("member2", "HorizontalPodAutoscaler", own).await;
+            scaled.extend(hpa.map(|hpa| text(&hpa, "/spec/scaleTargetRef/name").to_owned()));
+        }
+        scaled.sort();
+        assert_ne!(scaled, ["web", "web"], "two HPAs on one workload");
+    }
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!(label(&web, "resourcetemplate.karmada.io/retain-replicas"), "true", "the newcomer's label stays");
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true, "the newcomer's suspension stays");
+    for own in ["web", "next"] {
+        let hpa = stage.get("FederatedHPA", own).await;
+        let ready = items(&hpa, "/status/conditions").iter().find(|one| text(one, "/type") == "Ready").unwrap();
+        assert_eq!(text(ready, "/status"), "True", "{own}: {ready}");
+    }
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_remembered_of_one_workload_is_not_done_to_the_next() {
+    let (stage, one) = super::edits::running_with(json!({"scalingToZero": true})).await;
+    // One cluster goes to zero.
+    stage.pass(900).await;
+    let before = stage.get("FederatedHPA", "web").await;
+    let zero = |hpa: &Value| items(hpa, "/status/clusterHPADesired").iter().any(|one| one["atZero"] == true);
+    assert!(zero(&before), "{}", before["status"]);
+    stage.create(super::deployment("shop", 9)).await;
+    stage.fleet.load().set("prod", "shop", 3_000);
+    stage.pass(20).await;
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": target}})).await;
+    for _ in 0..60 {
+        stage.pass(1).await;
+        for cluster in ["member1", "member2", "member3"] {
+            let shop = stage.member(cluster, "Deployment", "shop").await.unwrap();
+            assert_ne!(shop["spec"]["replicas"], 0, "{cluster} is put to zero");
+        }
+    }
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_without_a_namesake_is_no_reason_to_wait() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.create(policy(weights(&[1, 1]))).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=False WorkloadNotFound");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(5).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    one.stop().await;
+}
