@@ -132,6 +132,9 @@ impl Fleet {
             control.create(&definition).await?;
         }
         control.admit_by(karmada::customizations::webhook());
+        if plan.karmada.quota {
+            control.admit_by(karmada::quota::webhook());
+        }
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
         }

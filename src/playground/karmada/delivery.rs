@@ -6,7 +6,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::queue::{Queue, Turn};
 use crate::playground::clock::after;
-use crate::playground::member::CONNECTION_PATIENCE;
 
 /// How a cluster is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +16,8 @@ pub enum Reach {
     Unready,
     /// It refuses connections, and Karmada does not know yet.
     Refused,
-    /// It has not answered since then, and Karmada does not know yet.
-    Hangs(Timestamp),
+    /// It does not answer, and Karmada does not know yet.
+    Hangs,
 }
 
 /// What becomes of a Work now.
@@ -47,10 +46,14 @@ impl Deliveries {
     pub fn turn(&mut self, work: (&str, i64), reach: Reach, lag: SignedDuration, now: Timestamp) -> Delivery {
         let (key, generation) = work;
         if let Some(until) = self.asked.get(key).copied() {
-            if matches!(reach, Reach::Hangs(_)) && until > now {
+            if reach == Reach::Hangs && until > now {
                 return Delivery::Waits(Some(until));
             }
             self.asked.remove(key);
+            if reach != Reach::Up {
+                self.tries.gave_up(key, generation, now);
+                return Delivery::Fails;
+            }
             return self.answered(work, reach, now);
         }
         if self.tries.fresh(key, generation) {
@@ -61,14 +64,13 @@ impl Deliveries {
             self.due.remove(key);
         }
         match (self.tries.turn(key, generation, now), reach) {
-            (Turn::Now, Reach::Hangs(since)) => {
-                let held = SignedDuration::try_from(CONNECTION_PATIENCE).unwrap_or_default();
-                let until = after(since, held).max(after(now, HANDSHAKE_PATIENCE));
+            (Turn::Now, Reach::Hangs) => {
+                let until = after(now, HANDSHAKE_PATIENCE);
                 self.asked.insert(key.to_owned(), until);
                 Delivery::Waits(Some(until))
             }
             (Turn::Now, _) => self.answered(work, reach, now),
-            (Turn::At(due), Reach::Up) => Delivery::Waits(Some(due)),
+            (Turn::At(due), Reach::Up | Reach::Hangs) => Delivery::Waits(Some(due)),
             (Turn::Done, Reach::Up) => Delivery::Goes,
             (Turn::At(_) | Turn::Done, _) => Delivery::Waits(None),
         }
@@ -122,15 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_hangs_is_answered_late_or_fails_with_its_connection() {
+    fn a_request_that_hangs_is_answered_late_or_fails_with_its_handshake_and_is_made_again() {
         let mut works = Deliveries::default();
-        let hangs = Reach::Hangs(at(0));
-        assert_eq!(works.turn(("a", 1), hangs, AT_ONCE, at(20)), Delivery::Waits(Some(at(45))));
-        assert_eq!(works.turn(("a", 1), Reach::Up, AT_ONCE, at(30)), Delivery::Goes);
-        assert_eq!(works.turn(("a", 2), hangs, AT_ONCE, at(40)), Delivery::Waits(Some(at(50))));
-        assert_eq!(works.turn(("a", 2), hangs, AT_ONCE, at(50)), Delivery::Fails);
-        assert_eq!(works.turn(("a", 3), hangs, AT_ONCE, at(60)), Delivery::Waits(Some(at(70))));
-        assert_eq!(works.turn(("a", 3), Reach::Unready, AT_ONCE, at(65)), Delivery::Waits(None));
+        let mut turn =
+            |generation: i64, reach: Reach, seconds: i64| works.turn(("a", generation), reach, AT_ONCE, at(seconds));
+        assert_eq!(turn(1, Reach::Hangs, 20), Delivery::Waits(Some(at(30))));
+        assert_eq!(turn(1, Reach::Up, 25), Delivery::Goes);
+        assert_eq!(turn(2, Reach::Hangs, 40), Delivery::Waits(Some(at(50))));
+        assert_eq!(turn(2, Reach::Hangs, 50), Delivery::Fails);
+        let again = at(50) + SignedDuration::from_millis(5);
+        assert_eq!(turn(2, Reach::Hangs, 50), Delivery::Waits(Some(again)));
+        assert_eq!(turn(2, Reach::Hangs, 51), Delivery::Waits(Some(at(61))));
+        assert_eq!(turn(2, Reach::Unready, 55), Delivery::Fails, "its answer never comes");
+        assert_eq!(turn(2, Reach::Unready, 56), Delivery::Waits(None));
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Karmada {
         let mut there = BTreeSet::new();
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
-            let reach = self.reach(&cluster, member, now);
+            let reach = reach(&cluster, member);
             for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
@@ -44,23 +44,6 @@ impl Karmada {
         }
         self.remember(|memory| memory.deliveries.keep(&there));
         Ok(pass)
-    }
-
-    /// How a cluster is reached now.
-    fn reach(&self, cluster: &Value, member: &Member, now: Timestamp) -> Reach {
-        let since = self.remember(|memory| match member.link() {
-            Link::Hangs => Some(*memory.hanging.entry(member.name().to_owned()).or_insert(now)),
-            Link::Up | Link::Refused => {
-                memory.hanging.remove(member.name());
-                None
-            }
-        });
-        match (ready(cluster), member.link(), since) {
-            (false, _, _) => Reach::Unready,
-            (true, Link::Up, _) => Reach::Up,
-            (true, Link::Hangs, Some(since)) => Reach::Hangs(since),
-            (true, _, _) => Reach::Refused,
-        }
     }
 
     async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
@@ -130,6 +113,16 @@ impl Karmada {
         let dispatching = condition(before("Dispatching"), "Dispatching", true, dispatching, now);
         json::set(&mut status, &["conditions"], json!([dispatching, applied]));
         self.objects.set_status(&self.kinds.work, work, &status).await
+    }
+}
+
+/// How a cluster is reached now.
+fn reach(cluster: &Value, member: &Member) -> Reach {
+    match (ready(cluster), member.link()) {
+        (false, _) => Reach::Unready,
+        (true, Link::Up) => Reach::Up,
+        (true, Link::Refused) => Reach::Refused,
+        (true, Link::Hangs) => Reach::Hangs,
     }
 }
 

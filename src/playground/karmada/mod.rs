@@ -16,6 +16,7 @@ mod failover;
 pub mod interpreter;
 pub mod placement;
 pub mod queue;
+pub mod quota;
 pub mod reflection;
 pub mod scheduler;
 pub mod taints;
@@ -43,6 +44,7 @@ const DEFINITIONS: &[&str] = &[
     include_str!("crds/resourcebindings.yaml"),
     include_str!("crds/works.yaml"),
     include_str!("crds/resourceinterpretercustomizations.yaml"),
+    include_str!("crds/federatedresourcequotas.yaml"),
 ];
 
 /// CustomResourceDefinitions of Karmada's kinds, ready to be created.
@@ -67,6 +69,8 @@ pub struct Timing {
     /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it, and whether such taints evict
     /// at all. Karmada: no.
     pub failover: bool,
+    /// Whether what is scheduled has to stay within FederatedResourceQuotas. Karmada: no.
+    pub quota: bool,
     /// How late a changed Work is come to, when the queue is long. Karmada: not at all.
     pub lag: SignedDuration,
 }
@@ -79,6 +83,7 @@ impl Default for Timing {
             success_threshold: SignedDuration::from_secs(30),
             eviction_timeout: SignedDuration::from_secs(600),
             failover: false,
+            quota: false,
             lag: SignedDuration::ZERO,
         }
     }
@@ -132,8 +137,6 @@ struct Memory {
     probes: BTreeMap<String, Probe>,
     /// Which Works were brought to their cluster.
     deliveries: Deliveries,
-    /// Since when members hang.
-    hanging: BTreeMap<String, Timestamp>,
     /// Since when a binding is unhealthy in a cluster.
     unhealthy: BTreeMap<(String, String), Timestamp>,
     /// Whose Works were written: a Work that is edited or deleted by hand stays so until its binding changes.

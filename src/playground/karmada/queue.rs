@@ -83,6 +83,12 @@ impl Queue {
         self.0.insert(key.to_owned(), place);
     }
 
+    /// The object was tried for a while, and that failed now.
+    pub fn gave_up(&mut self, key: &str, generation: i64, now: Timestamp) {
+        let failures = self.0.get(key).map_or(0, |place| place.failures).saturating_add(1);
+        self.0.insert(key.to_owned(), Place { generation, failures, due: Some(after(now, wait(failures))) });
+    }
+
     /// The object is looked at again then, whatever became of it.
     pub fn again(&mut self, key: &str, generation: i64, due: Timestamp) {
         self.0.insert(key.to_owned(), Place { generation, failures: 0, due: Some(due) });

@@ -59,8 +59,9 @@ async fn works_are_applied_minutes_late_while_the_queue_is_long() {
 async fn a_short_hang_is_not_noticed_and_what_was_written_meanwhile_arrives_after_it() {
     let stage = running(plan()).await;
     stage.fleet.cut("member1", Link::Hangs).unwrap();
+    stage.advance(30).await;
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 8}})).await;
-    stage.advance(35).await;
+    stage.advance(5).await;
     assert_eq!((ready(&stage, "member1").await, stage.replicas("web").await), ("True".into(), vec![2, 4]));
     assert_eq!(aggregated(&stage).await[0], said("member1", true, "Healthy"), "nobody knows");
     stage.fleet.cut("member1", Link::Up).unwrap();
@@ -69,17 +70,19 @@ async fn a_short_hang_is_not_noticed_and_what_was_written_meanwhile_arrives_afte
 }
 
 #[tokio::test]
-async fn a_hang_fails_its_requests_with_their_connection_and_is_known_when_looks_have_failed_for_long_enough() {
+async fn a_hang_fails_its_requests_and_is_known_when_looks_have_failed_for_long_enough() {
     let stage = running(plan()).await;
     stage.fleet.cut("member1", Link::Hangs).unwrap();
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 8}})).await;
-    stage.advance(46).await;
+    stage.advance(8).await;
+    assert_eq!(aggregated(&stage).await[0], said("member1", true, "Healthy"));
+    stage.advance(4).await;
     assert_eq!(
         aggregated(&stage).await[0],
         said("member1", false, "Unknown"),
         "its status is gone with the failed write"
     );
-    stage.advance(15).await;
+    stage.advance(50).await;
     assert_eq!(ready(&stage, "member1").await, "True");
     stage.advance(22).await;
     assert_eq!(ready(&stage, "member1").await, "False");
@@ -91,6 +94,22 @@ async fn a_hang_fails_its_requests_with_their_connection_and_is_known_when_looks
     assert_eq!(ready(&stage, "member1").await, "True");
     stage.advance(4).await;
     assert_eq!(ready(&stage, "member1").await, "False");
+}
+
+#[tokio::test]
+async fn a_quota_that_is_enforced_denies_what_exceeds_it_and_the_split_stays() {
+    let quota = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "FederatedResourceQuota",
+        "metadata": {"name": "limit", "namespace": "default"}, "spec": {"overall": {"cpu": "500m"}}});
+    for enforced in [true, false] {
+        let karmada = Timing { quota: enforced, ..Timing::default() };
+        let stage = running(Plan { karmada, ..plan() }).await;
+        stage.create(quota.clone()).await;
+        stage.patch("Deployment", "web", json!({"spec": {"replicas": 6}})).await;
+        stage.settle().await;
+        assert_eq!(stage.replicas("web").await, if enforced { [2, 2] } else { [3, 3] });
+        let binding = stage.get("ResourceBinding", "web-deployment").await;
+        assert_eq!(condition(&binding, "Scheduled").1, if enforced { "QuotaExceeded" } else { "Success" });
+    }
 }
 
 #[tokio::test]
@@ -183,7 +202,7 @@ async fn a_restart_of_karmada_tries_everything_at_once() {
     stage.fleet.fail("member1", true).unwrap();
     stage.advance(60).await;
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 8}})).await;
-    stage.advance(300).await;
+    stage.advance(200).await;
     stage.fleet.fail("member1", false).unwrap();
     stage.advance(45).await;
     assert_eq!((ready(&stage, "member1").await, stage.replicas("web").await), ("True".into(), vec![2, 4]));
