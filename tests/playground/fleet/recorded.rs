@@ -26,6 +26,9 @@ struct Recording {
 #[derive(Deserialize)]
 struct Step {
     at: f64,
+    /// How long it took until it had its effect.
+    #[serde(default)]
+    takes: f64,
     #[serde(flatten)]
     act: BTreeMap<String, Value>,
 }
@@ -213,10 +216,12 @@ fn recordings() -> Vec<(String, Recording)> {
 }
 
 /// A track without what was so before the story began, and without what is over before anybody can rely on it: which of two
-/// clusters reports first, and a Work that goes at once.
+/// clusters reports first, which of two taints comes first, a Work that goes at once, a result before the scheduler looks.
 fn begun(track: &str, states: &[(f64, Value)]) -> Vec<(f64, Value)> {
     let initial = json!(if track.ends_with("/ready") { "True" } else { "" });
-    let passing = |value: &Value| track == "binding/reporting" || *value == "deleting";
+    let passing = |value: &Value| {
+        matches!(track, "binding/reporting" | "binding/clusters") || track.ends_with("/taints") || *value == "deleting"
+    };
     let mut kept: Vec<(f64, Value)> = Vec::new();
     for (at, (begins, value)) in states.iter().enumerate() {
         let lasts = states.get(at + 1).is_none_or(|(ends, _)| ends - begins >= 2.5);
@@ -261,7 +266,7 @@ async fn the_embedded_karmada_does_what_the_real_one_was_seen_to_do() {
         let start = stage.fleet.clock().now();
         let mut replay = Replay { stage, start, seen: Vec::new(), tracks: Tracks::new() };
         for step in &recording.steps {
-            replay.until(step.at).await;
+            replay.until(step.at + step.takes).await;
             replay.act(step).await;
             replay.look().await;
         }
