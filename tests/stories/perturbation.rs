@@ -39,8 +39,8 @@ const WAYS: [Way; 4] = [Way::Before, Way::After, Way::Late, Way::Stale];
 const LATE: Duration = Duration::from_secs(15);
 /// How long watches are silent.
 const SILENCE: Duration = Duration::from_secs(20);
-/// After the last act of a story: a takeover, a failover, and what is asked for again after a minute.
-const REST: u64 = 420;
+/// After the last act of a story: a takeover, a late answer, and what is asked for again after a minute.
+const REST: u64 = 150;
 
 /// What happens, and when.
 pub struct Story {
@@ -204,8 +204,8 @@ fn chosen(story: &Story, writes: &[Seen]) -> Vec<Perturbation> {
         "all" => {}
         "" => {
             // Spread over the writes, and over the ways from story to story.
-            let step = (all.len() / SAMPLE).max(1) | 1;
-            let first = story.name.len() % step;
+            let step = all.len().div_ceil(SAMPLE).max(1);
+            let first = usize::try_from(fhpa::decision::names::fnv32(story.name)).unwrap_or_default() % step;
             all = all.into_iter().skip(first).step_by(step).take(SAMPLE).collect();
         }
         one => all.retain(|(name, _)| name == one),
@@ -214,7 +214,7 @@ fn chosen(story: &Story, writes: &[Seen]) -> Vec<Perturbation> {
 }
 
 /// Writes of each story that every run tries.
-const SAMPLE: usize = 3;
+const SAMPLE: usize = 1;
 
 /// What differs from the undisturbed ending.
 fn differences(reference: &Ending, ending: &Ending) -> Vec<String> {
