@@ -37,3 +37,5 @@ pub const PRIORITIES: RangeInclusive<i32> = -1_000_000_000..=1_000_000_000;
 pub const THRESHOLDS: RangeInclusive<i32> = 0..=1_000_000;
 /// `autoscaleMultiClusterDelay`: up to a day, in seconds.
 pub const DELAYS: RangeInclusive<i32> = 0..=86_400;
+/// Fewest seconds that a run of a rule may be late: below, it would count as late in a busy minute.
+pub const LATENESS: i64 = 10;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -12,8 +12,13 @@ use crate::decision::api_version::GROUP;
 
 /// Name of both configuration objects.
 pub const NAME: &str = "fhpa";
-/// Seconds that the API server waits for an answer.
-const TIMEOUT: i32 = 5;
+/// Seconds that the API server waits for an answer about our own kinds, and about a ResourceBinding: each one that Karmada makes
+/// waits for it, also while no replica answers.
+const TIMEOUTS: (i32, i32) = (5, 2);
+/// An object that is being deleted is asked about only where its spec changes. Its finalizers must fall while no webhook answers,
+/// or its namespace could not be deleted either.
+const LIVES: &str =
+    "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp) || object.spec != oldObject.spec";
 
 /// Where the API server finds the webhook, and whom it trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +88,18 @@ const fn failure_policy(endpoint: Endpoint) -> &'static str {
     }
 }
 
+const fn timeout(endpoint: Endpoint) -> i32 {
+    match endpoint {
+        Endpoint::MutateResourceBinding => TIMEOUTS.1,
+        _ => TIMEOUTS.0,
+    }
+}
+
+fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
+    let lives = || MatchCondition { name: "lives-or-changes".to_owned(), expression: LIVES.to_owned() };
+    (endpoint != Endpoint::MutateResourceBinding).then(|| vec![lives()])
+}
+
 fn entry_name(endpoint: Endpoint) -> String {
     format!("{}.fhpa.karmada.io", endpoint.kind().to_lowercase())
 }
@@ -94,12 +111,13 @@ pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookC
         admission_review_versions: vec!["v1".to_owned()],
         client_config: location.client_config(endpoint),
         failure_policy: Some(failure_policy(endpoint).to_owned()),
+        match_conditions: match_conditions(endpoint),
         match_policy: Some("Equivalent".to_owned()),
         name: entry_name(endpoint),
         reinvocation_policy: Some("IfNeeded".to_owned()),
         rules: Some(vec![rule(endpoint)]),
         side_effects: "None".to_owned(),
-        timeout_seconds: Some(TIMEOUT),
+        timeout_seconds: Some(timeout(endpoint)),
         ..MutatingWebhook::default()
     };
     let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "mutate");
@@ -113,11 +131,12 @@ pub fn validating(location: &Location, endpoints: &[Endpoint]) -> ValidatingWebh
         admission_review_versions: vec!["v1".to_owned()],
         client_config: location.client_config(endpoint),
         failure_policy: Some(failure_policy(endpoint).to_owned()),
+        match_conditions: match_conditions(endpoint),
         match_policy: Some("Equivalent".to_owned()),
         name: entry_name(endpoint),
         rules: Some(vec![rule(endpoint)]),
         side_effects: "None".to_owned(),
-        timeout_seconds: Some(TIMEOUT),
+        timeout_seconds: Some(timeout(endpoint)),
         ..ValidatingWebhook::default()
     };
     let endpoints = endpoints.iter().copied().filter(|endpoint| endpoint.action() == "validate");

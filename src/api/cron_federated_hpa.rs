@@ -9,7 +9,7 @@ use super::cel;
 use super::hpa::CrossVersionObjectReference;
 use super::hpa_status::Condition;
 use super::lenient::null_as_default;
-use crate::limits::{HISTORY, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
+use crate::limits::{HISTORY, LATENESS, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
 
 /// Scales a workload or moves the bounds of a FederatedHPA at given times.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,9 +81,9 @@ pub struct CronFederatedHPARule {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = HISTORY), extend("default" = 3))]
     pub failed_history_limit: Option<i32>,
-    /// Seconds a missed run may be late and still be made up; less than the shortest interval between two runs.
+    /// Seconds a missed run may be late and still be made up; at least 10, and less than the shortest interval between two runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = LATENESS))]
     pub max_delay_seconds: Option<i64>,
 }
 

@@ -231,10 +231,33 @@ pub struct FederatedHPAStatus {
     /// Since when a cluster could go to zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Time>,
-    /// What the HPA of each cluster reports.
+    /// How many clusters are how; always there, and of all clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<ClusterCounts>,
+    /// What the HPA of each cluster reports. Of more than 200 clusters (until there are fewer than 180) at most 200 that are
+    /// not well.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregated_status: Option<Vec<ClusterHPAStatus>>,
+    /// How many clusters `aggregatedStatus` leaves out; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregated_status_omitted: Option<i32>,
+}
+
+/// How many member clusters are how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterCounts {
+    /// Clusters that take part.
+    pub total: i32,
+    /// Clusters whose HPA is there as written, finds its workload, and shares it with no other HPA.
+    pub ready: i32,
+    /// Clusters that cannot have as many replicas as they want.
+    pub limited: i32,
+    /// Clusters that do not answer, or whose HPA nobody heard yet.
+    pub unknown: i32,
+    /// Clusters that are to have no replicas.
+    pub scaled_to_zero: i32,
 }
 
 /// The bounds that are assigned to one cluster.

@@ -3,7 +3,7 @@
 use super::federated_hpa::target;
 use super::status::CronStatus;
 use crate::api;
-use crate::decision::neighbours::KnownCronFederatedHPA;
+use crate::decision::neighbours::{KnownCronFederatedHPA, KnownRule};
 use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
 
 reads! {
@@ -39,6 +39,16 @@ pub fn known_cron_federated_hpa(cron: &api::CronFederatedHPA) -> KnownCronFedera
     KnownCronFederatedHPA {
         name: cron.metadata.name.clone().unwrap_or_default(),
         target: target(cron.metadata.namespace.as_deref(), &cron.spec.scale_target_ref),
+        rules: cron.spec.rules.iter().map(known_rule).collect(),
         deleting: cron.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+fn known_rule(rule: &api::cron_federated_hpa::CronFederatedHPARule) -> KnownRule {
+    KnownRule {
+        schedule: rule.schedule.as_str().into(),
+        time_zone: rule.time_zone.as_deref().map(Into::into),
+        suspended: rule.suspend == Some(true),
+        values: [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas],
     }
 }

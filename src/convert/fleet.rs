@@ -207,6 +207,12 @@ pub fn number(replicas: Replicas) -> i32 {
     i32::try_from(replicas).unwrap_or(i32::MAX)
 }
 
+/// How many as the API writes it.
+#[must_use]
+pub fn count(many: usize) -> i32 {
+    i32::try_from(many).unwrap_or(i32::MAX)
+}
+
 fn text(text: &str) -> Text<'_> {
     Cow::Borrowed(text)
 }

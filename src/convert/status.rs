@@ -21,6 +21,8 @@ struct Desired;
 #[derive(Default)]
 struct ClusterStatus;
 #[derive(Default)]
+struct Counts;
+#[derive(Default)]
 pub(super) struct CronStatus;
 #[derive(Default)]
 struct History;
@@ -40,7 +42,17 @@ reads! {
         "assignmentBasis": Text<'de>,
         "lastDivisionTime": Option<Time<'de>>,
         "idleSince": Option<Time<'de>>,
+        "clusters": Option<Counts>,
         "aggregatedStatus": Vec<ClusterStatus>,
+        "aggregatedStatusOmitted": Option<i32>,
+    }
+    Counts {
+        ; shape
+        "total": i32,
+        "ready": i32,
+        "limited": i32,
+        "unknown": i32,
+        "scaledToZero": i32,
     }
     Condition {
         ; shape

@@ -63,6 +63,8 @@ pub struct Seen {
     pub record: Option<Record>,
     /// When it was first seen like this.
     pub since: Steady,
+    /// What it said before it was deleted, when there is none.
+    pub deleted: Option<Record>,
 }
 
 impl Seen {
@@ -71,8 +73,15 @@ impl Seen {
     pub fn update(previous: Option<Self>, record: Option<Record>, now: Steady) -> Self {
         match previous {
             Some(seen) if seen.record == record => seen,
-            _ => Self { record, since: now },
+            Some(seen) if record.is_none() => Self { record, since: now, deleted: seen.record },
+            _ => Self::new(record, now),
         }
+    }
+
+    /// What is seen for the first time.
+    #[must_use]
+    pub const fn new(record: Option<Record>, now: Steady) -> Self {
+        Self { record, since: now, deleted: None }
     }
 }
 
@@ -98,23 +107,27 @@ pub enum Step {
 /// What a candidate or leader called `identity` does about what it sees at `now`.
 ///
 /// A released lease (empty holder) is taken at once; a foreign one when its record has not changed for the longer of our
-/// lease duration and the one it declares.
+/// lease duration and the one it declares. Of a Lease that was deleted the last holder may still act: the same time is waited
+/// for, from when it was missed.
 #[must_use]
 pub fn step(identity: &str, timings: Timings, seen: &Seen, now: Steady) -> Step {
-    let Some(record) = &seen.record else {
-        return Step::Create;
+    let expired = |record: &Record| {
+        let left = seen.since.saturating_add(timings.lease.max(record.lease)).saturating_sub(now);
+        if left.is_zero() { Ok(()) } else { Err(Step::Wait(left.min(timings.retry))) }
     };
+    let is_foreign = |record: &Record| !record.holder.is_empty() && record.holder != identity;
+    let Some(record) = &seen.record else {
+        let holder = seen.deleted.as_ref().filter(|deleted| is_foreign(deleted));
+        return holder.map_or(Ok(()), expired).err().unwrap_or(Step::Create);
+    };
+    let version = record.version.clone();
     if record.holder == identity {
-        return Step::Renew { version: record.version.clone() };
+        return Step::Renew { version };
     }
-    if record.holder.is_empty() {
-        return Step::TakeOver { version: record.version.clone() };
+    if !is_foreign(record) {
+        return Step::TakeOver { version };
     }
-    let expires = seen.since.saturating_add(timings.lease.max(record.lease));
-    match expires.checked_sub(now) {
-        Some(left) if !left.is_zero() => Step::Wait(left.min(timings.retry)),
-        _ => Step::TakeOver { version: record.version.clone() },
-    }
+    expired(record).err().unwrap_or(Step::TakeOver { version })
 }
 
 /// Until when a leader may act whose last successful renewal was sent at `sent`. The time counts from sending, not from
@@ -122,6 +135,12 @@ pub fn step(identity: &str, timings: Timings, seen: &Seen, now: Steady) -> Step 
 #[must_use]
 pub fn acts_until(timings: Timings, sent: Steady) -> Steady {
     sent.saturating_add(timings.renew_deadline)
+}
+
+/// Until when a write may be under way that such a leader began: at that moment somebody else may begin.
+#[must_use]
+pub fn expires(timings: Timings, sent: Steady) -> Steady {
+    sent.saturating_add(timings.lease)
 }
 
 #[cfg(test)]
@@ -180,6 +199,30 @@ mod tests {
             step("me", Timings::default(), &Seen::update(None, own, NOW), NOW),
             Step::Renew { version: "8".into() }
         );
+    }
+
+    #[test]
+    fn a_lease_that_was_deleted_is_made_anew_when_its_holder_cannot_act_any_more() {
+        let seen = Seen::update(None, Some(foreign("1")), NOW);
+        let gone = Seen::update(Some(seen), None, after(5));
+        assert_eq!(step("me", Timings::default(), &gone, after(5)), Step::Wait(Duration::from_secs(2)));
+        let gone = Seen::update(Some(gone), None, after(19));
+        assert_eq!(step("me", Timings::default(), &gone, after(19)), Step::Wait(Duration::from_secs(1)));
+        assert_eq!(step("me", Timings::default(), &gone, after(20)), Step::Create);
+        // Its holder needs not wait for itself, and nobody for a Lease that was released.
+        assert_eq!(step("other", Timings::default(), &gone, after(6)), Step::Create);
+        let released = Record { holder: String::new(), ..foreign("2") };
+        let gone = Seen::update(Some(Seen::new(Some(released), NOW)), None, after(1));
+        assert_eq!(step("me", Timings::default(), &gone, after(1)), Step::Create);
+    }
+
+    #[test]
+    fn a_write_under_way_ends_before_anybody_else_may_start() {
+        let timings = Timings::default();
+        assert!(acts_until(timings, NOW) < expires(timings, NOW));
+        let seen = Seen::new(Some(foreign("1")), NOW);
+        let before = expires(timings, NOW).saturating_sub(Duration::from_nanos(1));
+        assert!(matches!(step("me", timings, &seen, before), Step::Wait(_)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Names that Kubernetes and Karmada derive from other names. Pure.
 
+use super::excerpt::excerpt;
+
 /// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off. Whoever suspends a
 /// binding here marks it in the same write, so that none stays suspended that nobody serves.
 pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
@@ -21,11 +23,19 @@ pub fn safe_encode(hash: u32) -> String {
     digits.bytes().filter_map(|digit| ALPHABET.get(usize::from(digit) % 27)).map(|letter| char::from(*letter)).collect()
 }
 
-/// Name of the Work for an object.
+/// Bytes of the name of an object in that of its Work: a name has at most 253, and a dash and a hash follow.
+const OF_OBJECT: usize = 242;
+
+/// Name of the Work for an object. As Karmada names it, but that a name that would become too long is cut: its hash is that of
+/// the whole name.
 #[must_use]
 pub fn work(kind: &str, namespace: &str, name: &str) -> String {
     let identity = if namespace.is_empty() { format!("{name}-{kind}") } else { format!("{namespace}-{name}-{kind}") };
-    format!("{}-{}", name.to_lowercase().replace(':', "."), safe_encode(fnv32(&identity.to_lowercase())))
+    let name = name.to_lowercase().replace(':', ".");
+    // What stands before a dash ends with a letter or a digit.
+    let name = excerpt(&name, OF_OBJECT);
+    let name = if name.len() < OF_OBJECT { name } else { name.trim_end_matches(['-', '.']) };
+    format!("{name}-{}", safe_encode(fnv32(&identity.to_lowercase())))
 }
 
 /// Name of the ResourceBinding of an object.
@@ -53,6 +63,19 @@ mod tests {
         assert_eq!(work("HorizontalPodAutoscaler", "default", "nginx"), "nginx-6ccdcf94c4");
         assert_eq!(work("HorizontalPodAutoscaler", "test", "shop-fhpa"), "shop-fhpa-545689f5");
         assert_eq!(work("StatefulSet", "prod", "web"), "web-cdc45f86b");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_still_told_apart() {
+        let (long, other) = ("a".repeat(253), format!("{}b", "a".repeat(252)));
+        let names = [&long, &other].map(|name| work("HorizontalPodAutoscaler", "prod", name));
+        assert!(names.iter().all(|name| name.len() <= 253), "{names:?}");
+        assert_ne!(names[0], names[1]);
+        let dotted = format!("{}.b", "a".repeat(241));
+        assert!(!work("HorizontalPodAutoscaler", "prod", &dotted).contains(".-"));
+        assert!(
+            work("HorizontalPodAutoscaler", "prod", &"a".repeat(242)).starts_with(&format!("{}-", "a".repeat(242)))
+        );
     }
 
     #[test]

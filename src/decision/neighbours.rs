@@ -39,8 +39,23 @@ pub struct KnownCronFederatedHPA {
     pub name: String,
     /// What it scales.
     pub target: Target,
+    /// Its rules.
+    pub rules: Box<[KnownRule]>,
     /// Whether it is being deleted.
     pub deleting: bool,
+}
+
+/// What is known of a rule of a CronFederatedHPA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownRule {
+    /// `schedule`
+    pub schedule: Box<str>,
+    /// `timeZone`
+    pub time_zone: Option<Box<str>>,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// `targetReplicas`, `targetMinReplicas`, `targetMaxReplicas`
+    pub values: [Option<i32>; 3],
 }
 
 /// The other objects, at one moment. Every answer is in order of names.

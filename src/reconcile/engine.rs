@@ -132,7 +132,8 @@ impl<W: Worker> Engine<W> {
         }
     }
 
-    /// Works while this process leads, until `stop` is told.
+    /// Works while this process leads, until `stop` is told. Then nothing more begins, and what is under way ends; whoever does
+    /// not wait for it drops this.
     pub async fn run(mut self, mut leadership: watch::Receiver<Option<Leader>>, mut stop: watch::Receiver<bool>) {
         let worker = Arc::clone(&self.worker);
         let mut leader = leadership.borrow_and_update().clone();
@@ -166,7 +167,7 @@ impl<W: Worker> Engine<W> {
                 () = sleep_until(nap) => {}
             }
         }
-        self.turns.shutdown().await;
+        while self.turns.join_next().await.is_some() {}
     }
 
     /// A term begins or ends: nothing of the one before counts.

@@ -86,7 +86,7 @@ pub struct Record {
     /// Type of the event.
     pub severity: Severity,
     /// Why, in CamelCase.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What was done, in CamelCase.
     pub action: &'static str,
     /// A sentence; cut at 1024 bytes.
@@ -280,7 +280,7 @@ impl Post {
                     sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
                 }
                 Err(failure) => {
-                    warn!(%failure, reason = record.reason, "an event is dropped");
+                    warn!(%failure, reason = &*record.reason, "an event is dropped");
                     break;
                 }
             }
@@ -305,7 +305,7 @@ impl Post {
         Event {
             metadata: ObjectMeta { name: Some(name), namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
             type_: Some(severity.to_owned()),
-            reason: Some(record.reason.to_owned()),
+            reason: Some(record.reason.to_string()),
             action: Some(record.action.to_owned()),
             note: Some(record.note.clone()),
             event_time: Some(MicroTime(record.at)),

@@ -31,6 +31,8 @@ pub mod reason {
     pub const UNAUTHORIZED: &str = "Unauthorized";
     /// A rule, a webhook or a policy says no.
     pub const REFUSED: &str = "Refused";
+    /// The object would be larger than the store takes.
+    pub const TOO_LARGE: &str = "TooLarge";
     /// The API server is busy, restarting or not reached.
     pub const UNREACHABLE: &str = "Unreachable";
     /// The object to scale does not exist.
@@ -174,6 +176,7 @@ impl Failure {
 /// Class and reason of an answer that is an error.
 fn classify(status: &Status) -> (ErrorClass, &'static str) {
     match status.code {
+        _ if is_too_large(status) => (ErrorClass::Refused, reason::TOO_LARGE),
         408 | 429 | 500.. => (ErrorClass::Transient, reason::UNREACHABLE),
         // A webhook chooses the code of its denial.
         _ if is_denial(&status.message) => (ErrorClass::Refused, reason::REFUSED),
@@ -184,6 +187,12 @@ fn classify(status: &Status) -> (ErrorClass, &'static str) {
         409 => (ErrorClass::Conflict, reason::CONFLICT),
         _ => (ErrorClass::Refused, reason::REFUSED),
     }
+}
+
+/// The words of etcd, of its client, and the code of kube-apiserver itself.
+fn is_too_large(status: &Status) -> bool {
+    let words = ["etcdserver: request is too large", "trying to send message larger than max"];
+    status.code == 413 || words.iter().any(|words| status.message.contains(words))
 }
 
 /// The words of kube-apiserver for a denial by a webhook.
@@ -245,6 +254,11 @@ mod tests {
         assert_eq!(of(409, "the object has been modified"), (ErrorClass::Conflict, "Conflict"));
         assert_eq!(of(422, "is invalid"), (ErrorClass::Refused, "Refused"));
         assert_eq!(of(400, "bad"), (ErrorClass::Refused, "Refused"));
+        assert_eq!(of(413, "limit is 3145728"), (ErrorClass::Refused, "TooLarge"));
+        assert_eq!(of(500, "etcdserver: request is too large"), (ErrorClass::Refused, "TooLarge"));
+        let client =
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3051123 vs. 2097152)";
+        assert_eq!(of(500, client), (ErrorClass::Refused, "TooLarge"));
     }
 
     #[test]

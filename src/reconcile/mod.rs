@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use self::cron::book::Book;
 use self::cron::entry::Reader;
 use self::cron::execute::Executor;
+use self::cron::lanes::Lanes;
 use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
@@ -109,7 +110,8 @@ impl Controller {
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
-        let worker = CronWorker { client, book, executor, steppers, clock: Arc::clone(&clock), reporter };
+        let lanes = Lanes::default();
+        let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), clock, concurrency);
         Self { reader, engine, sight, distributed, poster }
     }
@@ -137,13 +139,16 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns.
+    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns; dropped, it ends
+    /// everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        tokio::join!(
-            self.engine.run(leadership.clone(), stop.clone()),
-            self.distributed.run(leadership, stop.clone()),
-            self.poster.run(stop),
-        );
+        let (over, ended) = watch::channel(false);
+        let engines = async {
+            tokio::join!(self.engine.run(leadership.clone(), stop.clone()), self.distributed.run(leadership, stop));
+            // What was done last is told, too.
+            over.send_replace(true);
+        };
+        tokio::join!(engines, self.poster.run(ended));
     }
 }
 
@@ -181,6 +186,11 @@ impl Withdrawal {
 
     /// Works while this process leads, until `stop` is told.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        tokio::join!(self.engine.run(leadership, stop.clone()), self.poster.run(stop));
+        let (over, ended) = watch::channel(false);
+        let engine = async {
+            self.engine.run(leadership, stop).await;
+            over.send_replace(true);
+        };
+        tokio::join!(engine, self.poster.run(ended));
     }
 }

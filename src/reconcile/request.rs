@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::failure::{Asked, Failure, WriteError};
 use crate::runtime::leader::Leader;
 
-/// How long an answer may take. A write in flight when the lease is lost ends soon after.
+/// How long an answer may take; that of a write no longer than until somebody else may lead.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sends a write, if this process leads still, and reads its answer.
@@ -23,8 +23,8 @@ pub async fn write<T: DeserializeOwned>(
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
     asked: Asked<'_>,
 ) -> Result<T, WriteError> {
-    leader.check()?;
-    Ok(send(client, request, asked).await?)
+    let patience = leader.room()?.min(PATIENCE);
+    Ok(send_within(patience, client, request, asked).await?)
 }
 
 /// Sends `request` and reads its answer.
@@ -36,9 +36,18 @@ pub async fn send<T: DeserializeOwned>(
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
     asked: Asked<'_>,
 ) -> Result<T, Failure> {
+    send_within(PATIENCE, client, request, asked).await
+}
+
+async fn send_within<T: DeserializeOwned>(
+    patience: Duration,
+    client: &Client,
+    request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    asked: Asked<'_>,
+) -> Result<T, Failure> {
     let request = request.map_err(|error| Failure::of(&kube::Error::BuildRequest(error), asked))?;
-    match timeout(PATIENCE, client.request(request)).await {
+    match timeout(patience, client.request(request)).await {
         Ok(answer) => answer.map_err(|error| Failure::of(&error, asked)),
-        Err(_) => Err(Failure::timed_out(asked, PATIENCE)),
+        Err(_) => Err(Failure::timed_out(asked, patience)),
     }
 }

@@ -51,11 +51,13 @@ pub struct Table<I: Item> {
     entries: BTreeMap<Key, Arc<I>>,
     by_subject: BTreeMap<I::About, BTreeSet<Key>>,
     listed: bool,
+    /// What this process wrote since a list began.
+    written: BTreeSet<Key>,
 }
 
 impl<I: Item> Default for Table<I> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), by_subject: BTreeMap::new(), listed: false }
+        Self { entries: BTreeMap::new(), by_subject: BTreeMap::new(), listed: false, written: BTreeSet::new() }
     }
 }
 
@@ -86,16 +88,26 @@ impl<I: Item> Table<I> {
     }
 
     /// Takes in an object, unless what is known is as new.
-    pub fn put(&mut self, key: Key, mut item: I) -> Option<Change<I>> {
+    pub fn put(&mut self, key: Key, item: I) -> Option<Change<I>> {
+        if self.entries.get(&key).is_some_and(|known| !is_news(&item, known)) {
+            return None;
+        }
+        Some(self.set(key, item))
+    }
+
+    /// Takes in an object as this process wrote it.
+    pub fn wrote(&mut self, key: Key, item: I) -> Option<Change<I>> {
+        self.written.insert(key.clone());
+        self.put(key, item)
+    }
+
+    fn set(&mut self, key: Key, mut item: I) -> Change<I> {
         if let Some(known) = self.entries.get(&key) {
-            if !is_news(&item, known) {
-                return None;
-            }
             item.inherit(known);
         }
         let after = Arc::new(item);
         let before = self.insert(key.clone(), Arc::clone(&after));
-        Some(Change { key, before, after: Some(after) })
+        Change { key, before, after: Some(after) }
     }
 
     fn insert(&mut self, key: Key, item: Arc<I>) -> Option<Arc<I>> {
@@ -134,13 +146,25 @@ impl<I: Item> Table<I> {
         Some(before)
     }
 
-    /// Takes in a list of all objects.
+    /// A list of all objects is asked for. It will be as new as anything that was known before.
+    pub fn begin(&mut self) {
+        self.written.clear();
+    }
+
+    /// Takes in a list of all objects. What stands in it holds, also where its version is smaller: the store was restored from a
+    /// backup then. Only what this process wrote since the list was asked for may be newer.
     pub fn replace(&mut self, all: Vec<(Key, I)>) -> Vec<Change<I>> {
-        let mut gone: BTreeSet<Key> = self.entries.keys().cloned().collect();
+        let written = std::mem::take(&mut self.written);
+        let mut gone: BTreeSet<Key> = self.entries.keys().filter(|key| !written.contains(key)).cloned().collect();
         let mut changes = Vec::new();
         for (key, item) in all {
             gone.remove(&key);
-            changes.extend(self.put(key, item));
+            let known = self.entries.get(&key);
+            if written.contains(&key) {
+                changes.extend(self.put(key, item));
+            } else if known.is_none_or(|known| known.uid() != item.uid() || known.version() != item.version()) {
+                changes.push(self.set(key, item));
+            }
         }
         changes.extend(gone.iter().filter_map(|key| self.take(key)));
         self.listed = true;
@@ -191,6 +215,29 @@ mod tests {
         assert_eq!((names(&table, "x"), names(&table, "y")), (vec!["v"], vec!["u"]));
         table.take(&key("a"));
         assert_eq!(names(&table, "y"), [""; 0]);
+    }
+
+    #[test]
+    fn a_list_holds_where_the_versions_went_back_but_not_against_what_was_written_since() {
+        let mut table = Table::default();
+        let version = |table: &Table<Thing>, name| table.get(&key(name)).map(|thing| thing.1);
+        for name in ["restored", "written", "made"] {
+            table.put(key(name), Thing("u", "900", None));
+        }
+        table.begin();
+        table.wrote(key("written"), Thing("u", "901", None));
+        table.wrote(key("made"), Thing("m", "902", None));
+        table.replace(vec![(key("restored"), Thing("u", "5", None)), (key("written"), Thing("u", "900", None))]);
+        assert_eq!(
+            ["restored", "written", "made"].map(|name| version(&table, name)),
+            [Some("5"), Some("901"), Some("902")]
+        );
+        // A watch goes on from the list.
+        assert!(table.put(key("restored"), Thing("u", "4", None)).is_none());
+        assert!(table.put(key("restored"), Thing("u", "6", None)).is_some());
+        table.begin();
+        table.replace(vec![(key("written"), Thing("u", "7", None))]);
+        assert_eq!(["restored", "written", "made"].map(|name| version(&table, name)), [None, Some("7"), None]);
     }
 
     #[test]

@@ -27,8 +27,9 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Of all processes with one Lease, one acts and the others stand by, ready to take over. A signal to end
-stops the work at once and releases the Lease; the next process acts within seconds.
+Of all processes with one Lease, one acts and the others stand by, ready to take over. After a
+signal to end nothing new begins, what is under way ends (--finish-seconds), and the Lease is
+released; the next process acts within seconds.
 
 Examples:
   Act on the control plane of a kubeconfig:

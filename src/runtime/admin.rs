@@ -15,11 +15,16 @@ use super::metrics::{self, Metrics};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The router of the port.
-pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
+/// Answers probes.
+pub fn probes(readiness: Arc<Readiness>) -> Router {
     Router::new()
         .route("/livez", get(async || answer(StatusCode::OK, TEXT, "ok\n".to_owned())))
         .route("/readyz", get(async move || ready(&readiness)))
+}
+
+/// The router of the port.
+pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
+    probes(readiness)
         .route("/metrics", get(async move || answer(StatusCode::OK, metrics::CONTENT_TYPE, metrics.text())))
 }
 

@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower::Service as _;
 
 use super::lifecycle::{Lifecycle, Phase};
+use super::slots::Slots;
 
 /// Bounds on one connection.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,9 @@ pub struct Limits {
     /// Time without a request after which an HTTP/1.1 connection is closed (at most twice as long). Longer than the
     /// 90 seconds after which kube-apiserver itself closes, so that it never writes to a connection closed here.
     pub idle: Duration,
+    /// Time without a request after which an HTTP/2 connection is asked to end while there are few places left, whatever pings
+    /// it answers; as long as there are many it is kept.
+    pub scarce: Duration,
     /// While stopping: time in which an idle HTTP/1.1 connection may still send a request that is under way.
     pub last_call: Duration,
     /// Requests under way on one HTTP/2 connection.
@@ -44,6 +48,7 @@ impl Default for Limits {
         Self {
             header: Duration::from_secs(5),
             idle: Duration::from_secs(150),
+            scarce: Duration::from_secs(30),
             last_call: Duration::from_millis(500),
             streams: 250,
             head_bytes: 16 << 10,
@@ -67,6 +72,9 @@ pub struct Server {
     http2: Builder<TokioExecutor>,
     limits: Limits,
     lifecycle: Arc<Lifecycle>,
+    slots: Arc<Slots>,
+    /// A connection ends with its first answer.
+    once: bool,
 }
 
 /// How often an HTTP/2 connection is asked whether it lives, and how long it may take to answer.
@@ -76,9 +84,9 @@ const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(
 const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
 
 impl Server {
-    /// Serves by `router` until `lifecycle` ends it.
+    /// Serves by `router` until `lifecycle` ends it. Its connections have their places in `slots`.
     #[must_use]
-    pub fn new(router: Router, limits: Limits, lifecycle: Arc<Lifecycle>) -> Self {
+    pub fn new(router: Router, limits: Limits, lifecycle: Arc<Lifecycle>, slots: Arc<Slots>) -> Self {
         let head_bytes = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX);
         let mut http1 = Builder::new(TokioExecutor::new()).http1_only();
         // hyper's own time limit on heads also ends idle connections; `drive` tells them apart.
@@ -94,7 +102,15 @@ impl Server {
             .initial_stream_window_size(WINDOWS.0)
             .initial_connection_window_size(WINDOWS.1)
             .max_send_buf_size(64 << 10);
-        Self { router, http1, http2, limits, lifecycle }
+        Self { router, http1, http2, limits, lifecycle, slots, once: false }
+    }
+
+    /// Answers one request on each connection; for HTTP/1.1.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.http1.http1().keep_alive(false);
+        self.once = true;
+        self
     }
 
     /// Serves one connection to its end.
@@ -105,12 +121,12 @@ impl Server {
         let pulse = Arc::new(Pulse::default());
         let service = service_fn(|request: Request<Incoming>| {
             let under_way = UnderWay::begin(&pulse);
-            let lifecycle = Arc::clone(&self.lifecycle);
+            let (lifecycle, once) = (Arc::clone(&self.lifecycle), self.once);
             let http1 = request.version() < Version::HTTP_2;
             let answer = self.router.clone().call(request.map(Body::new));
             async move {
                 let mut response: Response<Body> = answer.await?;
-                if http1 && lifecycle.parting() {
+                if http1 && (once || lifecycle.parting()) {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 drop(under_way);
@@ -151,14 +167,14 @@ impl Server {
                         (Phase::Aborted, _) => return,
                     }
                 }
-                () = timer.as_mut() => match waits_for.over(pulse, protocol) {
+                () = timer.as_mut() => match waits_for.over(pulse, protocol, self.slots.are_scarce()) {
                     Over::GoOn(next) => {
-                        timer.set(tokio::time::sleep(next.time(&self.limits)));
+                        timer.set(tokio::time::sleep(next.time(&self.limits, protocol)));
                         waits_for = next;
                     }
                     Over::Part => {
                         connection.as_mut().graceful_shutdown();
-                        timer.set(tokio::time::sleep(self.limits.idle));
+                        timer.set(tokio::time::sleep(Wait::LastAnswer.time(&self.limits, protocol)));
                         waits_for = Wait::LastAnswer;
                     }
                     Over::Close => return,
@@ -195,21 +211,24 @@ enum Over {
 }
 
 impl Wait {
-    fn time(self, limits: &Limits) -> Duration {
+    fn time(self, limits: &Limits, protocol: Protocol) -> Duration {
         match self {
+            Self::Request(_) | Self::LastAnswer if protocol == Protocol::Http2 => limits.scarce,
             Self::FirstHead | Self::Head(_) => limits.header,
             Self::Request(_) | Self::LastAnswer => limits.idle,
             Self::LastCall => limits.last_call,
         }
     }
 
-    fn over(self, pulse: &Pulse, protocol: Protocol) -> Over {
+    fn over(self, pulse: &Pulse, protocol: Protocol, scarce: bool) -> Over {
         let seen = pulse.seen();
         match self {
             Self::FirstHead if seen == 0 => Over::Close,
             Self::Head(before) if before == seen && pulse.waiting_for_head() => Over::Close,
-            // HTTP/2 has its own keep-alive; an idle connection that answers is kept.
-            Self::Request(before) if before == seen && protocol == Protocol::Http1 && pulse.idle() => Over::Part,
+            // HTTP/2 has its own keep-alive; an idle connection that answers is kept while there are places for others.
+            Self::Request(before) if before == seen && pulse.idle() && (scarce || protocol == Protocol::Http1) => {
+                Over::Part
+            }
             Self::LastCall => Over::Part,
             Self::FirstHead | Self::Head(_) | Self::Request(_) => Over::GoOn(Self::Request(seen)),
             Self::LastAnswer => Over::Close,
@@ -311,5 +330,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_http2_connection_is_asked_to_end_only_while_places_are_scarce() {
+        let pulse = Arc::new(Pulse::default());
+        drop(UnderWay::begin(&pulse));
+        let over = |scarce| Wait::Request(1).over(&pulse, Protocol::Http2, scarce);
+        assert!(matches!((over(true), over(false)), (Over::Part, Over::GoOn(_))));
+        assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http1, false), Over::Part));
+        // A request under way is no idleness, and one that came is use.
+        let _under_way = UnderWay::begin(&pulse);
+        assert!(matches!(Wait::Request(2).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));
+        assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));
     }
 }

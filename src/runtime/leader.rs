@@ -1,11 +1,9 @@
 //! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
 //!
-//! A [`Leader`] is the right to write, and re-checks its time at every use: it ends before anybody else may take the
-//! Lease, whether or not this task still runs.
+//! A [`Leader`] is the right to write while the Lease is held.
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod term;
+
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -15,61 +13,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
+use self::term::{Clocks, Sent};
+pub use self::term::{Leader, LeaseLost};
 use super::clock;
 use crate::decision::excerpt::excerpt;
 use crate::decision::lease::{self, Record, Seen, Step, Timings};
-
-/// The lease ran out: nothing may be written any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this process does not lead any more")]
-pub struct LeaseLost;
-
-/// The right to write to the control plane, while it lasts.
-#[derive(Clone)]
-pub struct Leader(Arc<Term>);
-
-struct Term {
-    start: Instant,
-    /// Microseconds after `start`; 0 when the term has ended.
-    until: AtomicU64,
-}
-
-impl Leader {
-    fn begin(start: Instant, until: Duration) -> Self {
-        let leader = Self(Arc::new(Term { start, until: AtomicU64::new(0) }));
-        leader.extend(until);
-        leader
-    }
-
-    fn extend(&self, until: Duration) {
-        self.0.until.store(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Release);
-    }
-
-    fn end(&self) {
-        self.0.until.store(0, Ordering::Release);
-    }
-
-    /// Whether both are the right of one term.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Asked before every write.
-    ///
-    /// # Errors
-    /// When the time of the lease is over.
-    pub fn check(&self) -> Result<(), LeaseLost> {
-        let now = u64::try_from(clock::steady().saturating_duration_since(self.0.start).as_micros());
-        if now.is_ok_and(|now| now < self.0.until.load(Ordering::Acquire)) { Ok(()) } else { Err(LeaseLost) }
-    }
-}
-
-impl fmt::Debug for Leader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leader").field("leads", &self.check().is_ok()).finish()
-    }
-}
 
 /// Who we are and which Lease we compete for.
 #[derive(Clone, Debug)]
@@ -102,7 +50,9 @@ pub async fn compete(
     mut stop: watch::Receiver<bool>,
 ) {
     let start = clock::steady();
-    let mut contest = Contest { api, candidate, start, seen: None, lease: None, leader: None, trouble: None };
+    let clocks = Clocks::read();
+    let mut contest =
+        Contest { api, candidate, start, clocks, seen: None, lease: None, leader: None, claims: false, trouble: None };
     loop {
         let pause = tokio::select! {
             pause = contest.turn(&leadership) => pause,
@@ -120,10 +70,13 @@ struct Contest {
     api: Api<Lease>,
     candidate: Candidate,
     start: Instant,
+    clocks: Clocks,
     seen: Option<Seen>,
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
     leader: Option<Leader>,
+    /// A write that makes us the holder is under way, or nothing is known of its end.
+    claims: bool,
     /// What was last complained of, while it lasts.
     trouble: Option<&'static str>,
 }
@@ -136,6 +89,9 @@ impl Contest {
     /// One try; says how long to wait for the next.
     async fn turn(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Duration {
         let timings = self.candidate.timings;
+        if self.leader.as_ref().is_some_and(|leader| leader.check().is_err()) {
+            self.stand_down(leadership, "the Lease ran out while this machine was suspended, or its clock was set");
+        }
         let result = match timeout(self.patience(), self.attempt(leadership)).await {
             Ok(result) => result,
             Err(_) => Err(TryError::TimedOut),
@@ -184,8 +140,7 @@ impl Contest {
     fn patience(&self) -> Duration {
         let deadline = self.candidate.timings.renew_deadline;
         let Some(leader) = &self.leader else { return deadline };
-        let until = Duration::from_micros(leader.0.until.load(Ordering::Acquire));
-        until.saturating_sub(self.now()).max(Duration::from_millis(1))
+        leader.until().saturating_sub(self.now()).max(Duration::from_millis(1))
     }
 
     async fn attempt(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Result<Duration, TryError> {
@@ -193,10 +148,11 @@ impl Contest {
             Some(lease) if self.leader.is_some() => Some(lease),
             _ => self.api.get_opt(&self.candidate.lease).await?,
         };
-        let now = self.now();
+        let (now, ahead) = (self.now(), self.clocks.ahead());
         let seen = Seen::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
         self.seen = Some(seen);
+        self.claims = !matches!(step, Step::Wait(_));
         let written = match step {
             Step::Wait(pause) => {
                 if self.leader.is_some() {
@@ -214,9 +170,9 @@ impl Contest {
             }
         };
         let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
-        self.seen = Some(Seen { record: Some(record(&lease)), since: now });
+        self.seen = Some(Seen::new(Some(record(&lease)), now));
         self.lease = Some(lease);
-        self.lead(now, leadership);
+        self.lead(Sent { steady: now, ahead }, leadership);
         Ok(self.candidate.timings.retry)
     }
 
@@ -242,13 +198,13 @@ impl Contest {
         lease
     }
 
-    fn lead(&mut self, sent: Duration, leadership: &watch::Sender<Option<Leader>>) {
-        let until = lease::acts_until(self.candidate.timings, sent);
+    fn lead(&mut self, sent: Sent, leadership: &watch::Sender<Option<Leader>>) {
+        let timings = self.candidate.timings;
         if let Some(leader) = &self.leader {
-            leader.extend(until);
+            leader.extend(timings, sent);
         } else {
             info!(identity = self.candidate.identity, lease = self.candidate.lease, "this process leads");
-            let leader = Leader::begin(self.start, until);
+            let leader = Leader::begin(self.start, self.clocks, timings, sent);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
         }
@@ -268,9 +224,15 @@ impl Contest {
 
     /// Stops leading and lets the next one in at once.
     async fn release(mut self, leadership: &watch::Sender<Option<Leader>>) {
-        let Some(leader) = self.leader.take() else { return };
-        leader.end();
-        leadership.send_replace(None);
+        match self.leader.take() {
+            Some(leader) => {
+                leader.end();
+                leadership.send_replace(None);
+            }
+            // A claim that was cut off may have been stored.
+            None if self.claims => self.lease = None,
+            None => return,
+        }
         let name = self.candidate.lease.clone();
         match timeout(self.candidate.timings.retry, self.give_up()).await {
             Ok(Ok(())) => info!(lease = name, "the Lease is released"),

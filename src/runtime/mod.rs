@@ -12,6 +12,7 @@ pub mod logging;
 pub mod metrics;
 pub mod server;
 pub mod settings;
+pub mod slots;
 pub mod succession;
 pub mod tls;
 pub mod watch;

@@ -1,14 +1,13 @@
 //! The listener: accepts connections within limits, secures them, and sees them end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use futures::FutureExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
@@ -16,12 +15,13 @@ use tracing::{debug, warn};
 use super::connection::{self, Protocol};
 use super::lifecycle::{Lifecycle, Phase};
 use super::metrics::{HandshakeFailure, Metrics};
+use super::slots::{Slot, Slots};
 use super::tls;
 
 /// Bounds on all connections together and on their beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections open at a time; one more is closed at once.
+    /// Connections open at a time; one more is closed at once. The last quarter is for peers that have few.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
@@ -33,6 +33,16 @@ impl Default for Limits {
     fn default() -> Self {
         Self { connections: 1024, handshake: Duration::from_secs(5), connection: connection::Limits::default() }
     }
+}
+
+/// Places for connections that ask one thing at once and leave, when all others are taken: so probes are answered always.
+pub struct Reserve {
+    /// What they may ask.
+    pub router: Router,
+    /// How many there are.
+    pub connections: usize,
+    /// Time for the head of the request.
+    pub header: Duration,
 }
 
 /// How bytes travel.
@@ -52,7 +62,8 @@ pub struct Listener {
 struct Shared {
     security: Security,
     connections: connection::Server,
-    slots: Arc<Semaphore>,
+    slots: Arc<Slots>,
+    reserve: Option<(connection::Server, Arc<Slots>)>,
     limits: Limits,
     lifecycle: Arc<Lifecycle>,
     metrics: Arc<Metrics>,
@@ -76,10 +87,34 @@ impl Listener {
         lifecycle: Arc<Lifecycle>,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
+        Self::bind_with(address, security, router, limits, None, lifecycle, metrics).await
+    }
+
+    /// As [`Self::bind`], with places in reserve.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub async fn bind_with(
+        address: SocketAddr,
+        security: Security,
+        router: Router,
+        limits: Limits,
+        reserve: Option<Reserve>,
+        lifecycle: Arc<Lifecycle>,
+        metrics: Arc<Metrics>,
+    ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        let connections = connection::Server::new(router, limits.connection, Arc::clone(&lifecycle));
-        let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
-        Ok(Self { socket, shared: Arc::new(Shared { security, connections, slots, limits, lifecycle, metrics }) })
+        let slots = Slots::new(limits.connections);
+        let connections =
+            connection::Server::new(router, limits.connection, Arc::clone(&lifecycle), Arc::clone(&slots));
+        let reserve = reserve.map(|Reserve { router, connections, header }| {
+            let slots = Slots::new(connections);
+            let limits = connection::Limits { header, ..limits.connection };
+            let server = connection::Server::new(router, limits, Arc::clone(&lifecycle), Arc::clone(&slots));
+            (server.once(), slots)
+        });
+        let shared = Shared { security, connections, slots, reserve, limits, lifecycle, metrics };
+        Ok(Self { socket, shared: Arc::new(shared) })
     }
 
     /// The address that was bound.
@@ -100,9 +135,9 @@ impl Listener {
                 accepted = self.socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     pause = PAUSES.0;
-                    self.shared.admit(stream);
+                    self.shared.admit(stream, peer.ip());
                 }
                 Err(error) => {
                     self.shared.metrics.accept_errors.inc();
@@ -119,25 +154,27 @@ impl Listener {
     /// Takes what already waits in the backlog, closes the socket and waits for all connections.
     async fn finish(self) {
         for _ in 0..BACKLOG {
-            let Some(Ok((stream, _))) = self.socket.accept().now_or_never() else { break };
-            self.shared.admit(stream);
+            let Some(Ok((stream, peer))) = self.socket.accept().now_or_never() else { break };
+            self.shared.admit(stream, peer.ip());
         }
         drop(self.socket);
-        let all = u32::try_from(self.shared.limits.connections.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        // The semaphore is never closed.
-        let _ = self.shared.slots.acquire_many(all).await;
+        self.shared.slots.all_free().await;
+        if let Some((_, slots)) = &self.shared.reserve {
+            slots.all_free().await;
+        }
     }
 }
 
 impl Shared {
-    fn admit(self: &Arc<Self>, stream: TcpStream) {
-        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+    fn admit(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
+        let reserved = || self.reserve.as_ref().and_then(|(_, slots)| slots.take(peer)).map(|slot| (slot, true));
+        let Some((slot, reserved)) = self.slots.take(peer).map(|slot| (slot, false)).or_else(reserved) else {
             self.metrics.connections_refused.inc();
             return;
         };
         self.metrics.connections_accepted.inc();
         self.metrics.connections.inc();
-        let open = Open { shared: Arc::clone(self), _slot: slot };
+        let open = Open { shared: Arc::clone(self), reserved, _slot: slot };
         tokio::spawn(async move { open.serve(stream).await });
     }
 
@@ -179,7 +216,8 @@ fn reason(error: &io::Error) -> HandshakeFailure {
 /// One open connection; its place is free again when this is dropped.
 struct Open {
     shared: Arc<Shared>,
-    _slot: OwnedSemaphorePermit,
+    reserved: bool,
+    _slot: Slot,
 }
 
 impl Open {
@@ -188,13 +226,17 @@ impl Open {
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
         }
+        let server = match &self.shared.reserve {
+            Some((server, _)) if self.reserved => server,
+            _ => &self.shared.connections,
+        };
         match &self.shared.security {
-            Security::Plain => self.shared.connections.serve(stream, Protocol::Http1).await,
+            Security::Plain => server.serve(stream, Protocol::Http1).await,
             Security::Tls(current) => {
                 let Some(stream) = self.shared.secure(current, stream).await else { return };
                 let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
-                self.shared.connections.serve(stream, protocol).await;
+                server.serve(stream, protocol).await;
             }
         }
     }

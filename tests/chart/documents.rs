@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
+use fhpa::decision::health;
 use fhpa::install::doctor::{State, TROUBLES};
 
 use super::{path, text};
@@ -46,6 +47,8 @@ fn reasons() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     of_notes(&mut found);
     assert!(found.contains("NoCandidates"), "the notes were not read");
+    let of_members = health::REASONS.iter().chain(&health::WELL).chain(&health::OWN);
+    found.extend(of_members.map(|reason| (*reason).to_owned()));
     for source in sources("src/reconcile").into_iter().chain(sources("src/install/guard")) {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for (at, _) in code.match_indices('"') {

@@ -39,6 +39,11 @@ fn series() -> Series {
     ] {
         metrics.handshake_failed(reason);
     }
+    for status in ["True", "False", "Unknown"] {
+        let conditions = ["Assigned", "Ready", "ScalingActive", "AbleToScale", "ScalingLimited"];
+        let said = conditions.map(|condition| (condition, status, "ScalingDisabled"));
+        metrics.controller().conditions.say(status, said.into_iter());
+    }
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);
     let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";

@@ -3,6 +3,7 @@
 mod admission;
 pub mod control_plane;
 mod crds;
+mod status;
 
 use control_plane::ControlPlane;
 

@@ -321,6 +321,7 @@ const BAD: &[Bad] = bad! {
     of_workload {"/spec/rules/0/successfulHistoryLimit": 0} "spec.rules[0].successfulHistoryLimit"
     of_workload {"/spec/rules/0/failedHistoryLimit": 33} "spec.rules[0].failedHistoryLimit"
     of_workload {"/spec/rules/0/maxDelaySeconds": (-1)} "spec.rules[0].maxDelaySeconds"
+    of_workload {"/spec/rules/0/maxDelaySeconds": 9} "spec.rules[0].maxDelaySeconds"
     of_federated_hpa {"/spec/scaleTargetRef/kind": "Deployment"} "spec.scaleTargetRef.kind"
     of_federated_hpa {"/spec/scaleTargetRef/apiVersion": "autoscaling.karmada.io/v1", "/spec/scaleTargetRef/kind": "federatedhpa"} "spec.scaleTargetRef.kind"
     of_federated_hpa {"/spec/rules/1/targetMaxReplicas": null} "spec.rules"

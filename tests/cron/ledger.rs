@@ -47,7 +47,7 @@ fn next_is(rule: &str, next: &str) -> Vec<History> {
 }
 
 fn executed(rule: &str, scheduled: &str, now: Timestamp) -> Attempt {
-    Attempt { rule: rule.into(), scheduled: at(scheduled), at: now, outcome: Outcome::Executed }
+    Attempt { rule: rule.into(), scheduled: at(scheduled), at: now, outcome: Outcome::Executed(Action::default()) }
 }
 
 const IN_STEP: Baseline = Baseline { in_step: true, since: Timestamp::UNIX_EPOCH };
@@ -98,6 +98,20 @@ fn a_run_later_than_max_delay_is_recorded_as_missed() {
     let settled = settle(now, &rules, &histories, &agenda, &[]);
     assert_eq!(settled[0].next, Some(at("2026-11-21T08:30:00Z")));
     insta::assert_snapshot!(settled[0].failures[0].message, @"missed, later than maxDelaySeconds (60): the controller was not running or could not reach the API server");
+}
+
+#[test]
+fn a_run_that_begins_within_ten_seconds_is_on_time_whatever_max_delay_says() {
+    let mut minutely = Given::new("* * * * *");
+    minutely.max_delay = Some(0);
+    let histories = next_is("up", "2026-11-20T08:30:00Z");
+    let rules = [minutely.rule("up")];
+    let agenda = Agenda::at(at("2026-11-20T08:30:00.000000001Z"), &rules, &histories, IN_STEP);
+    assert_eq!((agenda.due.len(), agenda.missed.len()), (1, 0));
+    let agenda = Agenda::at(at("2026-11-20T08:30:10Z"), &rules, &histories, IN_STEP);
+    assert_eq!((agenda.due.len(), agenda.missed.len()), (1, 0));
+    let agenda = Agenda::at(at("2026-11-20T08:30:11Z"), &rules, &histories, IN_STEP);
+    assert_eq!((agenda.due.len(), agenda.missed.len()), (0, 1));
 }
 
 #[test]
@@ -154,17 +168,33 @@ fn a_suspended_rule_owes_nothing_and_shows_no_next_run() {
     assert_eq!(settle(now, &rules, &histories, &agenda, &[])[0].next, None);
 }
 
-#[test]
-fn a_clock_that_jumps_back_repeats_nothing() {
+/// What a daily rule remembers after a leader worked at `ahead`, and its agenda at `now` on a clock that is right.
+fn after_a_clock_at(ahead: &str, scheduled: &str, now: &str) -> (Vec<History>, Agenda) {
     let daily = Given::new("30 8 * * *");
     let rules = [daily.rule("up")];
     let histories = next_is("up", "2026-11-20T08:30:00Z");
-    let jumped = at("2026-11-22T10:00:00Z");
-    let agenda = Agenda::at(jumped, &rules, &histories, IN_STEP);
-    let settled = settle(jumped, &rules, &histories, &agenda, &[executed("up", "2026-11-22T08:30:00Z", jumped)]);
-    let back = Agenda::at(at("2026-11-20T10:00:00Z"), &rules, &settled, IN_STEP);
-    assert!(back.due.is_empty() && back.missed.is_empty());
-    assert_eq!(back.next, [Some(at("2026-11-23T08:30:00Z"))]);
+    let ahead = at(ahead);
+    let agenda = Agenda::at(ahead, &rules, &histories, IN_STEP);
+    let settled = settle(ahead, &rules, &histories, &agenda, &[executed("up", scheduled, ahead)]);
+    let agenda = Agenda::at(at(now), &rules, &settled, IN_STEP);
+    (settle(at(now), &rules, &settled, &agenda, &[]), agenda)
+}
+
+#[test]
+fn a_clock_that_is_a_little_ahead_repeats_nothing() {
+    let (_, agenda) = after_a_clock_at("2026-11-20T08:31:00Z", "2026-11-20T08:30:00Z", "2026-11-20T08:26:00Z");
+    assert!(agenda.due.is_empty() && agenda.missed.is_empty());
+    assert_eq!(agenda.next, [Some(at("2026-11-21T08:30:00Z"))]);
+}
+
+#[test]
+fn a_clock_that_ran_ahead_by_days_does_not_silence_a_rule_until_then() {
+    let (settled, agenda) = after_a_clock_at("2026-11-22T10:00:00Z", "2026-11-22T08:30:00Z", "2026-11-20T10:00:00Z");
+    assert!(agenda.due.is_empty() && agenda.missed.is_empty());
+    assert_eq!(agenda.next, [Some(at("2026-11-21T08:30:00Z"))]);
+    // The instants to come have no records, so that each gets one; what is past keeps its own.
+    let recorded: Vec<String> = scheduled(&settled[0]).iter().map(ToString::to_string).collect();
+    assert_eq!((settled[0].next, recorded), (agenda.next[0], vec!["2026-11-20T08:30:00Z".to_owned()]));
 }
 
 #[test]
@@ -242,7 +272,7 @@ impl Story {
             rule: NAMES[due.rule].into(),
             scheduled: due.scheduled,
             at,
-            outcome: if executed { Outcome::Executed } else { Outcome::Postponed("busy".into()) },
+            outcome: if executed { Outcome::Executed(Action::default()) } else { Outcome::Postponed("busy".into()) },
         };
         let attempts: Vec<Attempt> = agenda.due.iter().map(attempt).collect();
         let settled = settle(self.now, &rules, &self.histories, &agenda, &attempts);

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use fhpa::decision::lease::Timings;
 use fhpa::playground::apiserver::ApiServer;
+use fhpa::playground::apiserver::faults::{Moment, Which};
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::reconcile::failure::{Asked, WriteError};
+use fhpa::reconcile::request::write;
 use fhpa::runtime::clock;
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -87,6 +91,71 @@ async fn a_leader_that_dies_is_followed_after_the_lease_and_never_leads_beside_t
         "{:?}",
         died.elapsed()
     );
+}
+
+fn of_leases(verb: &str) -> Which {
+    Which { verb: verb.into(), resource: "leases".into(), name: String::new() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_deleted_by_hand_is_not_taken_beside_its_holder() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let first = one.leads().await;
+    let two = Contender::new(&server, "two");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let deleted = clock::steady();
+    one.task.abort();
+    leases(&server).delete("fhpa", &Default::default()).await.unwrap();
+    while !two.leads_now() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!(two.leads_now() && first.check().is_ok()), "two lead after {:?}", deleted.elapsed());
+        assert!(deleted.elapsed() < Duration::from_secs(20), "nobody leads");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_holder_of_a_lease_that_is_deleted_makes_it_anew_and_leads_on() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let first = one.leads().await;
+    let two = Contender::new(&server, "two");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    leases(&server).delete("fhpa", &Default::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert!(first.check().is_ok() && !two.leads_now());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_stopped_while_it_takes_the_lease_gives_it_back() {
+    let server = server().await;
+    let mut held = server.faults().hold(of_leases("create"), Moment::Answered);
+    let one = Contender::new(&server, "one");
+    held.reached().await;
+    one.stop().await;
+    let stopped = clock::steady();
+    let mut two = Contender::new(&server, "two");
+    two.leads().await;
+    assert!(stopped.elapsed() <= Duration::from_secs(3), "{:?}", stopped.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_is_given_up_before_somebody_else_may_lead() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let leader = one.leads().await;
+    let renewed = clock::steady();
+    server.faults().fail(of_leases("update"), usize::MAX, Failure::plain(503, "ServiceUnavailable", "down"));
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    let which = Which { verb: "get".into(), resource: "namespaces".into(), name: String::new() };
+    let _held = server.faults().hold(which, Moment::Arriving);
+    let request = kube::core::Request::new("/api/v1/namespaces").get("karmada-system", &Default::default());
+    let asked = Asked { verb: "get", group: "", resource: "namespaces", object: &"karmada-system" };
+    let written = write::<serde_json::Value>(&server.client(), &leader, request, asked).await;
+    assert!(matches!(written, Err(WriteError::Failed(_))), "{written:?}");
+    // Timers count in milliseconds.
+    let end = Timings::default().lease + Duration::from_millis(2);
+    assert!(renewed.elapsed() <= end, "{:?}", renewed.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ mod admission;
 mod client;
 mod command;
 mod conformance;
+mod deleted;
 mod fleet;
 mod kubectl;
 mod machinery;

@@ -71,7 +71,7 @@ impl Running {
 fn record(namespace: &str, note: &str) -> Record {
     Record {
         severity: Severity::Normal,
-        reason: "RuleExecuted",
+        reason: "RuleExecuted".into(),
         action: "Scale",
         note: note.into(),
         at: Timestamp::from_second(1_800_000_000).unwrap(),

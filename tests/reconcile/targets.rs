@@ -239,6 +239,8 @@ async fn a_write_meets_only_the_object_that_was_read() {
         let workload_uid = made["metadata"]["uid"].clone();
         let same = json!({"metadata": {"uid": workload_uid}, "spec": {"replicas": 5}});
         lines.push(bed.patch("merge", &scale, &same).await.code.into());
+        let stale = json!({"metadata": {"uid": workload_uid, "resourceVersion": "1"}, "spec": {"replicas": 6}});
+        lines.push(bed.patch("merge", &scale, &stale).await.refusal());
         define(bed, &definition("uid.example.com", "Namespaced", true)).await;
         make(bed, "fleets", &fleet("uid.example.com")).await;
         let scale = bed.path("uid.example.com/v1", "fleets/web/scale");

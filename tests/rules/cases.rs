@@ -249,7 +249,7 @@ fn time_zones_are_iana_names() {
 fn rules_are_checked_member_by_member() {
     let object = cron(
         r#"{"name":"a","schedule":"0 8 * * *","targetReplicas":-1,"successfulHistoryLimit":0,"failedHistoryLimit":33},
-           {"name":"a","schedule":"0 9 * * *","maxDelaySeconds":-1},
+           {"name":"a","schedule":"0 9 * * *","maxDelaySeconds":9},
            {"name":"abcdefghijklmnopqrstuvwxyz0123456789","schedule":"*/5 * * * *","targetReplicas":1,"maxDelaySeconds":300},
            {"name":"b","schedule":"1-59/5 * * * *","targetReplicas":1,"maxDelaySeconds":299,"targetMinReplicas":3}"#,
     );
@@ -259,7 +259,7 @@ fn rules_are_checked_member_by_member() {
     denied: spec.rules[0].failedHistoryLimit: Invalid value: 33: must be between 0 and 32
     denied: spec.rules[1].name: Duplicate value: "a": each rule has a name of its own
     denied: spec.rules[1].targetReplicas: Required value: a rule for a Deployment says how many replicas to set
-    denied: spec.rules[1].maxDelaySeconds: Invalid value: -1: must be 0 or more
+    denied: spec.rules[1].maxDelaySeconds: Invalid value: 9: must be at least 10: sooner a run would count as late in a busy minute
     denied: spec.rules[2].name: Invalid value: "abcdefghijklmnopqrstuvwxyz0123456789": must have at most 32 characters
     denied: spec.rules[2].maxDelaySeconds: Invalid value: 300: must be less than 300, the fewest seconds between two runs of the rule
     warning: spec.rules[3].targetMinReplicas: has no effect on a Deployment: only a FederatedHPA has bounds
@@ -330,4 +330,18 @@ fn metadata_is_checked_as_kubernetes_does() {
     denied: metadata.finalizers: Invalid value: "orphan": finalizers orphan and foregroundDeletion cannot both be set
     denied: metadata.managedFields[0].operation: Unsupported value: "apply": supported values: "Apply", "Update": did you mean "Apply"?
     "#);
+}
+
+/// So many rules, with these limits of their histories.
+fn many(count: usize, limits: &str) -> String {
+    let rule = |index| format!(r#"{{"name":"rule-{index}","schedule":"0 8 * * *","targetReplicas":1{limits}}}"#);
+    cron(&(0..count).map(rule).collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn an_object_whose_history_could_outgrow_the_store_is_refused() {
+    assert_eq!(told(&many(1000, "")), "");
+    assert!(told(&many(1001, "")).starts_with("denied: spec.rules: Too many: 1001"));
+    let limits = r#","successfulHistoryLimit":32,"failedHistoryLimit":32"#;
+    insta::assert_snapshot!(told(&many(350, limits)), @"denied: spec.rules: Forbidden: with full histories the object would be too large to store: use fewer rules, or lower successfulHistoryLimit and failedHistoryLimit");
 }

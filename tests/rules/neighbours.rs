@@ -96,6 +96,21 @@ fn a_cron_rule_on_the_federated_hpa_is_no_conflict() {
 }
 
 #[test]
+fn crons_on_one_target_that_meet_with_other_values_are_warned_of() {
+    let other = cron(&RULE.replace(r#""targetReplicas":1"#, r#""targetReplicas":7"#)).replace("nightly", "daily");
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[&other], ConflictPolicy::Deny)), @r#"warning: spec.rules[0]: sets other values than CronFederatedHPA "daily" at 2026-11-21T08:00:00Z, when both run"#);
+    for quiet in [
+        other.replace("0 8 * * *", "1 8 * * *"),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":1"#),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":7,"suspend":true"#),
+        other.replace(r#""targetReplicas":7"#, r#""targetReplicas":7,"timeZone":"Asia/Tokyo""#),
+        other.replace("daily", "nightly"),
+    ] {
+        assert_eq!(said(&verdict(&cron(RULE), &[&quiet], ConflictPolicy::Deny)), "", "{quiet}");
+    }
+}
+
+#[test]
 fn bounds_that_contradict_the_federated_hpa_are_warned_of() {
     let rules = r#"{"name":"up","schedule":"0 8 * * *","targetMinReplicas":20},
         {"name":"down","schedule":"0 20 * * *","targetMaxReplicas":1},

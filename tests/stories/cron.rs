@@ -34,6 +34,7 @@ async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
     let conditions = [
         "Scheduled=True RulesScheduled: all rules are understood and scheduled",
         "AbleToScale=True Executed: the last run was executed",
+        "Ready=True RulesReady: rule \"up\" runs next, at 2026-11-21T08:30:00Z",
     ];
     assert_eq!(stage.conditions().await, conditions);
     one.stop().await;
@@ -108,6 +109,7 @@ async fn a_suspended_rule_does_not_run_and_shows_no_next_run() {
     assert_eq!(stage.replicas("web").await, 2);
     assert_eq!(stage.history().await, ["up: next -"]);
     assert!(stage.conditions().await[0].starts_with("Scheduled=True Suspended: "), "{:?}", stage.conditions().await);
+    assert_eq!(stage.conditions().await[1], "Ready=True Suspended: all rules are suspended");
     // It is resumed: what was due before is not owed.
     let rules = json!({"spec": {"rules": [rule("up", "30 8 * * *", 5)]}});
     stage.crons().patch("shop", &PatchParams::default(), &Patch::Merge(&rules)).await.unwrap();

@@ -64,6 +64,32 @@ async fn a_leader_killed_after_it_recorded_is_not_repeated() {
     assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_told_to_end_records_the_run_that_it_executed() {
+    for request in [which("patch", "deployments/scale"), which("patch", "cronfederatedhpas/status")] {
+        let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
+        stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
+        let mut one = stage.controller("one");
+        one.leads().await;
+        let mut two = stage.controller("two");
+        stage.until("2026-11-20T08:29:59Z").await;
+        let mut held = stage.server.faults().hold(request, Moment::Answered);
+        held.reached().await;
+        let stopping = tokio::spawn(one.stop());
+        stage.pass(1).await;
+        assert!(two.leadership.borrow().is_none(), "the Lease is held until all is done");
+        drop(held);
+        stopping.await.unwrap();
+        let recorded = "up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:0";
+        assert!(stage.history().await[0].starts_with(recorded), "{:?}", stage.history().await);
+        assert_eq!(stage.events().await.len(), 1, "what was done last is told");
+        two.leads().await;
+        stage.pass(5).await;
+        assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
+        two.stop().await;
+    }
+}
+
 /// A controller that knows the rule, is down over its due time and comes back at `back`.
 async fn down_until(back: &str, max_delay: Option<i64>) -> (Stage, Process) {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
@@ -202,12 +228,16 @@ async fn a_target_that_is_missing_is_told_at_once_and_set_when_it_comes() {
     stage.until("2026-11-20T08:30:05Z").await;
     let missing = "Deployment prod/web does not exist; create it or correct spec.scaleTargetRef";
     assert_eq!(stage.conditions().await[1], format!("AbleToScale=False TargetNotFound: {missing}"));
+    assert_eq!(stage.conditions().await[2], format!("Ready=False TargetNotFound: {missing}"));
+    assert!(one.metrics.text().contains(r#"fhpa_cron_unready_objects{reason="TargetNotFound"} 1"#));
     assert_eq!(stage.events().await, [format!("Warning TargetNotFound: due runs wait and are tried again: {missing}")]);
     assert_eq!(stage.history().await, ["up: next 08:30:00"]);
     stage.deployment("web", 1).await;
     stage.pass(60).await;
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.conditions().await[1], "AbleToScale=True Executed: the last run was executed");
+    assert!(stage.conditions().await[2].starts_with("Ready=True RulesReady: "), "{:?}", stage.conditions().await);
+    assert!(one.metrics.text().contains(r#"fhpa_cron_unready_objects{reason="TargetNotFound"} 0"#));
     one.stop().await;
 }
 

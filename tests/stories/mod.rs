@@ -9,6 +9,8 @@ mod failures;
 mod fleet;
 mod interleavings;
 mod perturbation;
+mod restore;
+mod several;
 mod upstream;
 
 use std::sync::Arc;
@@ -281,7 +283,7 @@ impl Process {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let limited = limited(server.client(), role);
-        let client = bounded(limited.clone(), Bounds::default(), metrics.requests());
+        let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
@@ -300,9 +302,9 @@ impl Process {
         let (told, leadership) = watch::channel(None);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
+        let leases = Api::namespaced(client.clone(), "karmada-system");
         tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
-        let leases = Api::namespaced(limited, "karmada-system");
         let (end, ended) = watch::channel(false);
         tasks.spawn(compete(leases, candidate, told, ended));
         let run = idle.run(leadership.clone(), stopped);
@@ -326,7 +328,9 @@ impl Process {
     /// SIGTERM.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        self.works.await.unwrap();
+        if tokio::time::timeout(Duration::from_secs(10), &mut self.works).await.is_err() {
+            self.works.abort();
+        }
         // The lease is released before the watches end.
         tokio::time::sleep(Duration::from_millis(100)).await;
         self.tasks.shutdown().await;

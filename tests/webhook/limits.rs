@@ -1,13 +1,15 @@
 //! Slow, greedy and broken clients.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::run::process::Options;
+use fhpa::run::process::{AdminPort, Options};
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::client::{Body, H1, H2, Sender, connector, full, request, streamed, tls};
 use super::tls::{start, start_with};
@@ -21,6 +23,7 @@ fn patient() -> Options {
     options.webhook().limits.handshake = LONG;
     options.webhook().limits.connection.header = LONG;
     options.webhook().limits.connection.idle = LONG;
+    options.webhook().limits.connection.scarce = LONG;
     options.webhook().bodies.timeout = LONG;
     options
 }
@@ -145,6 +148,90 @@ async fn a_connection_too_many_is_closed_at_once() {
     assert!(server.metrics.text().contains("fhpa_connections_total{result=\"refused\"} 1"));
     drop(first);
     while tls(server.address, &connector).await.is_err() {}
+}
+
+/// A TCP connection to `server` from an address of this machine of its own.
+async fn from(peer: &str, server: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(peer.parse().unwrap(), 0)).unwrap();
+    socket.connect(server).await.unwrap()
+}
+
+/// Connections that have a place; the others are closed at once.
+async fn accepted(mut all: Vec<TcpStream>, count: usize) -> Vec<TcpStream> {
+    let mut closed = 0;
+    while all.len() > count {
+        all.retain(|stream| !matches!(stream.try_read(&mut [0]), Ok(0)));
+        tokio::task::yield_now().await;
+        closed += 1;
+        assert!(closed < 10_000_000, "{} connections are kept, not {count}", all.len());
+    }
+    all
+}
+
+/// Slots of the listeners of these tests.
+const SLOTS: usize = 128;
+
+#[tokio::test]
+async fn idle_connections_of_one_peer_do_not_keep_another_from_being_served() {
+    let mut options = patient();
+    options.webhook().limits.connections = SLOTS;
+    let server = start(options).await;
+    let mut idle = Vec::new();
+    for _ in 0..SLOTS {
+        idle.push(from("127.0.0.1", server.address).await);
+    }
+    let idle = accepted(idle, SLOTS / 4 * 3).await;
+    let stream = from("127.0.0.2", server.address).await;
+    let mut sender = Sender::over(stream, &connector(&server.ca, H2, None)).await.unwrap();
+    assert!(sender.review("u").await.unwrap().admits("u"));
+    drop(idle);
+}
+
+#[tokio::test]
+async fn an_idle_http2_connection_makes_place_when_places_are_scarce() {
+    let mut options = patient();
+    options.webhook().limits.connections = 4;
+    options.webhook().limits.connection.header = Duration::from_secs(5);
+    options.webhook().limits.connection.scarce = SHORT;
+    let server = start(options).await;
+    let connector = connector(&server.ca, H2, None);
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let mut sender = Sender::connect(server.address, &connector).await.unwrap();
+        assert!(sender.review("u").await.unwrap().admits("u"));
+        all.push(sender);
+    }
+    // Closed by the server, with nothing in flight. With its place free the others may stay.
+    while !all.iter().any(Sender::is_closed) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn probes_are_answered_when_every_place_of_their_port_is_taken() {
+    let mut options = patient();
+    options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
+    let server = start(options).await;
+    let admin = server.admin.unwrap();
+    let mut idle = Vec::new();
+    for peer in ["127.0.0.3", "127.0.0.4"] {
+        for _ in 0..64 {
+            let mut stream = from(peer, admin).await;
+            let _ = stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+            idle.push(stream);
+        }
+    }
+    let idle = accepted(idle, 64).await;
+    for (path, code) in [("/livez", "200"), ("/readyz", "200"), ("/metrics", "404")] {
+        let mut stream = from("127.0.0.2", admin).await;
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        // The connection ends with its answer.
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{path}: {answer}");
+    }
+    drop(idle);
 }
 
 #[tokio::test]

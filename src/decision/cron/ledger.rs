@@ -10,6 +10,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
+use crate::limits;
+
+/// A run that begins this soon after its instant is on time, whatever `maxDelaySeconds` says: many may be due at once. Less
+/// than this cannot be asked for.
+pub const ON_TIME: SignedDuration = SignedDuration::from_secs(limits::LATENESS);
+/// Clocks of machines differ by less than this. A record that lies further in the future is of a clock that ran ahead.
+pub const SKEW: SignedDuration = SignedDuration::from_mins(15);
 
 /// What a rule sets. Members that are absent are left as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +39,16 @@ impl Action {
             max_replicas: later.max_replicas.or(self.max_replicas),
         }
     }
+
+    /// What is left of this action when `later` sets what it sets.
+    #[must_use]
+    pub fn without(self, later: Self) -> Self {
+        Self {
+            replicas: self.replicas.filter(|_| later.replicas.is_none()),
+            min_replicas: self.min_replicas.filter(|_| later.min_replicas.is_none()),
+            max_replicas: self.max_replicas.filter(|_| later.max_replicas.is_none()),
+        }
+    }
 }
 
 /// A rule, understood.
@@ -45,7 +62,7 @@ pub struct Rule<'a> {
     pub zone: &'a TimeZone,
     /// It does not run at present.
     pub suspended: bool,
-    /// How late a missed run may be made up; absent: until the next run is due.
+    /// How late a missed run may be made up, [`ON_TIME`] at least; absent: until the next run is due.
     pub max_delay: Option<SignedDuration>,
     /// Executions that are remembered.
     pub successful_limit: usize,
@@ -95,6 +112,20 @@ impl History {
     fn newest(&self) -> Timestamp {
         let executed = self.executions.iter().map(|execution| execution.scheduled);
         executed.chain(self.failures.iter().map(|failure| failure.scheduled)).max().unwrap_or(Timestamp::MIN)
+    }
+
+    /// Whether it was written by a clock that was ahead of the one that says `now`: it would keep the rule from running until
+    /// then.
+    fn ran_ahead(&self, now: Timestamp) -> bool {
+        self.next.is_some_and(|next| next > now) && lies_ahead(self.newest(), now)
+    }
+
+    /// Drops the records of instants that are still to come, when a clock that ran ahead made them.
+    pub(super) fn set_right(&mut self, now: Timestamp) {
+        if self.ran_ahead(now) {
+            self.executions.retain(|execution| !lies_ahead(execution.scheduled, now));
+            self.failures.retain(|failure| !lies_ahead(failure.scheduled, now));
+        }
     }
 }
 
@@ -177,7 +208,7 @@ impl Agenda {
         // A run of the rules as they were, or under older zone rules, still counts at its own instant.
         let last = last_until(rule, now).filter(|last| *last > first).unwrap_or(first);
         let (deadline, cause) = match rule.max_delay {
-            Some(delay) => (last.checked_add(delay).ok(), Lateness::BeyondMaxDelay(delay)),
+            Some(delay) => (last.checked_add(delay.max(ON_TIME)).ok(), Lateness::BeyondMaxDelay(delay)),
             None => (next, Lateness::Overtaken),
         };
         let mut kept = rule.failed_limit;
@@ -226,6 +257,9 @@ impl Agenda {
 
 /// The first run without a record.
 fn first_owed(now: Timestamp, rule: &Rule<'_>, history: Option<&History>, baseline: Baseline) -> Option<Timestamp> {
+    if history.is_some_and(|history| history.ran_ahead(now)) {
+        return rule.schedule.next_after(rule.zone, now);
+    }
     let ledger = history.and_then(|history| history.next);
     let changed = history.map_or(baseline.since, |history| baseline.since.max(history.newest())).min(now);
     match ledger {
@@ -236,6 +270,11 @@ fn first_owed(now: Timestamp, rule: &Rule<'_>, history: Option<&History>, baseli
         Some(next) if next <= changed && rule.schedule.fires_at(rule.zone, next) => Some(next),
         _ => rule.schedule.next_after(rule.zone, changed),
     }
+}
+
+/// Whether `instant` is further in the future than clocks differ.
+fn lies_ahead(instant: Timestamp, now: Timestamp) -> bool {
+    instant.duration_since(now) > SKEW
 }
 
 /// The last run up to `now`, `now` included.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::ledger::{Agenda, Execution, Failure, History, Lateness, Missed, Rule};
+use super::ledger::{Action, Agenda, Execution, Failure, History, Lateness, Missed, Rule};
 
 /// A run that was tried and has no record yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,14 @@ pub struct Attempt {
 /// How a try ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was executed.
-    Executed,
+    /// It was executed, and set this.
+    Executed(Action),
     /// It failed and is tried again until its deadline.
     Postponed(String),
     /// It failed and is not tried again.
     GivenUp(String),
+    /// It is not executed, as a later run of another object sets the same.
+    Superseded(String),
 }
 
 /// The histories after the agenda of `now` was worked off: one entry per rule, in the order of the rules; histories of
@@ -41,10 +43,16 @@ pub fn settle(
     let entry = |(index, rule): (usize, &Rule<'_>)| {
         let mut history = histories.iter().find(|history| history.rule == rule.name).cloned().unwrap_or_default();
         rule.name.clone_into(&mut history.rule);
+        history.set_right(now);
         history.next = agenda.next.get(index).copied().flatten();
         for missed in agenda.missed.iter().filter(|missed| missed.rule == index) {
             match attempt(attempts, rule.name, missed.scheduled) {
-                Some(Attempt { outcome: Outcome::Executed, at, .. }) => history.execute(rule, missed.scheduled, *at),
+                Some(Attempt { outcome: Outcome::Executed(action), at, .. }) => {
+                    history.execute(*action, missed.scheduled, *at);
+                }
+                Some(Attempt { outcome: Outcome::Superseded(why), at, .. }) => {
+                    history.fail(missed.scheduled, *at, why.clone());
+                }
                 Some(Attempt { outcome: Outcome::Postponed(error) | Outcome::GivenUp(error), .. }) => {
                     history.fail(missed.scheduled, now, missed.message(Some(error)));
                 }
@@ -53,9 +61,11 @@ pub fn settle(
         }
         for due in agenda.due.iter().filter(|due| due.rule == index) {
             match attempt(attempts, rule.name, due.scheduled) {
-                Some(Attempt { outcome: Outcome::Executed, at, .. }) => history.execute(rule, due.scheduled, *at),
-                Some(Attempt { outcome: Outcome::GivenUp(error), at, .. }) => {
-                    history.fail(due.scheduled, *at, error.clone());
+                Some(Attempt { outcome: Outcome::Executed(action), at, .. }) => {
+                    history.execute(*action, due.scheduled, *at);
+                }
+                Some(Attempt { outcome: Outcome::GivenUp(why) | Outcome::Superseded(why), at, .. }) => {
+                    history.fail(due.scheduled, *at, why.clone());
                 }
                 Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None => history.next = Some(due.scheduled),
             }
@@ -77,8 +87,8 @@ pub fn attempt<'a>(attempts: &'a [Attempt], rule: &str, scheduled: Timestamp) ->
 }
 
 impl History {
-    fn execute(&mut self, rule: &Rule<'_>, scheduled: Timestamp, executed: Timestamp) {
-        self.executions.push_front(Execution { scheduled, executed, applied: rule.action });
+    fn execute(&mut self, applied: Action, scheduled: Timestamp, executed: Timestamp) {
+        self.executions.push_front(Execution { scheduled, executed, applied });
     }
 
     fn fail(&mut self, scheduled: Timestamp, executed: Timestamp, message: String) {

@@ -3,6 +3,7 @@
 use super::scale_target::target;
 use super::{ConflictPolicy, Surroundings};
 use crate::decision::finding::{Cause, Findings};
+use crate::decision::neighbours::KnownCronFederatedHPA;
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 
@@ -38,6 +39,14 @@ pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surrou
             report(&text, &remedy, around, findings);
         }
     }
+}
+
+/// The other CronFederatedHPAs on the target of `cron`.
+pub(super) fn on_the_same_target(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Vec<KnownCronFederatedHPA> {
+    let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return Vec::new() };
+    let mut others = around.neighbours.cron_federated_hpas_on(&target);
+    others.retain(|other| !other.deleting && other.name != cron.metadata.name);
+    others
 }
 
 fn report(text: &str, remedy: &str, around: &Surroundings<'_>, findings: &mut Findings) {

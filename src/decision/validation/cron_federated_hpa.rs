@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
 use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target, sizes};
@@ -31,6 +32,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
         findings.required("rules", path, "must have at least one rule");
     }
     sizes::list("rules", rules, limits::RULES, path, findings);
+    validate_size(cron, path, findings);
     let target = &cron.spec.scale_target_ref;
     let hpa = if is_autoscaler(target) {
         around.neighbours.federated_hpa(&cron.metadata.namespace, &target.name)
@@ -54,6 +56,17 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
         schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);
     }
     schedules::warn_of_clashes(rules, &timings, around, path, findings);
+    let others = conflicts::on_the_same_target(cron, around);
+    schedules::warn_of_meetings(rules, &timings, &others, around, path, findings);
+}
+
+/// An object whose history could not be stored would execute its last runs again with each new leader.
+fn validate_size(cron: &CronFederatedHPA<'_>, path: &Path<'_>, findings: &mut Findings) {
+    if cron.spec.rules.len() <= limits::RULES && message_room(cron).is_none() {
+        let detail = "with full histories the object would be too large to store: use fewer rules, or lower \
+                      successfulHistoryLimit and failedHistoryLimit";
+        findings.refuse("rules", path, Cause::Forbidden, detail);
+    }
 }
 
 fn validate_replicas(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {

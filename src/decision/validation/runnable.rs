@@ -11,6 +11,7 @@ use super::schedules::Timing;
 use super::{Surroundings, bounds};
 use crate::decision::cron::Schedule;
 use crate::decision::cron::ledger::{self, Action};
+use crate::decision::cron::room::{self, Weight};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
@@ -27,6 +28,8 @@ pub struct Runnable {
     pub refusal: Option<Box<str>>,
     /// Its rules, in their order.
     pub rules: Box<[RunnableRule]>,
+    /// Bytes that the message of each failed run may have.
+    pub message_room: usize,
 }
 
 /// A rule, understood as far as it can be.
@@ -69,7 +72,22 @@ pub fn runnable(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Runna
     let rules = spec.field("rules");
     let mut names = BTreeSet::new();
     let mut understood = |(index, rule)| understand(rule, target, around, &rules.index(index), &mut names);
-    Runnable { refusal: sentence(&findings), rules: cron.spec.rules.iter().enumerate().map(&mut understood).collect() }
+    Runnable {
+        refusal: sentence(&findings),
+        rules: cron.spec.rules.iter().enumerate().map(&mut understood).collect(),
+        message_room: message_room(cron).unwrap_or_default(),
+    }
+}
+
+/// Bytes that the message of each failed run of `cron` may have; none when it could outgrow the store.
+#[must_use]
+pub fn message_room(cron: &CronFederatedHPA<'_>) -> Option<usize> {
+    room::of_messages(cron.spec.rules.iter().map(|rule| Weight {
+        name: rule.name.len(),
+        timing: rule.schedule.len().saturating_add(rule.time_zone.as_deref().map_or(0, str::len)),
+        successful_limit: limit(rule.successful_history_limit, 1).into(),
+        failed_limit: limit(rule.failed_history_limit, 0).into(),
+    }))
 }
 
 fn understand<'a>(

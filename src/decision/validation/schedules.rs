@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use super::{Surroundings, sizes};
 use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
 use crate::decision::finding::Findings;
+use crate::decision::neighbours::KnownCronFederatedHPA;
 use crate::decision::path::Path;
 use crate::decision::subject::Rule;
 use crate::limits;
@@ -68,8 +69,10 @@ fn read_schedule(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option
 pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Path<'_>, findings: &mut Findings) {
     let Some(delay) = rule.max_delay_seconds else { return };
     let path = path.field("maxDelaySeconds");
-    if delay < 0 {
-        findings.invalid("max-delay", &path, delay, "must be 0 or more");
+    let least = limits::LATENESS;
+    if delay < least {
+        let detail = format!("must be at least {least}: sooner a run would count as late in a busy minute");
+        findings.invalid("max-delay", &path, delay, detail);
         return;
     }
     let shortest = timing.map(|timing| timing.schedule.shortest_interval().as_secs());
@@ -83,6 +86,29 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
 const PAIRS: usize = 10_000;
 /// Pairs whose schedules are compared: fifty rules, each with each.
 const COMPARED: usize = 1_225;
+/// Rules of other objects that are looked at.
+const OTHERS: usize = 1_000;
+
+/// A rule that runs.
+struct Running<'a> {
+    /// Its name; of a rule of another object, the name of that.
+    name: &'a str,
+    /// Index of a rule of the object, or nothing for a rule of another one.
+    index: Option<usize>,
+    values: [Option<i32>; 3],
+    timing: &'a Timing,
+}
+
+/// The rules of the object that run.
+fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>]) -> Vec<Running<'a>> {
+    let timed = rules.iter().zip(timings).enumerate().filter(|(_, (rule, _))| rule.suspend != Some(true));
+    timed
+        .filter_map(|(index, (rule, timing))| {
+            let values = [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
+            Some(Running { name: &rule.name, index: Some(index), values, timing: timing.as_ref()? })
+        })
+        .collect()
+}
 
 /// Warns of the first instant at which two rules fire together and set different values.
 pub(super) fn warn_of_clashes(
@@ -92,40 +118,73 @@ pub(super) fn warn_of_clashes(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let running = || {
-        let timed = rules.iter().zip(timings).enumerate();
-        timed.filter_map(|(index, (rule, timing))| {
-            let runs = rule.suspend != Some(true);
-            timing.as_ref().filter(|_| runs).map(|timing| (index, rule, timing))
-        })
-    };
-    if running().nth(1).is_none() {
-        return;
-    }
-    let mut outlooks: BTreeMap<&str, Outlook<'_>> = BTreeMap::new();
-    for (_, _, timing) in running() {
-        outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
-    }
-    let clocks: Vec<_> = running().filter_map(|rule| Some((rule, outlooks.get(rule.2.zone_name())?))).collect();
+    let running = running(rules, timings);
     let pairs =
-        clocks.iter().enumerate().flat_map(|(count, later)| clocks.iter().take(count).map(move |one| (one, later)));
-    let mut first: Option<(Timestamp, usize, &Rule<'_>)> = None;
-    for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one.0.1, later.0.1)).take(COMPARED) {
-        let ((_, rule, early), in_early) = one;
-        let ((index, _, late), in_late) = later;
-        let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
-        if let Some(at) = first_clash_before(limit, &early.schedule, in_early, &late.schedule, in_late) {
-            first = Some((at, *index, rule));
-        }
-    }
-    if let Some((at, index, other)) = first {
-        let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", &*other.name);
+        running.iter().enumerate().flat_map(|(count, later)| running.iter().take(count).map(move |one| (one, later)));
+    if let Some((at, other, index)) = first_meeting(pairs, around) {
+        let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", other.name);
         findings.warn("clash", &path.index(index), text);
     }
 }
 
+/// Warns of the first instant at which a rule and one of another object fire together and set one target to different values.
+pub(super) fn warn_of_meetings(
+    rules: &[Rule<'_>],
+    timings: &[Option<Timing>],
+    others: &[KnownCronFederatedHPA],
+    around: &Surroundings<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let known = others.iter().flat_map(|other| other.rules.iter().map(move |rule| (other, rule)));
+    let timed: Vec<_> = known
+        .filter(|(_, rule)| !rule.suspended)
+        .take(OTHERS)
+        .filter_map(|(other, rule)| {
+            let schedule = Schedule::parse(&rule.schedule).ok()?;
+            let zone = around.zones.get(rule.time_zone.as_deref().unwrap_or(&around.settings.default_time_zone))?;
+            Some((other, rule, Timing { schedule, zone }))
+        })
+        .collect();
+    let theirs: Vec<_> = timed
+        .iter()
+        .map(|(other, rule, timing)| Running { name: &other.name, index: None, values: rule.values, timing })
+        .collect();
+    let ours = running(rules, timings);
+    let pairs = theirs.iter().flat_map(|one| ours.iter().map(move |later| (one, later)));
+    if let Some((at, other, index)) = first_meeting(pairs, around) {
+        let text = format!("sets other values than CronFederatedHPA {:?} at {at}, when both run", other.name);
+        findings.warn("clash", &path.index(index), text);
+    }
+}
+
+/// The first instant at which both of a pair fire and set one thing to different values: with the first of the pair, and the
+/// index of the second.
+fn first_meeting<'a>(
+    pairs: impl Iterator<Item = (&'a Running<'a>, &'a Running<'a>)>,
+    around: &Surroundings<'_>,
+) -> Option<(Timestamp, &'a Running<'a>, usize)> {
+    let mut outlooks: BTreeMap<&str, Outlook<'_>> = BTreeMap::new();
+    let mut first: Option<(Timestamp, &Running<'_>, usize)> = None;
+    for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)).take(COMPARED) {
+        for timing in [one.timing, later.timing] {
+            outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
+        }
+        let outlook = |timing: &Timing| outlooks.get(timing.zone_name());
+        let (Some(in_one), Some(in_later), Some(index)) = (outlook(one.timing), outlook(later.timing), later.index)
+        else {
+            continue;
+        };
+        let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
+        let (early, late) = (&one.timing.schedule, &later.timing.schedule);
+        if let Some(at) = first_clash_before(limit, early, in_one, late, in_later) {
+            first = Some((at, one, index));
+        }
+    }
+    first
+}
+
 /// Whether two rules set one thing to different values.
-fn disagree(one: &Rule<'_>, other: &Rule<'_>) -> bool {
-    let values = |rule: &Rule<'_>| [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
-    values(one).into_iter().zip(values(other)).any(|pair| matches!(pair, (Some(one), Some(other)) if one != other))
+fn disagree(one: &Running<'_>, other: &Running<'_>) -> bool {
+    one.values.into_iter().zip(other.values).any(|pair| matches!(pair, (Some(one), Some(other)) if one != other))
 }

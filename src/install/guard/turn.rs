@@ -262,9 +262,10 @@ impl GuardWorker {
             uid: text("/metadata/uid").into(),
         };
         let at = (self.means.clock)();
-        self.means
-            .events
-            .record(leader, Record { severity, reason, action: "Guard", note, at, regarding, related: None });
+        self.means.events.record(
+            leader,
+            Record { severity, reason: reason.into(), action: "Guard", note, at, regarding, related: None },
+        );
     }
 }
 

@@ -51,7 +51,7 @@ use self::{
     identity::Identity,
     resources::{Catalog, from_definition},
     status::Failure,
-    store::{Expected, Key, Raced, Store},
+    store::{Backup, Expected, Key, Raced, Store},
 };
 
 /// Tells the time.
@@ -181,6 +181,19 @@ impl ApiServer {
     /// The objects.
     pub fn store(&self) -> &Store {
         &self.state.store
+    }
+
+    /// All objects as they are now.
+    pub fn backup(&self) -> Backup {
+        self.store().backup()
+    }
+
+    /// Goes back to `backup`, and ends all watches, as the server is started anew for it. `bump`: the versions of later writes are
+    /// greater than any before, as a restore of etcd with `--bump-revision` sees to; else they are given once more. Kinds stay as
+    /// they are.
+    pub fn restore(&self, backup: &Backup, bump: bool) {
+        self.store().restore(backup, bump);
+        self.faults().drop_watches();
     }
 
     /// The kinds that are served now.

@@ -1,5 +1,6 @@
 //! Objects, one resource version for all, and a bounded log per resource that watches read. In memory; no I/O.
 
+mod backup;
 mod key;
 mod page;
 
@@ -15,6 +16,7 @@ use self::page::{from, read_page};
 use super::object::{self, Object};
 
 pub use self::{
+    backup::Backup,
     key::Key,
     page::{Page, Query},
 };

@@ -216,6 +216,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Stops the metrics server of a member, or starts it again.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn lose_metrics(&self, name: &str, lost: bool) -> Result<(), Fault> {
+        self.place(name)?.member.lose_metrics(lost);
+        self.wake();
+        Ok(())
+    }
+
     /// Makes Karmada come to a changed Work so much later, as when its queue is long.
     pub fn lag(&self, by: SignedDuration) {
         self.karmada.lag(by);

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::ambiguity::ambiguous;
 use super::nodes::Room;
 use super::report::{Conditions, status};
 use super::{Member, Seen, pods};
@@ -61,7 +62,7 @@ impl Member {
             let next = after(now, self.timing.autoscaler_period);
             memory.due = Some(next);
             pass.look_at(next);
-            let done = self.look_after(seen, object, &mut memory.history, now).await;
+            let done = self.look_after(seen, (object, &autoscalers), &mut memory.history, now).await;
             self.keep(object, memory);
             pass.join(done?);
         }
@@ -112,19 +113,14 @@ impl Member {
     async fn look_after(
         &self,
         seen: &Seen,
-        object: &Value,
+        (object, all): (&Value, &[Value]),
         history: &mut History,
         now: Timestamp,
     ) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let order = self.read(object);
         let mut conditions = Conditions::of(object, now);
-        let target = seen.workloads.iter().find(|workload| {
-            namespace(workload) == namespace(object)
-                && name(workload) == text(object, "/spec/scaleTargetRef/name")
-                && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
-        });
-        let Some(target) = target else {
+        let Some(target) = target_of(seen, object) else {
             pass.writes += usize::from(self.miss(&order, conditions).await?);
             return Ok(pass);
         };
@@ -136,7 +132,11 @@ impl Member {
         );
         let current = count(target, "/spec/replicas").unwrap_or(1);
         let by_itself = scales_to_zero(&self.nature().kubernetes, &order.specs);
-        let decision = match woken(&order, current).filter(|_| by_itself) {
+        // Pods are looked for only where the metrics decide.
+        let range = order.policy.range;
+        let by_metrics = current > 0 && (range.min..=range.max).contains(&current);
+        let ambiguous = || by_metrics.then(|| ambiguous(seen, all, object, target)).flatten();
+        let decision = match woken(&order, current).filter(|_| by_itself).or_else(ambiguous) {
             Some(decision) => decision,
             None => self.decide(seen, target, &order, current, history, now),
         };
@@ -242,6 +242,13 @@ impl Member {
 
     /// What metrics-server would say. The CPU is the load's share; memory is half of what each container asks for.
     fn measure(&self, seen: &Seen, target: &Value, source: &Source, now: Timestamp) -> Reading {
+        if self.metrics_gone() {
+            return Reading::Unavailable(
+                "unable to fetch metrics from resource metrics API: the server is currently unable to handle the request \
+                 (get pods.metrics.k8s.io)"
+                    .to_owned(),
+            );
+        }
         let (resource, container) = match source {
             Source::Resource { name } => (name.as_str(), None),
             Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
@@ -283,6 +290,15 @@ impl Member {
         });
         self.objects.create(&self.kinds.event, &event).await.map(|_| ())
     }
+}
+
+/// The workload of an HPA.
+pub(super) fn target_of<'a>(seen: &'a Seen, object: &Value) -> Option<&'a Value> {
+    seen.workloads.iter().find(|workload| {
+        namespace(workload) == namespace(object)
+            && name(workload) == text(object, "/spec/scaleTargetRef/name")
+            && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
+    })
 }
 
 /// An HPA that went to zero by itself comes back when its min says so; one whose target somebody else sent there does not.

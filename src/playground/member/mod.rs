@@ -1,6 +1,7 @@
 //! A member cluster: nodes, pods of deployments and stateful sets, and an HPA controller, on an API server of its own.
 //! Client required.
 
+mod ambiguity;
 pub mod autoscaler;
 pub mod load;
 pub mod nodes;
@@ -119,6 +120,7 @@ pub struct Member {
     timing: Timing,
     link: watch::Sender<Link>,
     halted: AtomicBool,
+    unmeasured: AtomicBool,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -151,6 +153,7 @@ impl Member {
             timing,
             link: watch::Sender::new(Link::Up),
             halted: AtomicBool::new(false),
+            unmeasured: AtomicBool::new(false),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
         }
@@ -217,6 +220,16 @@ impl Member {
         if failed {
             self.load.forget(&self.name);
         }
+    }
+
+    /// Stops its metrics server, or starts it again.
+    pub fn lose_metrics(&self, lost: bool) {
+        self.unmeasured.store(lost, Ordering::Release);
+    }
+
+    /// Whether nobody measures its pods.
+    fn metrics_gone(&self) -> bool {
+        self.unmeasured.load(Ordering::Acquire)
     }
 
     /// One pass of all its controllers.

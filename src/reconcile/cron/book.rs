@@ -2,14 +2,20 @@
 //!
 //! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::entry::Entry;
+use super::status::unready;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Table};
+
+/// Reasons that are told apart.
+const REASONS: usize = 64;
+/// What all others are counted under.
+const OTHER: &str = "Other";
 
 /// The entries of all objects.
 #[derive(Debug, Default)]
@@ -23,10 +29,29 @@ struct Inner {
     entries: Table<Entry>,
     changed: BTreeSet<Key>,
     rules: usize,
+    /// How many objects are not ready, by reason. What was counted once stays, at zero.
+    unready: BTreeMap<String, usize>,
 }
 
 impl Inner {
+    fn count(&mut self, change: &Change<Entry>) {
+        let reason = |entry: &Option<Arc<Entry>>| entry.as_deref().and_then(unready).map(str::to_owned);
+        if let Some(reason) = reason(&change.after) {
+            // Anybody may have written it.
+            let known = self.unready.len() < REASONS || self.unready.contains_key(&reason);
+            let count = self.unready.entry(if known { reason } else { OTHER.to_owned() }).or_default();
+            *count = count.saturating_add(1);
+        }
+        if let Some(reason) = reason(&change.before) {
+            let reason = if self.unready.contains_key(&reason) { &*reason } else { OTHER };
+            if let Some(count) = self.unready.get_mut(reason) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
     fn touch(&mut self, change: Change<Entry>) {
+        self.count(&change);
         let rules = |entry: Option<Arc<Entry>>| entry.map_or(0, |entry| entry.runnable.rules.len());
         self.rules = self.rules.saturating_add(rules(change.after)).saturating_sub(rules(change.before));
         self.changed.insert(change.key);
@@ -43,6 +68,14 @@ impl Book {
         self.inner().entries.get(key).cloned()
     }
 
+    /// The other objects on the target of the one called `key`, those aside that go.
+    pub fn others(&self, key: &Key, entry: &Entry) -> Vec<(Key, Arc<Entry>)> {
+        let inner = self.inner();
+        let others = inner.entries.keys_about(&entry.subject()).filter(|other| *other != key);
+        let known = others.filter_map(|other| Some((other.clone(), Arc::clone(inner.entries.get(other)?))));
+        known.filter(|(_, other)| !other.deleting).collect()
+    }
+
     /// The keys of all entries.
     pub fn keys(&self) -> Vec<Key> {
         self.inner().entries.all().keys().cloned().collect()
@@ -53,6 +86,11 @@ impl Book {
         self.inner().rules
     }
 
+    /// How many objects are not ready, by reason.
+    pub fn unready(&self) -> BTreeMap<String, usize> {
+        self.inner().unready.clone()
+    }
+
     /// Takes in what a watch brought, unless what is known is as new.
     pub fn put(&self, key: Key, entry: Entry) {
         self.change(|entries| entries.put(key, entry));
@@ -61,6 +99,11 @@ impl Book {
     /// The object is gone.
     pub fn take(&self, key: &Key) {
         self.change(|entries| entries.take(key));
+    }
+
+    /// A list of all objects is asked for.
+    pub fn begin(&self) {
+        self.inner().entries.begin();
     }
 
     /// Takes in a list of all objects.
@@ -80,8 +123,10 @@ impl Book {
     /// can be run of the object stays the same.
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
         let mut inner = self.inner();
-        if inner.entries.get(key).is_some_and(|known| known.version == base.version) {
-            inner.entries.put(key.clone(), written);
+        if inner.entries.get(key).is_some_and(|known| known.version == base.version)
+            && let Some(change) = inner.entries.wrote(key.clone(), written)
+        {
+            inner.count(&change);
         }
     }
 

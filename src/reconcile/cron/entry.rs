@@ -1,5 +1,6 @@
 //! A CronFederatedHPA, compact: what can be run of it and what is remembered (watch -> entry). No I/O.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -40,15 +41,49 @@ pub struct Entry {
     pub remembered: Remembered,
 }
 
-/// What is scaled, in the namespace of the object.
+/// What is scaled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
+    /// Its namespace, which is that of the object.
+    pub namespace: Box<str>,
     /// `apiVersion`
     pub api_version: Box<str>,
     /// `kind`
     pub kind: Box<str>,
     /// `name`
     pub name: Box<str>,
+}
+
+/// A target as objects are told apart by it: the version of the API does not matter.
+#[derive(Clone, Debug)]
+pub struct Subject(Arc<Target>);
+
+impl Subject {
+    fn parts(&self) -> [&str; 4] {
+        let Target { namespace, api_version, kind, name } = &*self.0;
+        let group = api_version.split_once('/').map(|(group, _)| group).unwrap_or_default();
+        [namespace, group, kind, name]
+    }
+}
+
+impl PartialEq for Subject {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Subject {}
+
+impl PartialOrd for Subject {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Subject {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
 }
 
 /// What a status says.
@@ -66,8 +101,14 @@ impl Entry {
     /// What the object called `key` scales.
     #[must_use]
     pub fn target<'a>(&'a self, key: &'a Key) -> TargetRef<'a> {
-        let Target { api_version, kind, name } = &*self.target;
+        let Target { namespace: _, api_version, kind, name } = &*self.target;
         TargetRef { namespace: &key.namespace, api_version, kind, name }
+    }
+
+    /// What it scales, for looking up who scales the same.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        Subject(Arc::clone(&self.target))
     }
 
     /// The object called `key`.
@@ -84,15 +125,15 @@ impl Entry {
 }
 
 impl Item for Entry {
-    type About = ();
+    type About = Subject;
     fn uid(&self) -> &str {
         &self.uid
     }
     fn version(&self) -> &str {
         &self.version
     }
-    fn about(&self) -> Option<()> {
-        None
+    fn about(&self) -> Option<Subject> {
+        Some(self.subject())
     }
 }
 
@@ -157,6 +198,7 @@ impl Reader {
 fn target(cron: &CronFederatedHPA) -> Target {
     let target = &cron.spec.scale_target_ref;
     Target {
+        namespace: cron.metadata.namespace.as_deref().unwrap_or_default().into(),
         api_version: target.api_version.as_str().into(),
         kind: target.kind.as_str().into(),
         name: target.name.as_str().into(),
@@ -165,6 +207,7 @@ fn target(cron: &CronFederatedHPA) -> Target {
 
 impl Intake<CronFederatedHPA> for Reader {
     fn begin(&mut self) {
+        self.book.begin();
         self.listing.clear();
     }
     fn listed(&mut self, object: &CronFederatedHPA) {

@@ -25,6 +25,17 @@ pub struct Executor {
     pub clock: WallClock,
 }
 
+/// A run to execute.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// When it was due.
+    pub due: &'a Due,
+    /// Its rule.
+    pub rule: &'a Rule<'a>,
+    /// What is left to set of what the rule sets.
+    pub action: Action,
+}
+
 /// What became of due runs.
 #[derive(Debug, Default)]
 pub struct Executed {
@@ -35,7 +46,7 @@ pub struct Executed {
 }
 
 impl Executor {
-    /// Executes `due`, whose rules are among `rules`.
+    /// Executes `runs`, in their order.
     ///
     /// # Errors
     /// When this process leads no more: then nothing is known of what was in flight.
@@ -44,20 +55,18 @@ impl Executor {
         leader: &Leader,
         key: &Key,
         entry: &Arc<Entry>,
-        rules: &[Rule<'_>],
-        due: &[&Due],
+        runs: &[Run<'_>],
     ) -> Result<Executed, LeaseLost> {
-        let runs: Vec<(&Due, &Rule<'_>)> = due.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))).collect();
-        let Some(together) = runs.iter().map(|(_, rule)| rule.action).reduce(Action::then) else {
+        let Some(together) = runs.iter().map(|run| run.action).reduce(Action::then) else {
             return Ok(Executed::default());
         };
         match self.set(leader, key, entry, together).await? {
             Err(failure) if failure.class == ErrorClass::Refused && is_about_values(&failure) && runs.len() > 1 => {
-                self.one_by_one(leader, key, entry, &runs).await
+                self.one_by_one(leader, key, entry, runs).await
             }
             result => {
                 let at = self.now();
-                let attempt = |(due, rule): &(&Due, &Rule<'_>)| attempted(due, rule, at, &result);
+                let attempt = |run: &Run<'_>| attempted(run, at, &result);
                 Ok(Executed { attempts: runs.iter().map(attempt).collect(), failure: result.clone().err() })
             }
         }
@@ -69,12 +78,12 @@ impl Executor {
         leader: &Leader,
         key: &Key,
         entry: &Arc<Entry>,
-        runs: &[(&Due, &Rule<'_>)],
+        runs: &[Run<'_>],
     ) -> Result<Executed, LeaseLost> {
         let mut executed = Executed::default();
-        for (position, (due, rule)) in runs.iter().enumerate() {
-            let result = self.set(leader, key, entry, rule.action).await?;
-            let mut attempt = attempted(due, rule, self.now(), &result);
+        for (position, run) in runs.iter().enumerate() {
+            let result = self.set(leader, key, entry, run.action).await?;
+            let mut attempt = attempted(run, self.now(), &result);
             let Err(failure) = result else {
                 executed.attempts.push(attempt);
                 continue;
@@ -117,9 +126,10 @@ fn is_about_values(failure: &Failure) -> bool {
     matches!(failure.reason, reason::REFUSED | reason::BOUNDS_CONTRADICT | reason::RULE_MISMATCH)
 }
 
-fn attempted(due: &Due, rule: &Rule<'_>, at: Timestamp, result: &Result<(), Failure>) -> Attempt {
+fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Attempt {
+    let Run { due, rule, action } = run;
     let outcome = match result {
-        Ok(()) => Outcome::Executed,
+        Ok(()) => Outcome::Executed(*action),
         Err(failure) => Outcome::Postponed(failure.message.clone()),
     };
     Attempt { rule: rule.name.to_owned(), scheduled: due.scheduled, at, outcome }

@@ -3,6 +3,7 @@
 pub mod book;
 pub mod entry;
 pub mod execute;
+pub mod lanes;
 pub mod observe;
 pub mod report;
 pub mod status;

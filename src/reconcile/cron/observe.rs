@@ -7,9 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::entry::Entry;
 use crate::decision::cron::Schedule;
-use crate::decision::cron::ledger::{Agenda, Due, History, Rule};
+use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
+use crate::decision::cron::room;
 use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
+use crate::decision::cron::supersede::Later;
 use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
+use crate::reconcile::key::Key;
 
 /// Schedules that were made ready to step; kept apart from the entries, which are many and step seldom.
 #[derive(Debug, Default)]
@@ -64,7 +67,11 @@ impl Observed {
             let kept = histories.iter().find(|history| *history.rule == *rule.name).cloned();
             History { rule: (*rule.name).into(), next: None, ..kept.unwrap_or_default() }
         };
-        entry.runnable.rules.iter().enumerate().map(history).collect()
+        let mut histories: Vec<History> = entry.runnable.rules.iter().enumerate().map(history).collect();
+        for failure in histories.iter_mut().flat_map(|history| history.failures.iter_mut()) {
+            failure.message.truncate(room::fit(&failure.message, entry.runnable.message_room).len());
+        }
+        histories
     }
 
     /// Due runs that are still to be tried.
@@ -82,6 +89,34 @@ impl Observed {
         let deadlines = owed.iter().filter_map(|due| due.deadline).filter_map(too_late);
         self.agenda.wake().into_iter().chain(deadlines).min()
     }
+}
+
+/// What others, named by their keys, have set or are about to set on one target.
+pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers) -> Vec<Later> {
+    let mut later = Vec::new();
+    for (key, entry) in others {
+        let observed = observe(now, entry, steppers);
+        let rules = observed.rules(entry);
+        let object = || key.to_string();
+        let due = observed.agenda.due.iter().filter_map(|due| Some((due.scheduled, rules.get(due.rule)?)));
+        later.extend(due.map(|(scheduled, rule)| Later {
+            scheduled,
+            action: rule.action,
+            rule: rule.name.to_owned(),
+            object: object(),
+        }));
+        for history in &entry.remembered.histories {
+            // What was executed before the object was last written may have been another target's.
+            let counts = |execution: &&Execution| execution.executed >= entry.written;
+            later.extend(history.executions.iter().find(counts).map(|execution| Later {
+                scheduled: execution.scheduled,
+                action: execution.applied,
+                rule: history.rule.clone(),
+                object: object(),
+            }));
+        }
+    }
+    later
 }
 
 /// What stands over `entry` at `now`.

@@ -1,5 +1,6 @@
 //! Tells people (Events, log) and counters (metrics) what turns did. Posts nothing itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ use crate::runtime::metrics::ControllerMetrics;
 pub const EXECUTED: &str = "RuleExecuted";
 /// Reason of the Event of a run that failed for good.
 pub const FAILED: &str = "RuleFailed";
+/// Reason of the Event of a run that a later one of another object superseded.
+pub const SUPERSEDED: &str = "RuleSuperseded";
 /// Reason of the Event of a run that was missed.
 pub const MISSED: &str = "RuleMissed";
 /// Reason of the Event about rules that cannot run.
@@ -87,8 +90,12 @@ impl Reporter {
             let Some(rule) = rules.get(index) else { continue };
             let known = attempt(attempts, rule.name, scheduled);
             match (known, missed) {
-                (Some(Attempt { outcome: Outcome::Executed, at, .. }), _) => {
-                    notes.add(Severity::Normal, EXECUTED, self.executed(about, rule, scheduled, *at));
+                (Some(Attempt { outcome: Outcome::Executed(action), at, .. }), _) => {
+                    notes.add(Severity::Normal, EXECUTED, self.executed(about, rule, *action, (scheduled, *at)));
+                }
+                (Some(Attempt { outcome: Outcome::Superseded(why), .. }), _) => {
+                    self.metrics.superseded();
+                    notes.add(Severity::Normal, SUPERSEDED, format!("{}: {why}", run(rule.name, scheduled)));
                 }
                 (Some(Attempt { outcome: Outcome::GivenUp(error), .. }), _) => {
                     self.metrics.failed();
@@ -114,11 +121,12 @@ impl Reporter {
     }
 
     /// Counts a run, and says what was done.
-    fn executed(&self, about: About<'_>, rule: &Rule<'_>, scheduled: Timestamp, at: Timestamp) -> String {
+    fn executed(&self, about: About<'_>, rule: &Rule<'_>, action: Action, times: (Timestamp, Timestamp)) -> String {
+        let (scheduled, at) = times;
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
         self.metrics.executed(late);
         info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
-        format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(rule.action))
+        format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(action))
     }
 
     /// Tells of rules that cannot run, when that is new.
@@ -151,9 +159,12 @@ impl Reporter {
         self.metrics.panics.inc();
     }
 
-    /// So many rules are known.
-    pub fn known(&self, rules: usize) {
+    /// So many rules are known, and so many objects are not ready for these reasons.
+    pub fn known(&self, rules: usize, unready: BTreeMap<String, usize>) {
         self.metrics.cron_rules.set(number(rules));
+        for (reason, count) in unready {
+            self.metrics.cron_unready(reason, number(count));
+        }
     }
 
     /// What waits and what runs.
@@ -180,7 +191,8 @@ impl Reporter {
         };
         let at = (self.clock)();
         let related = Some(related);
-        self.events.record(leader, Record { severity, reason, action: "Scale", note, at, regarding, related });
+        self.events
+            .record(leader, Record { severity, reason: reason.into(), action: "Scale", note, at, regarding, related });
     }
 }
 

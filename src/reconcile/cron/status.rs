@@ -22,6 +22,9 @@ pub const SCHEDULED: &str = "Scheduled";
 /// Type of the condition that says whether the target can be set.
 pub const ABLE_TO_SCALE: &str = "AbleToScale";
 
+/// Type of the condition that says whether the object does what it is there for.
+pub const READY: &str = "Ready";
+
 /// How the last try to set the target ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Tried<'a> {
@@ -42,14 +45,15 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
         Tried::Well => Some(("True", "Executed", "the last run was executed".to_owned())),
         Tried::Failed(failure) => Some(("False", failure.reason, failure.message.clone())),
     };
-    let conditions = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)].into_iter().filter_map(|(type_, said)| {
-        let known = condition_of(entry, type_);
-        match said {
-            Some(said) => Some(condition(type_, said, known, Some(entry.generation), now)),
-            None => known.cloned(),
-        }
-    });
-    let conditions = conditions.collect();
+    let made = |type_, said| condition(type_, said, condition_of(entry, type_), Some(entry.generation), now);
+    let mut conditions: Vec<Condition> = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)]
+        .into_iter()
+        .filter_map(|(type_, said)| match said {
+            Some(said) => Some(made(type_, said)),
+            None => condition_of(entry, type_).cloned(),
+        })
+        .collect();
+    conditions.push(ready(entry, &conditions, &histories, made));
     Remembered { generation: Some(entry.generation), histories, conditions }
 }
 
@@ -57,6 +61,38 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
 #[must_use]
 pub fn condition_of<'a>(entry: &'a Entry, type_: &str) -> Option<&'a Condition> {
     entry.remembered.conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// Not ready for the first of `conditions` that does not hold; ready for the next run else.
+fn ready(
+    entry: &Entry,
+    conditions: &[Condition],
+    histories: &[History],
+    made: impl Fn(&'static str, Said) -> Condition,
+) -> Condition {
+    if let Some(failed) = conditions.iter().find(|condition| condition.status == "False") {
+        let text = failed.message.clone().unwrap_or_default();
+        return Condition { reason: failed.reason.clone(), ..made(READY, ("False", "", text)) };
+    }
+    let next = histories.iter().filter_map(|history| Some((history.next?, &history.rule))).min();
+    made(
+        READY,
+        match next {
+            Some((at, rule)) => ("True", "RulesReady", format!("rule {rule:?} runs next, at {at}")),
+            None if all_suspended(entry) => ("True", "Suspended", "all rules are suspended".to_owned()),
+            None => ("True", "NothingToCome", "no rule runs in the next five years".to_owned()),
+        },
+    )
+}
+
+fn all_suspended(entry: &Entry) -> bool {
+    entry.runnable.rules.iter().all(|rule| rule.suspended)
+}
+
+/// Why the object of `entry` is not ready; none when it is, or when nothing is known yet.
+#[must_use]
+pub fn unready(entry: &Entry) -> Option<&str> {
+    condition_of(entry, READY).filter(|ready| ready.status == "False").and_then(|ready| ready.reason.as_deref())
 }
 
 fn scheduled(entry: &Entry) -> Said {
@@ -70,7 +106,7 @@ fn scheduled(entry: &Entry) -> Said {
         let text = format!("{} of {} rules cannot run: {}", refusals.len(), runnable.rules.len(), refusals.join("; "));
         return ("False", "InvalidRules", text);
     }
-    if runnable.rules.iter().all(|rule| rule.suspended) {
+    if all_suspended(entry) {
         return (
             "True",
             "Suspended",

@@ -5,17 +5,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
+use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
 
 use super::book::Book;
 use super::entry::Entry;
-use super::execute::Executor;
-use super::observe::{Observed, Steppers, observe};
+use super::execute::{Executor, Run};
+use super::lanes::Lanes;
+use super::observe::{self, Observed, Steppers, observe};
 use super::report::Reporter;
 use super::status::{self, Tried};
 use crate::decision::backoff;
+use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
+use crate::decision::cron::supersede::{Later, remainder};
 use crate::reconcile::WallClock;
 use crate::reconcile::engine::{Ended, Standing, Worker};
 use crate::reconcile::failure::{Failure, WriteError};
@@ -58,6 +63,8 @@ pub struct CronWorker {
     pub executor: Executor,
     /// Schedules, ready to step.
     pub steppers: Steppers,
+    /// Keeps turns on one target apart.
+    pub lanes: Lanes,
     /// The time of day.
     pub clock: WallClock,
     /// Tells people and counters.
@@ -72,7 +79,7 @@ impl Worker for CronWorker {
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.reporter.known(self.book.rules());
+        self.reporter.known(self.book.rules(), self.book.unready());
         self.book.changed()
     }
 
@@ -85,6 +92,8 @@ impl Worker for CronWorker {
     }
 
     fn standing(&self, standing: Standing<'_>) {
+        // What was recorded last is no news.
+        self.reporter.known(self.book.rules(), self.book.unready());
         self.reporter.standing(standing);
     }
 
@@ -100,13 +109,17 @@ impl Worker for CronWorker {
 impl CronWorker {
     async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
         // An object that is gone or going sets nothing any more.
-        let Some(entry) = self.book.get(key).filter(|entry| !entry.deleting) else {
+        let Some((entry, _lane)) = self.begin(key).await else {
             return Ok(Ended { trouble: None, wake: None, retry: None });
         };
-        let observed = observe((self.clock)(), &entry, &self.steppers);
+        let now = (self.clock)();
+        let observed = observe(now, &entry, &self.steppers);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &trouble.attempts);
-        let executed = self.executor.execute(leader, key, &entry, &rules, &owed).await?;
+        let others = if owed.is_empty() { Vec::new() } else { self.book.others(key, &entry) };
+        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
+        trouble.learn(superseded);
+        let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         trouble.learn(executed.attempts);
         let owed = observed.owed(&rules, &trouble.attempts);
         let wake = observed.wake(&owed);
@@ -131,6 +144,18 @@ impl CronWorker {
         Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake, retry })
     }
 
+    /// The object, unless it is gone or going. No other turn on its target is under way while the second part is held.
+    async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
+        let living = || self.book.get(key).filter(|entry| !entry.deleting);
+        let entry = living()?;
+        if self.book.others(key, &entry).is_empty() {
+            return Some((entry, None));
+        }
+        let lane = self.lanes.enter(entry.subject()).await;
+        // The wait may have been long.
+        Some((living()?, Some(lane)))
+    }
+
     /// Writes the status when it says something else than before, and tells what was recorded.
     async fn record(
         &self,
@@ -142,7 +167,7 @@ impl CronWorker {
         trouble: &Trouble,
     ) -> Result<(), WriteError> {
         let histories = observed.settled(entry, &trouble.attempts);
-        let executed = trouble.attempts.iter().any(|attempt| attempt.outcome == Outcome::Executed);
+        let executed = trouble.attempts.iter().any(|attempt| matches!(attempt.outcome, Outcome::Executed(_)));
         let tried = match failure {
             Some(failure) => Tried::Failed(failure),
             None if executed => Tried::Well,
@@ -173,6 +198,28 @@ impl CronWorker {
         self.reporter.retried(failure.class);
         backoff::wait(failure.class, trouble.failures, key, failure.retry_after)
     }
+}
+
+/// The runs of `owed` that are to be executed, and those that are not, as later ones of `others` set the same.
+fn sorted<'a>(
+    owed: &[&'a Due],
+    rules: &'a [Rule<'a>],
+    others: &[Later],
+    now: Timestamp,
+) -> (Vec<Run<'a>>, Vec<Attempt>) {
+    let (mut runs, mut superseded) = (Vec::new(), Vec::new());
+    for (due, rule) in owed.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))) {
+        match remainder(rule, due.scheduled, others) {
+            Ok(action) => runs.push(Run { due, rule, action }),
+            Err(later) => superseded.push(Attempt {
+                rule: rule.name.to_owned(),
+                scheduled: due.scheduled,
+                at: now,
+                outcome: Outcome::Superseded(later.message()),
+            }),
+        }
+    }
+    (runs, superseded)
 }
 
 /// Attempts of runs that are owed no more are of no use.

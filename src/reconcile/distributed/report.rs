@@ -1,10 +1,13 @@
 //! Tells people (Events, log) what turns did. Posts nothing itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tracing::{info, warn};
 
 use super::seen::entry::Order;
+use super::{says, status};
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::{Plan, Request, Why};
 use crate::reconcile::WallClock;
@@ -78,12 +81,37 @@ impl Reporter {
         self.tell(leader, order, Severity::Warning, failure.reason, failure.message.clone());
     }
 
+    /// Conditions that turned bad, or are bad for another reason than they were. Each reason is told once.
+    pub fn worsened(&self, leader: &Leader, order: &Order, status: &FederatedHPAStatus) {
+        let mut told: Vec<&str> = Vec::new();
+        for condition in status.conditions.iter().flatten() {
+            let reason = condition.reason.as_deref().unwrap_or_default();
+            let known = status::known_condition(order, &condition.type_);
+            let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
+            if stays || told.contains(&reason) || !says::is_bad(condition) {
+                continue;
+            }
+            told.push(reason);
+            let note = condition.message.clone().unwrap_or_default();
+            info!(object = %order.key(), "{}={} {reason}: {note}", condition.type_, condition.status);
+            self.tell(leader, order, Severity::Warning, reason.to_owned(), note);
+        }
+    }
+
     /// A turn is tried again.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);
     }
 
-    fn tell(&self, leader: &Leader, order: &Order, severity: Severity, reason: &'static str, note: String) {
+    fn tell(
+        &self,
+        leader: &Leader,
+        order: &Order,
+        severity: Severity,
+        reason: impl Into<Cow<'static, str>>,
+        note: String,
+    ) {
+        let reason = reason.into();
         let key = order.key();
         let regarding = order.own(&key).reference();
         let at = (self.clock)();

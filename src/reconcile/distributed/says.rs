@@ -2,9 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::health;
 use super::observe::Observed;
 use super::seen::View;
 use super::status::is_silent;
+use crate::api::hpa_status::Condition;
+use crate::decision::few::{Few, FewParts};
+use crate::decision::health::{DISABLED, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
 use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
 use crate::reconcile::condition::Said;
 use crate::reconcile::failure::Failure;
@@ -20,6 +24,8 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller writes the object too.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// Members have not confirmed everything yet.
+pub const WAITING: &str = "WaitingForMembers";
 /// The workload is being handed back to Karmada.
 pub const HANDING_BACK: &str = "HandingBack";
 /// The workload is handed back to Karmada.
@@ -30,7 +36,7 @@ pub const CONFLICT: &str = "AnotherFederatedHPA";
 
 /// Whether every cluster has the bounds it is to have.
 #[must_use]
-pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
+pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     for note in &plan.notes {
         if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
             let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
@@ -38,7 +44,12 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
         }
     }
     if !plan.steps.is_empty() {
-        return ("False", "WaitingForMembers", waiting(plan));
+        return ("False", WAITING, waiting(plan));
+    }
+    let unconfirmed = health::unconfirmed(view, plan);
+    if !unconfirmed.is_empty() {
+        let message = format!("{} did not confirm the bounds that were written yet", Few(&unconfirmed));
+        return ("False", WAITING, message);
     }
     let shares: Vec<String> = plan
         .shares
@@ -48,7 +59,7 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
             format!("{} {}{hold}", share.cluster, share.target)
         })
         .collect();
-    let mut message = shares.join(", ");
+    let mut message = Few(&shares).to_string();
     for note in &plan.notes {
         message = format!("{message}; {note}");
     }
@@ -56,7 +67,7 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
         message = format!(
             "{message}; nobody said how much room there is in {}, which counts as none: check that these clusters report \
              status.resourceSummary",
-            observed.unknown_capacity.join(", ")
+            Few(&observed.unknown_capacity)
         );
         return ("True", "NoCapacityKnown", message);
     }
@@ -66,6 +77,14 @@ pub fn assigned(observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     }
     let code = plan.notes.first().map_or("Assigned", |note| note.code());
     ("True", code, message)
+}
+
+/// Whether somebody should look after it. What is normal while things come about is none of that.
+#[must_use]
+pub fn is_bad(condition: &Condition) -> bool {
+    let reason = condition.reason.as_deref().unwrap_or_default();
+    let comes_about = [WAITING, MISSING, DISABLED, HANDING_BACK, HANDED_BACK].contains(&reason);
+    condition.status == "False" && condition.type_ != SCALING_LIMITED && !comes_about
 }
 
 /// What is not done yet.
@@ -86,12 +105,29 @@ fn waiting(plan: &Plan<'_>) -> String {
         };
         format!("{what} ({}; {what_for})", step.why)
     };
-    plan.steps.iter().map(name).collect::<Vec<_>>().join("; ")
+    FewParts(&plan.steps.iter().map(name).collect::<Vec<_>>()).to_string()
 }
 
-/// Whether anything stands in the way.
+/// What an HPA says of itself, of all members.
+pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, Said)> {
+    verdicts(members).into_iter().map(|(type_, verdict)| (type_, said(verdict)))
+}
+
+fn said(Verdict { status, reason, message }: Verdict) -> Said {
+    (status, reason, message)
+}
+
+/// Whether all is put together as it should be: nothing stands in the way of the controller, and the HPA of each candidate
+/// is there as written, with its workload, and alone.
 #[must_use]
-pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>, now: Timestamp) -> Said {
+pub fn ready(
+    view: &View,
+    observed: &Observed<'_>,
+    plan: &Plan<'_>,
+    members: &[Member<'_>],
+    failure: Option<&Failure>,
+    now: Timestamp,
+) -> Said {
     if let Some(failure) = failure {
         return ("False", failure.reason, failure.message.clone());
     }
@@ -111,7 +147,7 @@ pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Opt
     let silent: Vec<&str> = clusters.filter(|name| takes_part(name) && is_silent(view, name)).collect();
     if !silent.is_empty() {
         let message =
-            format!("{} cannot be reached: bring the cluster back, or take it out of the placement", silent.join(", "));
+            format!("{} cannot be reached: bring the cluster back, or take it out of the placement", Few(&silent));
         return ("False", "MembersUnreachable", message);
     }
     if plan.notes.iter().any(|note| matches!(note, Note::NoCandidates)) {
@@ -121,11 +157,14 @@ pub fn ready(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Opt
         let message = format!(
             "{} did not confirm what was written, and cannot be asked through the cluster proxy: see to it that no other \
              ResourceInterpreterCustomization reflects the status of HPAs, or let the controller read HPAs there: {why}",
-            clusters.join(", ")
+            Few(clusters)
         );
         return ("False", "MembersUnreadable", message);
     }
-    ("True", "MembersScale", "the HPAs of the member clusters scale the workload".to_owned())
+    match broken(members) {
+        Some(verdict) => said(verdict),
+        None => ("True", "MembersScale", "the HPA of each member cluster is there as it was written".to_owned()),
+    }
 }
 
 /// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace of it

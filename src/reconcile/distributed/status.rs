@@ -7,15 +7,16 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::observe::{Observed, answers};
-use super::says;
 use super::seen::View;
-use super::seen::entry::{Order, Sent};
+use super::seen::entry::Order;
 use super::writer::Writer;
+use super::{health, says, shown};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::Condition;
 use crate::convert;
 use crate::convert::fleet::number;
+use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::plan::Plan;
 use crate::reconcile::condition::{self, Said};
 use crate::reconcile::failure::{Failure, WriteError};
@@ -24,8 +25,10 @@ use crate::runtime::leader::Leader;
 
 /// Type of the condition that says whether every cluster has the bounds it is to have.
 pub const ASSIGNED: &str = "Assigned";
-/// Type of the condition that says whether anything stands in the way.
+/// Type of the condition that says whether all is put together as it should be.
 pub const READY: &str = "Ready";
+/// Types of the conditions that say over all members what an HPA says of one.
+pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
 
 /// The status after a plan.
 #[must_use]
@@ -40,31 +43,36 @@ pub fn planned(
     let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
     let kept: HashMap<&str, &ClusterHPADesired> = kept.map(|kept| (kept.cluster_name.as_str(), kept)).collect();
     let desired = plan.shares.iter().map(|share| convert::memory::write(share, kept.get(share.cluster).copied()));
-    let parts: Vec<ClusterHPAStatus> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| part(sent)).collect();
-    let wish = |part: &'_ ClusterHPAStatus| part.status.desired_replicas.filter(|wanted| *wanted > 0);
-    let wishes: HashMap<&str, i32> =
-        parts.iter().filter_map(|part| Some((part.cluster_name.as_str(), wish(part)?))).collect();
+    let members = health::members(view, observed, plan, now);
     let (mut current, mut wanted) = (0_i32, 0_i32);
     for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
         let has = number(cluster.current.unwrap_or_default());
         current = current.saturating_add(has);
-        wanted = wanted.saturating_add(wishes.get(cluster.name).copied().unwrap_or(has));
+        let wish = view.sent(cluster.name).filter(|sent| !sent.deleting).and_then(|sent| sent.wish());
+        let wish = wish.filter(|wish| *wish > 0);
+        wanted = wanted.saturating_add(wish.unwrap_or(has));
     }
-    let scaled = parts.iter().filter_map(|part| part.status.last_scale_time.as_ref()).map(|time| time.0).max();
-    let conditions =
-        [(ASSIGNED, says::assigned(observed, plan)), (READY, says::ready(view, observed, plan, failure, now))];
+    let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
+    let own = [
+        (ASSIGNED, says::assigned(view, observed, plan)),
+        (READY, says::ready(view, observed, plan, &members, failure, now)),
+    ];
+    let conditions = own.into_iter().chain(says::scaling(&members));
+    let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
         observed_generation: view.order.object.metadata.generation,
         last_scale_time: scaled.map(Time),
         current_replicas: Some(current),
         desired_replicas: wanted,
         current_metrics: None,
-        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).to_vec()),
+        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).collect()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_basis: Some(plan.basis.to_string()),
         idle_since: plan.idle.and_then(convert::instant::stored),
         last_division_time: plan.divided.and_then(convert::instant::stored),
+        clusters: Some(shown::counts(&members)),
         aggregated_status: Some(parts),
+        aggregated_status_omitted: omitted,
     }
 }
 
@@ -72,12 +80,19 @@ pub fn planned(
 #[must_use]
 pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> FederatedHPAStatus {
     let before = order.object.status.clone().unwrap_or_default();
-    let conditions = [(ASSIGNED, assigned), (READY, ready)];
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
-        conditions: Some(conditions.map(|(type_, said)| condition(order, type_, said, now)).to_vec()),
+        conditions: Some(unscaled(order, assigned, ready, now)),
         ..before
     }
+}
+
+/// All conditions while no HPA of a member can be judged: what an HPA says is unknown, for the reason that stands in the way.
+fn unscaled(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> Vec<Condition> {
+    let (_, reason, message) = ready.clone();
+    let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
+    let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
+    all.map(|(type_, said)| condition(order, type_, said, now)).collect()
 }
 
 /// The status while the workload is being handed back.
@@ -100,24 +115,24 @@ pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
     }
 }
 
-/// What one cluster reports. What a dead one said last is shown; nothing is decided by it.
-fn part(sent: &Sent) -> ClusterHPAStatus {
-    ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() }
+fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
+    let known = known_condition(order, type_);
+    condition::condition(type_, said, known, order.object.metadata.generation, now)
 }
 
-fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
+/// The condition of that type as it stands.
+pub fn known_condition<'a>(order: &'a Order, type_: &str) -> Option<&'a Condition> {
     let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let known = conditions.into_iter().flatten().find(|condition| condition.type_ == type_);
-    condition::condition(type_, said, known, order.object.metadata.generation, now)
+    conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
 }
 
 /// Whether the status of `order` says this already. Conditions of others are theirs.
 #[must_use]
 pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &order.object.status else { return false };
-    let ours = |condition: &&Condition| matches!(&*condition.type_, ASSIGNED | READY);
-    let known_conditions = known.conditions.iter().flatten().filter(ours);
-    let same = known_conditions.eq(status.conditions.iter().flatten());
+    // The list is a map by type: its order says nothing.
+    let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
+    let same = status.conditions.iter().flatten().all(stands);
     same && FederatedHPAStatus { conditions: None, ..known.clone() }
         == FederatedHPAStatus { conditions: None, ..status.clone() }
 }
@@ -135,7 +150,16 @@ pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
             .collect()
     };
     let Some(known) = &order.object.status else { return false };
-    let shown = FederatedHPAStatus { aggregated_status: known.aggregated_status.clone(), ..status.clone() };
+    let measured = |condition: &Condition| {
+        let known = known_condition(order, &condition.type_).filter(|known| SCALING.contains(&&*known.type_));
+        known.unwrap_or(condition).clone()
+    };
+    let shown = FederatedHPAStatus {
+        conditions: status.conditions.as_ref().map(|conditions| conditions.iter().map(measured).collect()),
+        clusters: known.clusters,
+        aggregated_status: known.aggregated_status.clone(),
+        ..status.clone()
+    };
     replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
 }
 

@@ -71,7 +71,7 @@ impl DistributedWorker {
         }
         for _ in 0..ROUNDS {
             let Some(view) = self.sight.seen.view(key) else {
-                self.pace.forget(key);
+                self.forget(key);
                 return Ok(Ended { trouble: None, wake: None, retry: None });
             };
             match self.round(leader, &view, &trouble).await {
@@ -127,6 +127,7 @@ impl DistributedWorker {
         let order = &view.order;
         if !self.serves(order) {
             if !order.held() {
+                self.forget(&order.key());
                 return Ok(Round::Settled(None));
             }
             return self.release(leader, view).await;
@@ -173,6 +174,7 @@ impl DistributedWorker {
 
     /// Writes a status that is only told: where it is refused the rest goes on. Returns whether it was written.
     async fn show(&self, leader: &Leader, order: &Order, status: &FederatedHPAStatus) -> Result<bool, WriteError> {
+        self.count(order, status);
         if status::stands(order, status) {
             return Ok(false);
         }
@@ -209,18 +211,21 @@ impl DistributedWorker {
             observed = observe(view, binding, &words, &self.sight, now);
         }
         let plan = plan(&observed.request);
-        let status = status::planned(view, &observed, &plan, trouble.failure.as_ref(), now);
         let key = view.order.key();
+        let status = status::planned(view, &observed, &plan, trouble.failure.as_ref(), now);
+        let status = self.too_large.fit(&key, status);
+        self.count(&view.order, &status);
         let stands = status::stands(&view.order, &status);
         let later =
             if stands || !status::measures_only(&view.order, &status) { None } else { self.pace.due(&key, now) };
         if !stands && later.is_none() {
             self.pace.wrote(&key, now);
-            status::write(&self.writer, leader, &view.order, &status).await?;
+            self.put(leader, &view.order, &status).await?;
             if status::reassigns(&view.order, &status) {
                 self.reporter.assigned(leader, &view.order, &plan);
             }
             self.reporter.helped(leader, &view.order, &observed.request, &plan);
+            self.reporter.worsened(leader, &view.order, &status);
         }
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
@@ -295,10 +300,7 @@ impl DistributedWorker {
             rival.key()
         );
         let said = ("False", says::CONFLICT, message);
-        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
-        if !status::stands(&view.order, &status) {
-            status::write(&self.writer, leader, &view.order, &status).await?;
-        }
+        self.say(leader, &view.order, &status::unplanned(&view.order, said.clone(), said, (self.clock)())).await?;
         Ok(Round::Settled(None))
     }
 
@@ -322,10 +324,7 @@ impl DistributedWorker {
         };
         let now = (self.clock)();
         let ready = ("False", reason, message.clone());
-        let status = status::unplanned(&view.order, ("False", reason, message), ready, now);
-        if !status::stands(&view.order, &status) {
-            status::write(&self.writer, leader, &view.order, &status).await?;
-        }
+        self.say(leader, &view.order, &status::unplanned(&view.order, ("False", reason, message), ready, now)).await?;
         Ok(Round::Settled(self.later()))
     }
 
@@ -347,10 +346,13 @@ impl DistributedWorker {
                 status::unplanned(order, said.clone(), said, now)
             }
         };
+        let status = self.too_large.fit(&order.key(), status);
+        self.count(order, &status);
         if status::stands(order, &status) {
             return Ok(());
         }
-        status::write(&self.writer, leader, order, &status).await
+        // What failed was told already.
+        self.put(leader, order, &status).await
     }
 }
 

@@ -12,6 +12,7 @@ use super::fresh::Fresh;
 use super::pace::Pace;
 use super::report::Reporter;
 use super::seen::entry::Order;
+use super::shown::TooLarge;
 use super::sight::Sight;
 use super::takeover::Takeover;
 use super::turn::Trouble;
@@ -41,6 +42,8 @@ pub struct DistributedWorker {
     pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
+    /// What the store would not take.
+    pub too_large: TooLarge,
     /// Tells people.
     pub reporter: Reporter,
     /// Every workload is handed back, none taken over.
@@ -111,6 +114,7 @@ impl DistributedWorker {
             clock,
             fresh: Fresh::default(),
             pace: Pace::default(),
+            too_large: TooLarge::default(),
             reporter,
             retiring: false,
         }

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::discovery::{Discovery, Scalable};
 use super::reference::path;
@@ -44,21 +44,14 @@ pub(super) async fn set(
     let read = send::<Seen>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
     let before = read.map_err(unread)?.metadata;
     check_alive(target, &before)?;
-    let patch = Patch::Merge(json!({"metadata": precondition(place, &before), "spec": {"replicas": replicas}}));
+    // Refused when somebody wrote the object since it was read, or made it anew: built-in kinds look at the uid as well, custom
+    // kinds at the version only.
+    let seen = json!({"uid": before.uid, "resourceVersion": before.resource_version});
+    let patch = Patch::Merge(json!({"metadata": seen, "spec": {"replicas": replicas}}));
     let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
     let asked = Asked { verb: "patch", resource: &subresource, ..asked };
     let after = write::<Seen>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
-}
-
-/// Makes the API server refuse when the object was deleted and made anew since it was read. For custom kinds it does not
-/// look at the uid; there the version stands in, although it also changes with the status.
-fn precondition(place: ApiVersion<'_>, before: &Metadata) -> Value {
-    if place.group.contains('.') {
-        json!({"uid": before.uid, "resourceVersion": before.resource_version})
-    } else {
-        json!({"uid": before.uid})
-    }
 }

@@ -114,7 +114,7 @@ impl Acts {
     /// next leader is not to meet them.
     pub(super) async fn stop(self, patience: Duration) {
         self.stop_controller.send_replace(true);
-        if timeout(patience, self.controller.wait()).await.is_err() {
+        if self.controller.within(patience).await {
             warn!(seconds = patience.as_secs_f64(), "turns under way are dropped");
         }
         self.stop_leader.send_replace(true);

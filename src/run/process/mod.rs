@@ -10,8 +10,8 @@ mod tasks;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
 use kube::Client;
 use tokio::sync::watch as channel;
 use tracing::{info, warn};
@@ -27,7 +27,7 @@ use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
 use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{self, Listener, Security};
+use crate::runtime::server::{self, Listener, Reserve, Security};
 use crate::runtime::tls;
 use crate::runtime::watch::{Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
@@ -119,8 +119,7 @@ impl Server {
         };
         let watches = client.map(|client| (client, Watches::new(readers, &readiness)));
         let admin_lifecycle = Arc::new(Lifecycle::default());
-        let admin_router = admin::router(Arc::clone(&readiness), Arc::clone(&metrics));
-        let admin = bind_admin(admin, admin_router, &admin_lifecycle).await?;
+        let admin = bind_admin(admin, &readiness, &metrics, &admin_lifecycle).await?;
         let admin_local = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let handle = Handle(Arc::new(channel::Sender::new(0)));
         Ok(Self {
@@ -251,15 +250,25 @@ async fn client_of(
     })
 }
 
-async fn bind_admin(port: AdminPort, router: Router, lifecycle: &Arc<Lifecycle>) -> Result<Option<Listener>, Error> {
+async fn bind_admin(
+    port: AdminPort,
+    readiness: &Arc<Readiness>,
+    metrics: &Arc<Metrics>,
+    lifecycle: &Arc<Lifecycle>,
+) -> Result<Option<Listener>, Error> {
     let address = match port {
         AdminPort::Off => return Ok(None),
         AdminPort::Preferably(address) | AdminPort::At(address) => address,
     };
     let limits = server::Limits { connections: 64, ..server::Limits::default() };
+    let router = admin::router(Arc::clone(readiness), Arc::clone(metrics));
+    let probes = admin::probes(Arc::clone(readiness));
+    let reserve = Some(Reserve { router: probes, connections: 16, header: Duration::from_secs(1) });
     // Its connections are not counted among those that bring reviews.
     let uncounted = Arc::new(Metrics::new());
-    match Listener::bind(address, Security::Plain, router, limits, Arc::clone(lifecycle), uncounted).await {
+    let bound =
+        Listener::bind_with(address, Security::Plain, router, limits, reserve, Arc::clone(lifecycle), uncounted).await;
+    match bound {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if port == AdminPort::Preferably(address) => {
             warn!(%address, %error, "no probes and metrics: the port cannot be bound; --admin-listen chooses another");

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::future::pending;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::task::{Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::time::timeout;
 use tracing::error;
 
 /// The parts. Dropping this ends them.
@@ -15,13 +17,26 @@ pub(super) struct Tasks {
 }
 
 /// Tells of the end of one part.
-pub(super) struct Done(oneshot::Receiver<()>);
+pub(super) struct Done {
+    done: oneshot::Receiver<()>,
+    task: AbortHandle,
+}
 
 impl Done {
     /// Returns when the part has ended, however.
     pub(super) async fn wait(self) {
         // Nothing is ever sent: the part drops its end.
-        let _ = self.0.await;
+        let _ = self.done.await;
+    }
+
+    /// Returns when the part has ended. Ends it after `patience`, and says whether that was necessary.
+    pub(super) async fn within(mut self, patience: Duration) -> bool {
+        let late = timeout(patience, &mut self.done).await.is_err();
+        if late {
+            self.task.abort();
+            let _ = self.done.await;
+        }
+        late
     }
 }
 
@@ -34,7 +49,7 @@ impl Tasks {
             part.await;
         });
         self.names.insert(task.id(), name);
-        Done(done)
+        Done { done, task }
     }
 
     /// Waits for the end of any part.
@@ -52,6 +67,7 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::time::Duration;
 
     use super::Tasks;
 
@@ -66,5 +82,13 @@ mod tests {
         tasks.any_end().await;
         drop(tasks);
         living.wait().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_takes_too_long_is_ended() {
+        let mut tasks = Tasks::default();
+        let patience = Duration::from_secs(20);
+        assert!(!tasks.spawn("ends", tokio::time::sleep(patience / 2)).within(patience).await);
+        assert!(tasks.spawn("lives", pending()).within(patience).await);
     }
 }

@@ -64,7 +64,8 @@ struct Server {
     client: Client,
     /// URL, to know it from another one.
     url: String,
-    /// What was listed since requests go there; none for the first server, from which every version comes.
+    /// What was listed since requests go there, or since it was restored; none for the first server, from which every version
+    /// comes.
     listed: Option<Listed>,
 }
 

@@ -1,7 +1,7 @@
 //! One request after another: to the server that is current, within its bounds, counted. The shell around `kube::Client`.
 
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,9 +12,11 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::Frame;
 use kube::client::Body;
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
+use tracing::warn;
 
 use super::{Bounds, Current, Listed, Server, redacted};
 use crate::runtime::clock;
@@ -36,11 +38,15 @@ pub(super) struct Requests {
     current: Current,
     bounds: Bounds,
     metrics: Arc<RequestMetrics>,
+    leases: Arc<Mutex<Leases>>,
 }
+
+/// Where Leases were last read or written, and the version that they had there.
+type Leases = Option<(String, u64)>;
 
 impl Requests {
     pub(super) fn new(current: Current, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Self {
-        Self { current, bounds, metrics }
+        Self { current, bounds, metrics, leases: Arc::default() }
     }
 
     async fn send(self, request: Request<Body>) -> Result<Answer, BoxError> {
@@ -73,9 +79,45 @@ impl Requests {
         let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
         if verb == Verb::List && head.status.is_success() {
             server.listed(path);
+        } else if head.status.is_success() && self.went_back(&path, &bytes) {
+            warn!("the API server was restored from a backup: everything is listed again");
+            // Watches would go on from versions that are still to come, and say nothing until then.
+            self.current.send_if_modified(|current| {
+                let stays = Arc::ptr_eq(current, &server);
+                if stays {
+                    *current = Arc::new(server.forgotten());
+                }
+                stays
+            });
         }
         Ok(Response::from_parts(head, whole(bytes)))
     }
+
+    /// Whether a Lease has a smaller version than the one before it. The Lease of a process is the object that it reads or writes
+    /// every few seconds.
+    fn went_back(&self, path: &str, answer: &[u8]) -> bool {
+        let Some((place, _)) = path.split_once("/leases").filter(|_| path.contains("coordination.k8s.io")) else {
+            return false;
+        };
+        let Some(version) = version(answer) else { return false };
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = leases.replace((place.to_owned(), version));
+        before.is_some_and(|(where_, before)| where_ == place && version < before)
+    }
+}
+
+/// The version of an object.
+fn version(answer: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: String,
+    }
+    serde_json::from_slice::<Versioned>(answer).ok()?.metadata.resource_version.parse().ok()
 }
 
 /// Counts one request when it ends, even where nobody waits for its answer any more.
@@ -97,6 +139,11 @@ fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
 }
 
 impl Server {
+    /// The same server, of which nothing was listed yet.
+    fn forgotten(&self) -> Self {
+        Self { client: self.client.clone(), url: self.url.clone(), listed: Some(Listed::default()) }
+    }
+
     /// Its versions of this collection are known to the reader from now on.
     fn listed(&self, path: String) {
         if let Some(listed) = &self.listed {
@@ -104,7 +151,8 @@ impl Server {
         }
     }
 
-    /// Whether a watch goes on from a version that another server gave. This one may have given it to something else.
+    /// Whether a watch goes on from a version that another server gave, or this one before it was restored. It may have given it
+    /// to something else.
     fn is_foreign(&self, uri: &Uri) -> bool {
         let mut from =
             uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
@@ -159,7 +207,7 @@ impl Events {
 
 /// What an API server says that does not know the version asked for; everything is listed again then.
 const EXPIRED: &[u8] = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
-\"status\":\"Failure\",\"message\":\"the kubeconfig names another API server now\",\"reason\":\"Expired\",\"code\":410}}\n";
+\"status\":\"Failure\",\"message\":\"the versions are those of another API server, or of before it was restored\",\"reason\":\"Expired\",\"code\":410}}\n";
 
 /// What a request asks for, as a role would say it; of several deletions at once too.
 fn verb(method: &Method, uri: &Uri) -> Verb {

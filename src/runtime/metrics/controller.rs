@@ -10,12 +10,17 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{KindLabels, ResultLabels, registered};
+use super::{ConditionMetrics, KindLabels, ResultLabels, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClassLabels {
     class: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: String,
 }
 
 /// An execution that is this late counts as made up: nothing but an outage of the controller or of the API server, or an
@@ -44,10 +49,13 @@ pub struct EngineMetrics {
 pub struct ControllerMetrics {
     /// Rules of all CronFederatedHPAs.
     pub cron_rules: Gauge,
+    cron_unready: Family<ReasonLabels, Gauge>,
     /// What waits and what runs of CronFederatedHPAs.
     pub cron: EngineMetrics,
     /// What waits and what runs of FederatedHPAs.
     pub distributed: EngineMetrics,
+    /// What the conditions of FederatedHPAs say.
+    pub conditions: ConditionMetrics,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
     /// Writes of a status.
@@ -64,6 +72,7 @@ pub struct ControllerMetrics {
     lateness: Histogram,
     executed: Counter,
     failed: Counter,
+    superseded: Counter,
     made_up: Counter,
     queued: Histogram,
     retries: [Counter; 4],
@@ -94,11 +103,17 @@ impl ControllerMetrics {
         };
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
+            cron_unready: registered(
+                r,
+                "cron_unready_objects",
+                "CronFederatedHPAs that are not Ready, by the reason of that condition",
+            ),
             cron: engine("CronFederatedHPA", registered(r, "cron_wheel_entries", "Objects in the timer wheel")),
             distributed: engine(
                 "FederatedHPA",
                 registered(r, "distributed_wheel_entries", "FederatedHPAs in the timer wheel"),
             ),
+            conditions: ConditionMetrics::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
@@ -118,12 +133,18 @@ impl ControllerMetrics {
             ),
             executed: ended("executed"),
             failed: ended("failed"),
+            superseded: ended("superseded"),
             made_up: registered(r, "cron_made_up_runs", "Runs executed a minute or more after they were due"),
             queued: histogram(r, "queue_latency", "Time that an object was due before its turn began", &QUEUED),
             retries: classes.map(of_class),
             leads: registered(r, "leader", "Whether this process leads"),
             transitions: registered(r, "leader_transitions", "Times that this process began or ceased to lead"),
         }
+    }
+
+    /// So many CronFederatedHPAs are not Ready for this reason.
+    pub fn cron_unready(&self, reason: String, count: i64) {
+        self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
     }
 
     /// When the next rule is due; none when there is nothing in the wheel.
@@ -143,6 +164,11 @@ impl ControllerMetrics {
     /// The execution of a rule failed for good. Missed runs are counted by [`Self::missed_runs`], not here.
     pub fn failed(&self) {
         self.failed.inc();
+    }
+
+    /// A run was not executed, as a later one of another object sets the same.
+    pub fn superseded(&self) {
+        self.superseded.inc();
     }
 
     /// A turn began for an object that was due for so long.
@@ -167,6 +193,9 @@ impl ControllerMetrics {
         let now = i64::from(leads);
         if self.leads.set(now) != now {
             self.transitions.inc();
+        }
+        if !leads {
+            self.conditions.clear();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the process counts, in one registry under the prefix `fhpa_`. No I/O.
 
+mod conditions;
 mod controller;
 mod guard;
 mod requests;
@@ -22,6 +23,7 @@ use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::Operation;
 use crate::admission::router::Outcome;
 
+pub use conditions::ConditionMetrics;
 pub use controller::{ControllerMetrics, EngineMetrics, MADE_UP_AFTER};
 pub use guard::GuardMetrics;
 pub use requests::{Code, RequestMetrics, Verb};

@@ -15,6 +15,7 @@ mod quiet;
 mod release;
 mod simulated;
 mod straight;
+mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -215,8 +216,13 @@ impl Stage {
         entries.collect::<Vec<_>>().join(" ")
     }
 
-    /// `Assigned=True Assigned`, one for each condition of the FederatedHPA.
+    /// `Assigned=True Assigned`, for the two conditions of the FederatedHPA that no other HPA has.
     pub async fn conditions(&self) -> Vec<String> {
+        self.all_conditions().await.into_iter().take(2).collect()
+    }
+
+    /// `Assigned=True Assigned`, one for each condition of the FederatedHPA.
+    pub async fn all_conditions(&self) -> Vec<String> {
         let hpa = self.get("FederatedHPA", "web").await;
         let conditions = items(&hpa, "/status/conditions").iter();
         let line = |one: &Value| format!("{}={} {}", text(one, "/type"), text(one, "/status"), text(one, "/reason"));

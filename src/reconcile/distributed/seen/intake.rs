@@ -38,6 +38,7 @@ where
     I: 'static,
 {
     fn begin(&mut self) {
+        self.seen.begin::<I>();
         self.listing.clear();
     }
     fn listed(&mut self, object: &K) {

@@ -335,7 +335,7 @@ impl Seen {
 
     /// This process made a Work.
     pub fn made_work(&self, made: &Work) {
-        self.inner().sent.put(entry::key(&made.metadata), Sent::of(made));
+        self.inner().sent.wrote(entry::key(&made.metadata), Sent::of(made));
     }
 
     /// An object that is gone meanwhile does not come back by this.
@@ -343,8 +343,12 @@ impl Seen {
         let mut inner = self.inner();
         let table = I::table(&mut inner);
         if table.get(&key).is_some_and(|known| known.uid() == item.uid()) {
-            table.put(key, item);
+            table.wrote(key, item);
         }
+    }
+
+    fn begin<I: Kept>(&self) {
+        I::table(&mut self.inner()).begin();
     }
 
     fn put<I: Kept>(&self, key: Key, item: I) {

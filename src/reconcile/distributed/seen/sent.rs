@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
-use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
 use crate::convert;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
 use crate::decision::split::Replicas;
@@ -177,6 +177,33 @@ impl Sent {
             current_metrics: reported.current_metrics.clone().or_else(|| read.current_metrics.clone()),
             conditions: reported.conditions.clone().or_else(|| read.conditions.clone()),
         }
+    }
+
+    /// The conditions that are shown.
+    #[must_use]
+    pub fn conditions(&self) -> &[Condition] {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
+        self.status.conditions.as_deref().or_else(read).unwrap_or_default()
+    }
+
+    /// Replicas that it wants, as they are shown.
+    #[must_use]
+    pub fn wish(&self) -> Option<i32> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
+        self.status.desired_replicas.or_else(read)
+    }
+
+    /// When it last scaled, as it is shown.
+    #[must_use]
+    pub fn last_scale_time(&self) -> Option<Timestamp> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.last_scale_time.as_ref());
+        self.status.last_scale_time.as_ref().or_else(read).map(|time| time.0)
+    }
+
+    /// Whether nothing at all was heard of the HPA.
+    #[must_use]
+    pub fn is_unheard(&self) -> bool {
+        self.reading.is_none() && *self.status == HorizontalPodAutoscalerStatus::default()
     }
 
     /// What the HPA wants, once it is the one that was written.

@@ -1,0 +1,86 @@
+//! Runs of several objects on one target: what a later run of another object leaves of a run that is late. Pure.
+//!
+//! Runs on one target leave what they would have left in the order of their instants: a value that a later run sets is not set
+//! by an earlier one any more, however late that comes.
+
+use jiff::Timestamp;
+
+use super::ledger::{Action, Rule};
+
+/// A run of another object on the same target, due or executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Later {
+    /// When it was due.
+    pub scheduled: Timestamp,
+    /// What it sets, or has set.
+    pub action: Action,
+    /// Name of its rule.
+    pub rule: String,
+    /// Name of its object.
+    pub object: String,
+}
+
+/// What is left to set of the run of `rule` that was due at `scheduled`, beside `others`.
+///
+/// # Errors
+/// Nothing is left: which run sets the last of it.
+pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later]) -> Result<Action, &'a Later> {
+    let mut left = rule.action;
+    for later in others.iter().filter(|later| later.scheduled > scheduled) {
+        left = left.without(later.action);
+        if left == Action::default() {
+            return Err(later);
+        }
+    }
+    Ok(left)
+}
+
+impl Later {
+    /// One sentence for the record of a run that it supersedes.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { scheduled, action: _, rule, object } = self;
+        format!(
+            "superseded: rule {rule:?} of CronFederatedHPA {object} sets the same target, and was due later, at {scheduled}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::decision::cron::Schedule;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn later(scheduled: &str, min: Option<i32>, max: Option<i32>) -> Later {
+        let action = Action { replicas: None, min_replicas: min, max_replicas: max };
+        Later { scheduled: at(scheduled), action, rule: "b".into(), object: "prod/other".into() }
+    }
+
+    #[test]
+    fn later_runs_of_others_take_what_they_set_and_leave_the_rest() {
+        let schedule = Schedule::parse("0 8 * * *").unwrap();
+        let rule = Rule {
+            name: "a",
+            schedule: &schedule,
+            zone: &TimeZone::UTC,
+            suspended: false,
+            max_delay: None,
+            successful_limit: 3,
+            failed_limit: 3,
+            action: Action { replicas: None, min_replicas: Some(2), max_replicas: Some(10) },
+        };
+        let due = at("2026-11-20T08:00:00Z");
+        let left = |others: &[Later]| remainder(&rule, due, others).map_err(Later::message);
+        assert_eq!(left(&[later("2026-11-20T07:59:00Z", Some(1), Some(9))]), Ok(rule.action));
+        let max = later("2026-11-20T08:30:00Z", None, Some(9));
+        assert_eq!(left(std::slice::from_ref(&max)), Ok(Action { max_replicas: None, ..rule.action }));
+        let both = left(&[max, later("2026-11-20T08:20:00Z", Some(1), None)]).unwrap_err();
+        assert!(both.starts_with("superseded: rule \"b\" of CronFederatedHPA prod/other "), "{both}");
+    }
+}

@@ -1,0 +1,312 @@
+//! What the HPAs of the members say, put together into what a FederatedHPA says of them (law: status never says more than is
+//! known). Pure.
+//!
+//! `Ready` is about how things are put together: each HPA is there as written, its workload is there, nothing else scales it.
+//! `ScalingActive`, `AbleToScale` and `ScalingLimited` say over all members what an HPA says of one.
+
+use super::few::Few;
+
+/// One condition of a member's HPA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard<'a> {
+    /// Its type.
+    pub type_: &'a str,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'a str,
+    /// Its reason.
+    pub reason: &'a str,
+    /// Its message.
+    pub message: &'a str,
+}
+
+/// Whether the HPA of a member is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// As it was written, but for a write that is just on its way.
+    #[default]
+    There,
+    /// Nobody has seen it yet.
+    Missing,
+    /// It is there, but what was written has not been confirmed for long.
+    Outdated,
+    /// Its cluster does not answer.
+    Silent,
+}
+
+/// The HPA of one member that takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Name of the cluster.
+    pub cluster: &'a str,
+    /// Whether the HPA is there.
+    pub presence: Presence,
+    /// What it says; empty while nobody heard it.
+    pub conditions: Vec<Heard<'a>>,
+    /// Whether the cluster is to have no replicas.
+    pub zero: bool,
+    /// Whether the others have its share, as it was lost.
+    pub away: bool,
+    /// Whether it cannot scale up: its pods cannot be scheduled, or it is at its max and wants more.
+    pub stuck: bool,
+}
+
+/// How a member does. The greater the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// All is well.
+    Well,
+    /// It cannot have as many replicas as it wants.
+    Limited,
+    /// Its HPA cannot scale now: no metrics, or no way to write replicas.
+    Inactive,
+    /// Nobody knows.
+    Unknown,
+    /// Something has to be put right: its HPA or its workload is not there, or two HPAs scale it.
+    Broken,
+}
+
+/// How many clusters are how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that take part.
+    pub total: usize,
+    /// Their HPA is there as written, their workload is there, nothing else scales it.
+    pub ready: usize,
+    /// They cannot have as many replicas as they want.
+    pub limited: usize,
+    /// They do not answer, or nobody heard their HPA yet.
+    pub unknown: usize,
+    /// They are to have no replicas.
+    pub scaled_to_zero: usize,
+}
+
+/// What a condition is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// Cause in one word.
+    pub reason: &'static str,
+    /// Cause in a sentence.
+    pub message: String,
+}
+
+/// Types of the conditions that every HPA has.
+pub const SCALING_ACTIVE: &str = "ScalingActive";
+/// See [`SCALING_ACTIVE`].
+pub const ABLE_TO_SCALE: &str = "AbleToScale";
+/// See [`SCALING_ACTIVE`].
+pub const SCALING_LIMITED: &str = "ScalingLimited";
+
+/// Several HPAs select the same pods: none of them scales.
+const AMBIGUOUS: &str = "AmbiguousSelector";
+/// The HPA finds no workload.
+const NO_TARGET: &str = "FailedGetScale";
+/// Scaling is off while there are no replicas.
+pub const DISABLED: &str = "ScalingDisabled";
+/// Reasons why a member cannot have as many replicas as it wants.
+const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
+
+/// Reasons of bad news that the HPA controller of Kubernetes gives; the first that any member has is told. Another one is told
+/// as [`OTHER`], so that what counts them has an end.
+pub const REASONS: [&str; 15] = [
+    AMBIGUOUS,
+    "InvalidSelector",
+    "InvalidMetricSourceType",
+    "FailedGetResourceMetric",
+    "FailedGetContainerResourceMetric",
+    "FailedGetPodsMetric",
+    "FailedGetObjectMetric",
+    "FailedGetExternalMetric",
+    NO_TARGET,
+    "FailedUpdateScale",
+    DISABLED,
+    "TooManyReplicas",
+    "ScaleUpLimit",
+    "ScaleDownLimit",
+    "TooFewReplicas",
+];
+/// Reasons of good news, of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
+pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
+/// Reasons that no HPA gives.
+pub const OWN: [&str; 5] = [MISSING, OUTDATED, TARGET_NOT_FOUND, UNKNOWN, OTHER];
+/// The HPA of a member is not there yet.
+pub const MISSING: &str = "MemberHPAMissing";
+const OUTDATED: &str = "MemberHPAOutdated";
+const TARGET_NOT_FOUND: &str = "MemberTargetNotFound";
+/// Nobody said anything.
+const UNKNOWN: &str = "MemberStatusUnknown";
+/// Another reason than those of Kubernetes.
+const OTHER: &str = "OtherReason";
+
+impl<'a> Member<'a> {
+    fn heard(&self, type_: &str) -> Option<&Heard<'a>> {
+        // What a cluster that does not answer said last is no news of now.
+        self.conditions.iter().find(|heard| heard.type_ == type_ && self.presence != Presence::Silent)
+    }
+
+    fn said(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
+        self.heard(type_).filter(|heard| heard.status == status)
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        self.said(SCALING_ACTIVE, "False").is_some_and(|heard| heard.reason == AMBIGUOUS)
+    }
+
+    fn lacks_target(&self) -> bool {
+        self.said(ABLE_TO_SCALE, "False").is_some_and(|heard| heard.reason == NO_TARGET)
+    }
+
+    fn is_limited(&self) -> bool {
+        self.stuck || self.said(SCALING_LIMITED, "True").is_some_and(|heard| CEILINGS.contains(&heard.reason))
+    }
+
+    /// Whether what the HPA says of `type_` is bad news. One that is to have no replicas does not scale, and need not.
+    fn is_bad(&self, type_: &str) -> Option<&Heard<'a>> {
+        self.said(type_, "False").filter(|heard| !(self.zero && heard.reason == DISABLED))
+    }
+
+    /// How it does.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        let broken = matches!(self.presence, Presence::Missing | Presence::Outdated);
+        if broken || self.is_ambiguous() || self.lacks_target() {
+            Grade::Broken
+        } else if self.presence == Presence::Silent || self.conditions.is_empty() {
+            Grade::Unknown
+        } else if self.is_bad(SCALING_ACTIVE).or_else(|| self.is_bad(ABLE_TO_SCALE)).is_some() {
+            Grade::Inactive
+        } else if self.is_limited() {
+            Grade::Limited
+        } else {
+            Grade::Well
+        }
+    }
+}
+
+/// Counts.
+#[must_use]
+pub fn counts(members: &[Member<'_>]) -> Counts {
+    let count = |is: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|member| is(member)).count();
+    Counts {
+        total: members.len(),
+        ready: count(&|member| member.presence == Presence::There && member.grade() != Grade::Broken),
+        limited: count(&|member| member.presence == Presence::There && member.is_limited()),
+        unknown: count(&|member| {
+            matches!(member.presence, Presence::Silent | Presence::Missing) || member.conditions.is_empty()
+        }),
+        scaled_to_zero: count(&|member| member.zero),
+    }
+}
+
+fn those<'a>(members: &[Member<'a>], is: impl Fn(&Member<'a>) -> bool) -> Vec<&'a str> {
+    members.iter().filter(|member| is(member)).map(|member| member.cluster).collect()
+}
+
+/// What keeps the members from being put together as they should be; nothing: nothing does.
+#[must_use]
+pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
+    let kinds: [(&'static str, Vec<&str>, &str); 4] = [
+        (
+            AMBIGUOUS,
+            those(members, |member| member.is_ambiguous()),
+            "the pods are selected by another HPA as well, so that neither scales: delete the other HPA there, or have \
+             the selectors of the workloads differ",
+        ),
+        (
+            MISSING,
+            those(members, |member| member.presence == Presence::Missing),
+            "the HPA is not there yet: Karmada has still to bring it; where that lasts, look at the Works of these clusters",
+        ),
+        (
+            OUTDATED,
+            those(members, |member| member.presence == Presence::Outdated),
+            "the HPA is not known to be as it was written: see whether Karmada's Works of these clusters are applied",
+        ),
+        (
+            TARGET_NOT_FOUND,
+            those(members, |member| member.lacks_target()),
+            "the HPA finds no workload to scale: see whether the workload was propagated there",
+        ),
+    ];
+    let (reason, clusters, what) = kinds.into_iter().find(|(_, clusters, _)| !clusters.is_empty())?;
+    let message = format!("in {}: {what}", Few(&clusters));
+    Some(Verdict { status: "False", reason, message })
+}
+
+/// `ScalingActive`, `AbleToScale` and `ScalingLimited`, in this order.
+#[must_use]
+pub fn verdicts(members: &[Member<'_>]) -> [(&'static str, Verdict); 3] {
+    let [active, able, _] = WELL;
+    let active = (active, "the HPAs of all member clusters compute their replicas from the metrics");
+    let able = (able, "the HPAs of all member clusters can read and write the replicas of their workload");
+    [
+        (SCALING_ACTIVE, good(members, SCALING_ACTIVE, active)),
+        (ABLE_TO_SCALE, good(members, ABLE_TO_SCALE, able)),
+        (SCALING_LIMITED, limited(members)),
+    ]
+}
+
+/// A condition that is `True` when all is well.
+fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str)) -> Verdict {
+    let bad = members.iter().filter_map(|member| Some((member.cluster, *member.is_bad(type_)?)));
+    if let Some(said) = worst(bad, "False") {
+        return said;
+    }
+    if let Some(said) = unknown(members, type_) {
+        return said;
+    }
+    if !members.is_empty() && members.iter().all(|member| member.said(type_, "True").is_none()) {
+        let message = "no member cluster has replicas, so that there is nothing to measure".to_owned();
+        return Verdict { status: "False", reason: DISABLED, message };
+    }
+    Verdict { status: "True", reason: well.0, message: well.1.to_owned() }
+}
+
+/// Whether any HPA wants more or fewer replicas than it may have.
+fn limited(members: &[Member<'_>]) -> Verdict {
+    let said = members.iter().filter_map(|member| Some((member.cluster, *member.said(SCALING_LIMITED, "True")?)));
+    if let Some(said) = worst(said, "True") {
+        return said;
+    }
+    // An HPA that computes nothing says nothing of limits.
+    let silent: Vec<&str> = members
+        .iter()
+        .filter(|member| member.conditions.is_empty() && !member.away)
+        .map(|member| member.cluster)
+        .collect();
+    if !silent.is_empty() {
+        return not_heard(&silent);
+    }
+    let message = "the HPAs of all member clusters have the replicas that they want".to_owned();
+    let [.., within] = WELL;
+    Verdict { status: "False", reason: within, message }
+}
+
+fn unknown(members: &[Member<'_>], type_: &str) -> Option<Verdict> {
+    let silent = |member: &&Member<'_>| {
+        !member.zero && !member.away && member.heard(type_).is_none_or(|heard| heard.status == "Unknown")
+    };
+    let silent: Vec<&str> = members.iter().filter(silent).map(|member| member.cluster).collect();
+    (!silent.is_empty()).then(|| not_heard(&silent))
+}
+
+fn not_heard(clusters: &[&str]) -> Verdict {
+    let message = format!("the HPA says nothing, or nothing new, in {}", Few(clusters));
+    Verdict { status: "Unknown", reason: UNKNOWN, message }
+}
+
+/// The reason that stands first, with the clusters that give it and the words of one of them.
+fn worst<'a>(said: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
+    let rank = |heard: &Heard<'_>| REASONS.iter().position(|reason| *reason == heard.reason).unwrap_or(REASONS.len());
+    let all: Vec<(&str, Heard<'_>)> = said.collect();
+    let first = all.iter().map(|(_, heard)| rank(heard)).min()?;
+    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, heard)| rank(heard) == first).collect();
+    let clusters: Vec<&str> = those.iter().map(|(cluster, _)| *cluster).collect();
+    let words = those.first().map_or("", |(_, heard)| heard.message);
+    let reason = REASONS.get(first).copied().unwrap_or(OTHER);
+    Some(Verdict { status, reason, message: format!("in {}: {words}", Few(&clusters)) })
+}
+
+#[cfg(test)]
+mod tests;

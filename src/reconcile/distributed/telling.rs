@@ -1,0 +1,62 @@
+//! A status on its way out: written when it says something new, counted, and told as Events where it turned bad. Talks to the
+//! API server.
+
+use super::seen::entry::Order;
+use super::shown::ledger;
+use super::status;
+use super::worker::DistributedWorker;
+use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::reconcile::failure::{WriteError, reason};
+use crate::reconcile::key::Key;
+use crate::runtime::leader::Leader;
+
+impl DistributedWorker {
+    /// Counts what an object says.
+    pub(super) fn count(&self, order: &Order, status: &FederatedHPAStatus) {
+        let conditions = status.conditions.iter().flatten();
+        let words = conditions
+            .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
+        self.reporter.metrics.conditions.say(&order.key().to_string(), words);
+    }
+
+    /// Forgets an object that is gone, or is nothing of ours any more.
+    pub(super) fn forget(&self, key: &Key) {
+        self.pace.forget(key);
+        self.too_large.forget(key);
+        self.reporter.metrics.conditions.forget(&key.to_string());
+    }
+
+    /// Writes the status where another one stands, counts it, and tells of what turned bad.
+    pub(super) async fn say(
+        &self,
+        leader: &Leader,
+        order: &Order,
+        status: &FederatedHPAStatus,
+    ) -> Result<(), WriteError> {
+        self.count(order, status);
+        if !status::stands(order, status) {
+            self.put(leader, order, status).await?;
+            self.reporter.worsened(leader, order, status);
+        }
+        Ok(())
+    }
+
+    /// Writes the status; where the store takes no more, without what is only shown: what is remembered must be stored before
+    /// anything that follows from it.
+    pub(super) async fn put(
+        &self,
+        leader: &Leader,
+        order: &Order,
+        status: &FederatedHPAStatus,
+    ) -> Result<(), WriteError> {
+        match status::write(&self.writer, leader, order, status).await {
+            Err(WriteError::Failed(failure))
+                if failure.reason == reason::TOO_LARGE && status.aggregated_status.is_some() =>
+            {
+                self.too_large.refuse(&order.key(), status);
+                status::write(&self.writer, leader, order, &ledger(status)).await
+            }
+            written => written,
+        }
+    }
+}

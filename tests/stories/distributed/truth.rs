@@ -1,0 +1,195 @@
+//! Conditions say of the members what is so: whether their HPAs are there, alone, and able to scale.
+
+use fhpa::playground::apiserver::faults::{Moment, Which};
+use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::json::{items, text};
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+
+use super::edits::running;
+use super::{Stage, kind, weights};
+use crate::stories::Process;
+
+/// `ScalingActive=True ValidMetricFound`, one for each condition that every HPA has.
+async fn scaling(stage: &Stage) -> Vec<String> {
+    stage.all_conditions().await.into_iter().skip(2).collect()
+}
+
+async fn message(stage: &Stage, type_: &str) -> String {
+    let hpa = stage.get("FederatedHPA", "web").await;
+    let condition = items(&hpa, "/status/conditions").iter().find(|one| text(one, "/type") == type_).unwrap();
+    for member in ["lastTransitionTime", "observedGeneration", "reason", "message"] {
+        assert!(!condition[member].is_null(), "{member} of {condition}");
+    }
+    text(condition, "/message").to_owned()
+}
+
+/// Reasons of the Warnings about the FederatedHPA.
+async fn warnings(stage: &Stage) -> Vec<String> {
+    let events: Api<Event> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let all = events.list(&ListParams::default()).await.unwrap().items;
+    let warns = all.into_iter().filter(|event| event.type_.as_deref() == Some("Warning"));
+    let about =
+        |event: &Event| event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("FederatedHPA");
+    warns.filter(about).filter_map(|event| event.reason).collect()
+}
+
+/// Lines of the gauge of conditions that are not `True`.
+fn counted(process: &Process) -> Vec<String> {
+    let text = process.metrics.text();
+    let lines = text.lines().filter(|line| line.starts_with("fhpa_federated_hpa_conditions{"));
+    let mut lines: Vec<String> = lines.filter(|line| line.contains(r#"status="False""#)).map(str::to_owned).collect();
+    lines.retain(|line| !line.contains("ScalingLimited"));
+    lines.sort();
+    lines
+}
+
+async fn counts(stage: &Stage) -> Value {
+    stage.get("FederatedHPA", "web").await["status"]["clusters"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
+    let stage = Stage::new(3).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let hpas = Which { resource: "horizontalpodautoscalers".into(), name: "web".into(), ..Which::default() };
+    let mut held = stage.fleet.member("member2").unwrap().faults().hold(hpas, Moment::Arriving);
+    stage.hpa(2, 10, json!({})).await;
+    held.reached().await;
+    stage.pass(5).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False WaitingForMembers", "Ready=False MemberHPAMissing"]);
+    assert!(message(&stage, "Ready").await.starts_with("in "), "{:?}", stage.messages().await);
+    assert!(message(&stage, "Ready").await.contains("member2"), "{:?}", stage.messages().await);
+    assert_eq!(counts(&stage).await["total"], 3);
+    assert_eq!(warnings(&stage).await, [""; 0], "this is how it begins");
+    drop(held);
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    let counts = counts(&stage).await;
+    assert_eq!(counts, json!({"total": 3, "ready": 3, "limited": 0, "unknown": 0, "scaledToZero": 0}));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_hpa_on_the_pods_of_a_member_is_told_with_what_to_do() {
+    let (stage, one) = running().await;
+    stage.pass(30).await;
+    assert_eq!(scaling(&stage).await[0], "ScalingActive=True ValidMetricFound");
+    let other = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "other", "namespace": "prod"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    let member = stage.fleet.member("member2").unwrap();
+    member.create(&other).await.unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=False AmbiguousSelector"]);
+    let said = message(&stage, "Ready").await;
+    assert!(said.starts_with("in member2: ") && said.contains("delete the other HPA there"), "{said}");
+    assert_eq!(scaling(&stage).await[0], "ScalingActive=False AmbiguousSelector");
+    let said = message(&stage, "ScalingActive").await;
+    assert!(said.contains("controlled by multiple HPAs: [prod/other prod/web]"), "{said}");
+    assert_eq!(warnings(&stage).await, ["AmbiguousSelector"]);
+    assert_eq!(
+        counted(&one),
+        [
+            r#"fhpa_federated_hpa_conditions{condition="Ready",status="False",reason="AmbiguousSelector"} 1"#,
+            r#"fhpa_federated_hpa_conditions{condition="ScalingActive",status="False",reason="AmbiguousSelector"} 1"#
+        ]
+    );
+    let objects = fhpa::playground::objects::Objects::new(member.client());
+    objects.delete(&kind("HorizontalPodAutoscaler"), &other).await.unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(counted(&one), [""; 0]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_without_metrics_does_not_scale_but_all_is_in_its_place() {
+    let (stage, one) = running().await;
+    stage.fleet.lose_metrics("member2", true).unwrap();
+    stage.pass(90).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(scaling(&stage).await[0], "ScalingActive=False FailedGetResourceMetric");
+    assert_eq!(scaling(&stage).await[1], "AbleToScale=True SucceededGetScale");
+    let said = message(&stage, "ScalingActive").await;
+    assert!(said.starts_with("in member2: ") && said.contains("unable to fetch metrics"), "{said}");
+    assert_eq!(warnings(&stage).await, ["FailedGetResourceMetric"]);
+    stage.fleet.lose_metrics("member2", false).unwrap();
+    stage.pass(90).await;
+    assert_eq!(scaling(&stage).await[0], "ScalingActive=True ValidMetricFound");
+    assert_eq!(warnings(&stage).await, ["FailedGetResourceMetric"], "told once");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_at_its_bound_is_limited_and_named() {
+    let (stage, one) = running().await;
+    stage.fleet.load().set("prod", "web", 100_000);
+    stage.pass(180).await;
+    assert_eq!(scaling(&stage).await[2], "ScalingLimited=True TooManyReplicas");
+    let said = message(&stage, "ScalingLimited").await;
+    assert!(said.starts_with("in member1, member2, member3: "), "{said}");
+    let counts = counts(&stage).await;
+    assert_eq!((&counts["limited"], &counts["ready"]), (&json!(3), &json!(3)), "{counts}");
+    assert_eq!(stage.conditions().await[1], "Ready=True MembersScale");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_lost_is_unknown_and_in_the_status() {
+    let (stage, one) = running().await;
+    stage.pass(30).await;
+    stage.fleet.fail("member2", true).unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await[1], "Ready=False MembersUnreachable");
+    assert!(message(&stage, "Ready").await.starts_with("member2 cannot be reached"), "{:?}", stage.messages().await);
+    // The others have its share, and go on.
+    assert_eq!(scaling(&stage).await[0], "ScalingActive=True ValidMetricFound");
+    let counts = counts(&stage).await;
+    assert_eq!((&counts["total"], &counts["ready"], &counts["unknown"]), (&json!(3), &json!(2), &json!(1)), "{counts}");
+    assert_eq!(warnings(&stage).await, ["MembersUnreachable"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_conditions_are_there_from_the_first_visit() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(5).await;
+    let said = [
+        "Assigned=False WorkloadNotFound",
+        "Ready=False WorkloadNotFound",
+        "ScalingActive=Unknown WorkloadNotFound",
+        "AbleToScale=Unknown WorkloadNotFound",
+        "ScalingLimited=Unknown WorkloadNotFound",
+    ];
+    assert_eq!(stage.all_conditions().await, said);
+    assert_eq!(warnings(&stage).await, ["WorkloadNotFound"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_too_large_to_store_keeps_no_bound_back() {
+    let stage = Stage::new(3).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let statuses = Which { verb: "patch".into(), resource: "federatedhpas/status".into(), ..Which::default() };
+    let refusal = Failure::plain(500, "", "etcdserver: request is too large");
+    // Each time the whole status is refused, and what must be remembered is taken.
+    stage.fleet.control().faults().fail(statuses, 1, refusal);
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
+    let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    assert_eq!(status["clusterHPADesired"].as_array().map(Vec::len), Some(3), "{status}");
+    // As large a status would be refused again: it is not tried.
+    assert_eq!((&status["aggregatedStatus"], &status["aggregatedStatusOmitted"]), (&Value::Null, &json!(3)));
+    assert_eq!(status["clusters"]["total"], 3);
+    one.stop().await;
+}

@@ -1,0 +1,115 @@
+//! Several CronFederatedHPAs on one target: runs that are late leave what they would have left in time.
+
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::Stage;
+use super::cron::rule;
+
+fn web() -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"})
+}
+
+/// What a run of `object` says that supersedes another one.
+fn superseded(rule: &str, object: &str, due: &str) -> String {
+    format!(
+        "superseded: rule \"{rule}\" of CronFederatedHPA prod/{object} sets the same target, and was due later, at \
+         2026-11-20T{due}Z"
+    )
+}
+
+/// A stage with objects that a controller knew, and whose runs are due since.
+async fn down_over(objects: &[(&str, Value, Value)]) -> Stage {
+    let stage = Stage::with_web("2026-11-20T07:49:00Z").await;
+    stage.federated_hpa(Some(1), 20).await;
+    for (name, target, rules) in objects {
+        stage.cron_on(name, target.clone(), rules.clone()).await;
+    }
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(5).await;
+    one.stop().await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() {
+    for (early, late) in [("a", "b"), ("b", "a")] {
+        let morning = json!([rule("up", "0 8 * * *", 10)]);
+        let after = json!([rule("down", "30 8 * * *", 5)]);
+        let stage = down_over(&[(early, web(), morning), (late, web(), after)]).await;
+        stage.until("2026-11-20T09:00:00Z").await;
+        stage.server.faults().record();
+        let mut two = stage.controller("two");
+        two.leads().await;
+        stage.pass(5).await;
+        assert_eq!(stage.replicas("web").await, 5);
+        assert_eq!(stage.history_of(late).await, ["down: next 2026-11-21T08:30:00 | 08:30:00 executed 09:00:00"]);
+        let why = superseded("down", late, "08:30:00");
+        assert_eq!(
+            stage.history_of(early).await,
+            [format!("up: next 2026-11-21T08:00:00 | 08:00:00 failed 09:00:00: {why}")]
+        );
+        let scaled = stage.writes().into_iter().filter(|write| write.contains("scale")).count();
+        assert_eq!(scaled, 1, "{:?}", stage.writes());
+        let told = format!("Normal RuleSuperseded: rule \"up\" of 2026-11-20T08:00:00Z: {why}");
+        assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
+        assert!(two.metrics.text().contains(r#"fhpa_cron_executions_total{result="superseded"} 1"#));
+        two.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object() {
+    let stage = Stage::at("2026-11-20T07:59:00Z").await;
+    stage.cron_on("b", web(), json!([rule("up", "0 8 * * *", 10)])).await;
+    stage.cron_on("a", web(), json!([rule("down", "2 8 * * *", 5)])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:02:20Z").await;
+    stage.deployment("web", 2).await;
+    stage.until("2026-11-20T08:12:00Z").await;
+    assert_eq!(stage.replicas("web").await, 5);
+    let history = stage.history_of("b").await;
+    assert!(history[0].contains(&superseded("down", "a", "08:02:00")), "{history:?}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_later_run_leaves_alone_is_still_set_and_recorded_as_such() {
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
+    let both = json!([{"name": "both", "schedule": "0 8 * * *", "targetMinReplicas": 3, "targetMaxReplicas": 30}]);
+    let max = json!([{"name": "max", "schedule": "30 8 * * *", "targetMaxReplicas": 40}]);
+    let stage = down_over(&[("z", hpa.clone(), both), ("a", hpa, max)]).await;
+    stage.until("2026-11-20T09:00:00Z").await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(5).await;
+    let hpa = stage.hpas().get("web").await.unwrap();
+    assert_eq!((hpa.spec.min_replicas, hpa.spec.max_replicas), (Some(3), 40));
+    let status = stage.crons().get("z").await.unwrap().status.unwrap();
+    let run = status.execution_histories.unwrap().remove(0).successful_executions.unwrap().remove(0);
+    assert_eq!((run.applied_min_replicas, run.applied_max_replicas), (Some(3), None));
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_object_executed_on_another_target_supersedes_nothing() {
+    let stage = Stage::with_web("2026-11-20T07:59:50Z").await;
+    stage.deployment("other", 1).await;
+    let other = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"});
+    let missing = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "missing"});
+    stage.cron_on("early", missing.clone(), json!([rule("up", "0 8 * * *", 10)])).await;
+    stage.cron_on("late", other, json!([rule("down", "2 8 * * *", 5)])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:03:00Z").await;
+    assert_eq!(stage.replicas("other").await, 5);
+    let target = json!({"spec": {"scaleTargetRef": missing}});
+    stage.crons().patch("late", &PatchParams::default(), &Patch::Merge(&target)).await.unwrap();
+    let deployment = crate::bed::objects::deployment("missing", 1);
+    stage.server.create(&deployment).await.unwrap();
+    stage.until("2026-11-20T08:13:00Z").await;
+    assert_eq!(stage.replicas("missing").await, 10);
+    one.stop().await;
+}
