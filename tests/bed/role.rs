@@ -126,9 +126,6 @@ impl Asked {
 impl Gate {
     async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         request.headers_mut().insert(http::header::USER_AGENT, http::HeaderValue::from_static(AGENT));
-        if let Ok(ms) = std::env::var("FHPA_LATENCY") {
-            tokio::time::sleep(std::time::Duration::from_millis(ms.parse().unwrap())).await;
-        }
         let all = Asked::all_of(&request);
         if let Some(refused) = all.iter().find(|asked| !asked.is_allowed(self.role)) {
             return Ok(refused.refusal());
