@@ -4,7 +4,7 @@
 mod rounds;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use jiff::SignedDuration;
@@ -235,6 +235,7 @@ impl Fleet {
     /// Restarts Karmada's controllers: they forget what they tried and when, and look at everything.
     pub fn restart_karmada(&self) {
         self.karmada.restart();
+        self.rests.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.wake();
     }
 
