@@ -28,7 +28,12 @@ use tower::Service as _;
 
 fn reviews(c: &mut Criterion) {
     let zones = Arc::new(ZoneDatabase::open());
-    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None });
+    let judge = judge(Settings::default())(Surroundings {
+        neighbours: Arc::new(NoNeighbours),
+        zones,
+        preview: None,
+        frozen: None,
+    });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
     let journal = Arc::new(Journal::new(Arc::new(Metrics::new())));
     let desk = Arc::new(Desk::new(judge.clone(), clocks, journal, Limits::default(), 64));

@@ -22,7 +22,12 @@ use fhpa::runtime::zones::ZoneDatabase;
 
 fn main() {
     let zones = Arc::new(ZoneDatabase::open());
-    let judge = judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None });
+    let judge = judge(Settings::default())(Surroundings {
+        neighbours: Arc::new(NoNeighbours),
+        zones,
+        preview: None,
+        frozen: None,
+    });
     let now = clock::wall();
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "body", "envelope", "", "whole", "");
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "bytes", "allocs", "bytes", "allocs", "bytes");

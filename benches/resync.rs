@@ -173,7 +173,7 @@ fn filled(size: &Size, assigned: &Assigned) -> Sight {
 fn look(sight: &Sight, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
     let view = sight.seen.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
-    let words = Words::of(&view, binding);
+    let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, sight, NOW);
     tell(&plan(&observed.request));
 }
@@ -193,7 +193,7 @@ fn stages(sight: &Sight, key: &Key) -> [f64; 3] {
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
     let view = sight.seen.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
-    let words = Words::of(&view, binding);
+    let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, sight, NOW);
     let measure = |work: &dyn Fn()| {
         let start = clock::monotonic();

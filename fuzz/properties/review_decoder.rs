@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
     let zones = Arc::new(ZoneDatabase::open());
-    judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None })
+    judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None, frozen: None })
 });
 
 /// Bytes that an answer may have, whatever was asked: 256 violations and warnings of bounded length, told twice.

@@ -13,16 +13,19 @@ pub enum Endpoint {
     ValidateCronFederatedHPA,
     /// `/mutate-resourcebinding`
     MutateResourceBinding,
+    /// `/mutate-customresourcedefinition`
+    MutateDefinition,
 }
 
 impl Endpoint {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MutateFederatedHPA,
         Self::ValidateFederatedHPA,
         Self::MutateCronFederatedHPA,
         Self::ValidateCronFederatedHPA,
         Self::MutateResourceBinding,
+        Self::MutateDefinition,
     ];
 
     /// The URL path.
@@ -34,6 +37,7 @@ impl Endpoint {
             Self::MutateCronFederatedHPA => "/mutate-cronfederatedhpa",
             Self::ValidateCronFederatedHPA => "/validate-cronfederatedhpa",
             Self::MutateResourceBinding => "/mutate-resourcebinding",
+            Self::MutateDefinition => "/mutate-customresourcedefinition",
         }
     }
 
@@ -44,6 +48,7 @@ impl Endpoint {
             Self::MutateFederatedHPA | Self::ValidateFederatedHPA => "FederatedHPA",
             Self::MutateCronFederatedHPA | Self::ValidateCronFederatedHPA => "CronFederatedHPA",
             Self::MutateResourceBinding => "ResourceBinding",
+            Self::MutateDefinition => "CustomResourceDefinition",
         }
     }
 
@@ -52,6 +57,7 @@ impl Endpoint {
     pub const fn group(self) -> &'static str {
         match self {
             Self::MutateResourceBinding => "work.karmada.io",
+            Self::MutateDefinition => "apiextensions.k8s.io",
             _ => crate::decision::api_version::GROUP,
         }
     }
@@ -60,7 +66,10 @@ impl Endpoint {
     #[must_use]
     pub const fn action(self) -> &'static str {
         match self {
-            Self::MutateFederatedHPA | Self::MutateCronFederatedHPA | Self::MutateResourceBinding => "mutate",
+            Self::MutateFederatedHPA
+            | Self::MutateCronFederatedHPA
+            | Self::MutateResourceBinding
+            | Self::MutateDefinition => "mutate",
             Self::ValidateFederatedHPA | Self::ValidateCronFederatedHPA => "validate",
         }
     }

@@ -1,6 +1,7 @@
 //! AdmissionReview -> decode -> default / validate -> respond. No sockets: the runtime brings the requests.
 
 pub mod body;
+mod copy;
 pub mod endpoint;
 pub mod envelope;
 pub mod registration;

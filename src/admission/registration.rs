@@ -8,6 +8,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::endpoint::Endpoint;
+use crate::convert::definition::DEFINITIONS;
 use crate::decision::api_version::GROUP;
 
 /// Name of both configuration objects.
@@ -69,13 +70,15 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
             (GROUP, "cronfederatedhpas", &["CREATE", "UPDATE"][..])
         }
         Endpoint::MutateResourceBinding => ("work.karmada.io", "resourcebindings", &["CREATE"][..]),
+        Endpoint::MutateDefinition => ("apiextensions.k8s.io", "customresourcedefinitions", &["UPDATE"][..]),
     };
+    let scope = if endpoint == Endpoint::MutateDefinition { "Cluster" } else { "Namespaced" };
     RuleWithOperations {
         api_groups: Some(vec![group.to_owned()]),
         api_versions: Some(vec!["*".to_owned()]),
         operations: Some(operations.iter().map(|&operation| operation.to_owned()).collect()),
         resources: Some(vec![resource.to_owned()]),
-        scope: Some("Namespaced".to_owned()),
+        scope: Some(scope.to_owned()),
     }
 }
 
@@ -83,21 +86,29 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
 /// the webhook Karmada goes on, and the controller repairs what was missed.
 const fn failure_policy(endpoint: Endpoint) -> &'static str {
     match endpoint {
-        Endpoint::MutateResourceBinding => "Ignore",
+        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => "Ignore",
         _ => "Fail",
     }
 }
 
 const fn timeout(endpoint: Endpoint) -> i32 {
     match endpoint {
-        Endpoint::MutateResourceBinding => TIMEOUTS.1,
+        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => TIMEOUTS.1,
         _ => TIMEOUTS.0,
     }
 }
 
 fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
-    let lives = || MatchCondition { name: "lives-or-changes".to_owned(), expression: LIVES.to_owned() };
-    (endpoint != Endpoint::MutateResourceBinding).then(|| vec![lives()])
+    let condition = |name: &str, expression| vec![MatchCondition { name: name.to_owned(), expression }];
+    match endpoint {
+        Endpoint::MutateResourceBinding => None,
+        // Other definitions are not to wait for this webhook.
+        Endpoint::MutateDefinition => {
+            let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
+            Some(condition("definition", format!("object.metadata.name in [{names}]")))
+        }
+        _ => Some(condition("lives-or-changes", LIVES.to_owned())),
+    }
 }
 
 fn entry_name(endpoint: Endpoint) -> String {

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
+use super::copy::{self, Seen};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
 use super::verdict::{Denial, PatchOperation, Verdict};
-use crate::convert::{self, DecodeError, misnomer};
+use crate::convert::{self, DecodeError, misnomer, own};
 use crate::decision::cron::zones::Zones;
-use crate::decision::defaults::{self, Addition};
+use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::{Findings, Warning};
+use crate::decision::mirror::Own;
 use crate::decision::neighbours::Neighbours;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
+use crate::decision::subject::{FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, Surroundings};
 
@@ -33,7 +36,12 @@ pub struct Reviewer {
     pub settings: Settings,
     /// What a dry run of a FederatedHPA is told beside the findings.
     pub preview: Option<Arc<dyn Preview>>,
+    /// Whether the definitions of both kinds are known to be another's.
+    pub frozen: Option<Frozen>,
 }
+
+/// Tells whether the definitions of both kinds are known to be another's.
+pub type Frozen = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Reviewer {
     /// The verdict on one request, as of `now`. Deletions are never refused.
@@ -44,8 +52,9 @@ impl Reviewer {
         }
         match endpoint {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
-            Endpoint::MutateCronFederatedHPA => Self::mutate_cron_federated_hpa(request),
+            Endpoint::MutateCronFederatedHPA => self.mutate_cron_federated_hpa(request),
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
+            Endpoint::MutateDefinition => keep_fields(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
                 validate(endpoint.kind(), request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
@@ -57,18 +66,47 @@ impl Reviewer {
     fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         match convert::federated_hpa(text(request.object)) {
             Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
-                patched(defaults::federated_hpa(&hpa, self.settings.default_mode))
+                self.complete_federated_hpa(request, &hpa)
             }
             Ok(_) => self.validate_federated_hpa(request, now),
             Err(error) => undecodable(error),
         }
     }
 
-    fn mutate_cron_federated_hpa(request: &Request<'_>) -> Verdict {
-        match convert::cron_federated_hpa(text(request.object)) {
-            Ok(cron) => patched(defaults::cron_federated_hpa(&cron)),
-            Err(error) => undecodable(error),
+    fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {
+        let stored = stored(request).and_then(|object| Some((object, convert::federated_hpa(object).ok()?)));
+        let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_text(text)));
+        let mut new = seen(&hpa.metadata, own::federated_hpa_text(text(request.object)));
+        let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
+        // Who leaves the mode out of an update leaves it as it is.
+        let known = old.as_ref().and_then(|old| old.own.get("mode")?.as_str());
+        let mode = known.and_then(Mode::parse).unwrap_or(self.settings.default_mode);
+        let mut additions = defaults::federated_hpa(hpa, mode);
+        if hidden {
+            defaults::leave_mode(&mut additions);
+        } else {
+            new.own.entry("mode").or_insert_with(|| mode.name().into());
         }
+        additions.extend(copied(&hpa.metadata, &new, old.as_ref(), hidden));
+        patched(additions)
+    }
+
+    fn is_frozen(&self) -> bool {
+        self.frozen.as_ref().is_some_and(|frozen| frozen())
+    }
+
+    fn mutate_cron_federated_hpa(&self, request: &Request<'_>) -> Verdict {
+        let cron = match convert::cron_federated_hpa(text(request.object)) {
+            Ok(cron) => cron,
+            Err(error) => return undecodable(error),
+        };
+        let new = seen(&cron.metadata, own::cron_subject(&cron));
+        let stored = stored(request).and_then(|object| convert::cron_federated_hpa(object).ok());
+        let old = stored.as_ref().map(|cron| seen(&cron.metadata, own::cron_subject(cron)));
+        let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
+        let mut additions = defaults::cron_federated_hpa(&cron);
+        additions.extend(copied(&cron.metadata, &new, old.as_ref(), hidden));
+        patched(additions)
     }
 
     fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
@@ -84,13 +122,31 @@ impl Reviewer {
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
         let created = request.object.filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
-        let addition = binding.and_then(|binding| defaults::resource_binding(&binding, &*self.neighbours));
-        patched(addition)
+        patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.neighbours)).unwrap_or_default())
     }
 
     fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {
         Surroundings { neighbours: &*self.neighbours, zones: &*self.zones, settings: &self.settings, now }
     }
+}
+
+/// Keeps our fields in a definition that somebody applies over ours. This review stands in nobody's way.
+fn keep_fields(request: &Request<'_>) -> Verdict {
+    patched(stored(request).map(|old| convert::definition::kept(old, text(request.object))).unwrap_or_default())
+}
+
+/// What the copy needs; nothing for an object without metadata, which has no place for it.
+fn copied(metadata: &Metadata<'_>, new: &Seen<'_>, old: Option<&Seen<'_>>, hidden: bool) -> Vec<Addition> {
+    if *metadata == Metadata::default() { Vec::new() } else { copy::additions(new, old, hidden) }
+}
+
+/// The text of the stored object of an update.
+fn stored<'a>(request: &Request<'a>) -> Option<&'a str> {
+    request.old_object.filter(|_| request.operation == Operation::Update).map(RawValue::get)
+}
+
+fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> Seen<'a> {
+    Seen { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
 }
 
 /// The text of an object; empty and null are no objects.

@@ -6,6 +6,7 @@
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
+use super::served::SCHEMA_VERSION;
 use super::{CronFederatedHPA, FederatedHPA, selector};
 
 /// What keeps a CRD from being made. None of it happens in a build that passed the tests, which make both.
@@ -54,6 +55,9 @@ fn complete(mut crd: Value) -> Value {
         && let Some(names) = crd.pointer_mut("/spec/names").and_then(Value::as_object_mut)
     {
         names.insert("listKind".into(), json!(format!("{kind}List")));
+    }
+    if let Some(metadata) = crd.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("annotations".into(), json!({SCHEMA_VERSION: env!("CARGO_PKG_VERSION")}));
     }
     if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
         walk(schema);

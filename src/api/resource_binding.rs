@@ -3,8 +3,8 @@
 //! Writes are patches, so that nothing is lost that is not read here.
 
 use kube::core::ObjectMeta;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use super::federated_hpa::ClusterAffinity;
 use super::karmada::karmada_resource;
@@ -27,12 +27,14 @@ pub struct ResourceBinding {
 
 karmada_resource!(ResourceBinding, "work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", namespaced);
 
-/// The part of its spec.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+/// The part of its spec. A member that cannot be read does not hide the others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceBindingSpec {
+    /// Members that cannot be read, and why.
+    #[serde(skip)]
+    pub unreadable: Vec<String>,
     /// The workload template.
-    #[serde(deserialize_with = "null_as_default")]
     pub resource: ObjectReference,
     /// What is suspended; absent: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,20 +46,53 @@ pub struct ResourceBindingSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_requirements: Option<Value>,
     /// The clusters that run it.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<TargetCluster>,
     /// The placement as it is stored: the annotation that says which one was applied is compared with all of it.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Value::is_null")]
+    #[serde(skip_serializing_if = "Value::is_null")]
     pub placement: Value,
     /// Clusters that are being left, as they are stored: a patch replaces the whole list.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<Value>,
     /// What becomes of replicas of failed clusters, as it is stored.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Value::is_null")]
+    #[serde(skip_serializing_if = "Value::is_null")]
     pub failover: Value,
     /// Who chooses the clusters; empty: karmada-scheduler.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
+}
+
+impl<'de> Deserialize<'de> for ResourceBindingSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut stored = Map::<String, Value>::deserialize(deserializer)?;
+        let mut unreadable = Vec::new();
+        Ok(Self {
+            resource: member(&mut stored, "resource", &mut unreadable),
+            suspension: member(&mut stored, "suspension", &mut unreadable),
+            replicas: member(&mut stored, "replicas", &mut unreadable),
+            replica_requirements: member(&mut stored, "replicaRequirements", &mut unreadable),
+            clusters: member(&mut stored, "clusters", &mut unreadable),
+            placement: member(&mut stored, "placement", &mut unreadable),
+            graceful_eviction_tasks: member(&mut stored, "gracefulEvictionTasks", &mut unreadable),
+            failover: member(&mut stored, "failover", &mut unreadable),
+            scheduler_name: member(&mut stored, "schedulerName", &mut unreadable),
+            unreadable,
+        })
+    }
+}
+
+/// A member; what is absent, null or cannot be read is the type's zero value.
+fn member<T>(stored: &mut Map<String, Value>, name: &str, unreadable: &mut Vec<String>) -> T
+where
+    T: Default + for<'de> Deserialize<'de>,
+{
+    let value = stored.remove(name).filter(|value| !value.is_null());
+    let read = value.map(serde_json::from_value).transpose();
+    read.unwrap_or_else(|error| {
+        unreadable.push(format!("spec.{name}: {error}"));
+        None
+    })
+    .unwrap_or_default()
 }
 
 /// One of `spec.clusters`.
@@ -96,7 +131,8 @@ pub struct AggregatedStatus {
     /// Name of the cluster.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_name: String,
-    /// Status of the workload there.
+    /// Status of the workload there; of kinds that say something else nothing.
+    #[serde(deserialize_with = "object_or_none")]
     pub status: Option<WorkloadStatus>,
 }
 
@@ -105,17 +141,44 @@ pub struct AggregatedStatus {
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkloadStatus {
     /// Replicas that exist.
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "number_or_none")]
     pub replicas: i32,
     /// Replicas that are ready.
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "number_or_none")]
     pub ready_replicas: i32,
     /// Replicas of the newest template; nothing where there are none, and of kinds that do not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "some_number", skip_serializing_if = "Option::is_none")]
     pub updated_replicas: Option<i32>,
     /// Generation that the cluster's own controller has looked at; 0: none yet.
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "number_or_none")]
     pub observed_generation: i64,
+}
+
+/// A status is whatever the kind says: numbers may come as text, and what is no number says nothing.
+fn some_number<'de, D, N>(deserializer: D) -> Result<Option<N>, D::Error>
+where
+    D: Deserializer<'de>,
+    N: TryFrom<i64>,
+{
+    let number = match Value::deserialize(deserializer)? {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    Ok(number.and_then(|number| N::try_from(number).ok()))
+}
+
+fn number_or_none<'de, D, N>(deserializer: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: TryFrom<i64> + Default,
+{
+    some_number(deserializer).map(Option::unwrap_or_default)
+}
+
+fn object_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<WorkloadStatus>, D::Error> {
+    let stored = Value::deserialize(deserializer)?;
+    Ok(stored.is_object().then(|| serde_json::from_value(stored).ok()).flatten())
 }
 
 /// `spec.placement`, understood.
@@ -261,7 +324,7 @@ pub struct Suspension {
 
 #[cfg(test)]
 mod tests {
-    use super::{ObjectReference, ResourceBinding, Suspension};
+    use super::{ObjectReference, ResourceBinding, Suspension, WorkloadStatus};
 
     #[test]
     fn a_binding_is_read_as_karmada_writes_it() {
@@ -281,5 +344,28 @@ mod tests {
         assert_eq!(binding.spec.resource, web);
         assert_eq!(binding.spec.suspension, Some(Suspension { scheduling: Some(true), dispatching: None }));
         assert_eq!(serde_json::from_str::<ResourceBinding>(r#"{"spec": null}"#).unwrap(), ResourceBinding::default());
+    }
+
+    #[test]
+    fn a_status_of_a_foreign_kind_does_not_hide_the_binding() {
+        let binding: ResourceBinding = serde_json::from_str(
+            r#"{"spec": {"clusters": [{"name": "m1", "replicas": 2}]}, "status": {"aggregatedStatus": [
+                {"clusterName": "m1", "status": {"observedGeneration": "7", "replicas": 2, "readyReplicas": {"a": 1}}},
+                {"clusterName": "m2", "status": "fine"}]}}"#,
+        )
+        .unwrap();
+        let told = WorkloadStatus { replicas: 2, observed_generation: 7, ..WorkloadStatus::default() };
+        let statuses: Vec<_> = binding.status.aggregated_status.iter().map(|one| one.status).collect();
+        assert_eq!((statuses, &*binding.spec.unreadable), (vec![Some(told), None], &[][..]));
+    }
+
+    #[test]
+    fn a_member_that_cannot_be_read_is_named_and_hides_no_other() {
+        let binding: ResourceBinding = serde_json::from_str(
+            r#"{"spec": {"resource": {"kind": "Deployment"}, "clusters": {"m1": 2}, "suspension": {"scheduling": true}}}"#,
+        )
+        .unwrap();
+        assert_eq!((&*binding.spec.resource.kind, binding.spec.suspension.is_some()), ("Deployment", true));
+        assert!(binding.spec.unreadable[0].starts_with("spec.clusters: invalid type: map"), "{:?}", binding.spec);
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::color::Color;
 use crate::admission::registration::{Location, base_url};
 use crate::install::apply::{Mode, Outcome, apply};
+use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, Settings, Subject};
 use crate::install::permissions::ScaledKind;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
@@ -45,8 +46,12 @@ pub struct Args {
     /// are set aside.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
-    /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. May be given
-    /// several times.
+    /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the API server
+    /// has them (Kubernetes 1.36), and by the webhook.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    guard_definitions: bool,
+    /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. It must be
+    /// served already. No other kind is scaled. May be given several times.
     #[arg(long, value_name = "GROUP/RESOURCE")]
     scale_kind: Vec<ScaledKind>,
     /// Say what would change, and change nothing.
@@ -137,6 +142,7 @@ impl Args {
             cert_kubeconfig,
             subject,
             manage_karmada,
+            guard_definitions,
             scale_kind: scaled,
             dry_run,
             output,
@@ -156,7 +162,9 @@ impl Args {
         let location = url.map(|base_url| Location { base_url, ca_bundle });
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
-        let mut settings = Settings { location, subject, lease_namespace, manage_karmada, scaled };
+        let types = Vec::new();
+        let mut settings =
+            Settings { location, subject, lease_namespace, manage_karmada, guard_definitions, scaled, types };
         if let Some(output) = output {
             return render(&settings, &output, for_members);
         }
@@ -165,7 +173,9 @@ impl Args {
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
             }
-            let code = install(&client, &settings, &lease_name, dry_run, color).await?;
+            let (found, unknown) = scaled_types(&client, &settings).await;
+            settings.types = found;
+            let code = install(&client, &settings, unknown, &lease_name, dry_run, color).await?;
             let registered = settings.location.zip(shared).filter(|_| !dry_run && code == ExitCode::SUCCESS);
             if let Some((location, store)) = registered {
                 store.record(&location.ca_bundle).await.map_err(|error| error.to_string())?;
@@ -201,10 +211,23 @@ async fn own_name(client: &Client) -> Option<Subject> {
     user.username.filter(|_| !administrator).map(Subject::User)
 }
 
+/// The kinds that are to be scaled, and what is wrong with those of which that is not known.
+async fn scaled_types(client: &Client, settings: &Settings) -> (Vec<ScaledType>, Vec<String>) {
+    let (mut types, mut unknown) = (Vec::new(), Vec::new());
+    for kind in &settings.scaled {
+        match kinds::versions(client, kind).await {
+            Ok(found) => types.extend(found),
+            Err(failure) => unknown.push(failure.message),
+        }
+    }
+    (types, unknown)
+}
+
 /// Applies everything, and says what became of it.
 async fn install(
     client: &Client,
     settings: &Settings,
+    unknown: Vec<String>,
     lease: &str,
     dry_run: bool,
     color: Color,
@@ -214,7 +237,7 @@ async fn install(
     let mut tally = Tally::default();
     for manifest in manifests::all(settings).map_err(|error| error.to_string())? {
         // A webhook that refuses whatever it is asked would be worse than none.
-        if manifest.part == Part::Webhook && tally.failed > 0 {
+        if matches!(manifest.part, Part::Webhook | Part::Policy) && tally.broken {
             tally.failed += 1;
             let _ = writeln!(out, "{}  not applied: something before it failed", name(&manifest));
             continue;
@@ -223,11 +246,17 @@ async fn install(
             Ok(outcome) => tally.count(&manifest, outcome),
             Err(failure) => {
                 tally.failed += 1;
+                // Without a customization members are asked one by one; objects are judged all the same.
+                tally.broken |= manifest.part != Part::Customization;
                 format!("failed: {failure}")
             }
         };
         // A reader that went away early has seen enough.
         let _ = writeln!(out, "{}  {line}", name(&manifest));
+    }
+    for problem in unknown {
+        tally.failed += 1;
+        let _ = writeln!(out, "--scale-kind  failed: {problem}");
     }
     if !dry_run {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
@@ -247,6 +276,12 @@ fn notes(settings: &Settings) -> Vec<&'static str> {
     if settings.location.is_none() {
         notes.push("The webhook is not registered: give --url, and --ca-file or --ca-secret.");
     }
+    if !settings.scaled.is_empty() && settings.types.is_empty() {
+        notes.push(
+            "What members keep of the kinds of --scale-kind is not in here: only `fhpa install` on a control plane that serves \
+             these kinds can tell.",
+        );
+    }
     if settings.subject.is_none() {
         notes.push(
             "The roles are bound to nobody: the user of the kubeconfig is an administrator, or unknown; --user names another.",
@@ -262,7 +297,10 @@ struct Tally {
     changed: usize,
     unchanged: usize,
     left: usize,
+    unserved: usize,
     failed: usize,
+    /// What failed is needed by the webhook.
+    broken: bool,
 }
 
 impl Tally {
@@ -277,6 +315,11 @@ impl Tally {
             Outcome::Absent => {
                 (&mut self.unchanged, "unchanged: Karmada has no webhook for these kinds there".to_owned())
             }
+            Outcome::Unserved => {
+                self.unserved += 1;
+                return "not served: the webhook keeps the definitions, if it is registered".to_owned();
+            }
+            Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
             Outcome::Left(places) => (
                 &mut self.left,
                 format!("left as Karmada has it, and wrong for fhpa (--manage-karmada=false): {}", places.join(", ")),
@@ -287,9 +330,9 @@ impl Tally {
     }
 
     fn summary(&self, dry_run: bool) -> String {
-        let Self { created, changed, unchanged, left, failed } = self;
+        let Self { created, changed, unchanged, left, unserved, failed, broken: _ } = self;
         let would = if dry_run { " (nothing was stored)" } else { "" };
-        let more = [(left, "left as they are"), (failed, "failed")];
+        let more = [(left, "left as they are"), (unserved, "not served"), (failed, "failed")];
         let more = more.iter().filter(|(count, _)| **count > 0).map(|(count, what)| format!(", {count} {what}"));
         let more = more.collect::<Vec<_>>().concat();
         format!("{created} created, {changed} changed, {unchanged} unchanged{more}{would}")
@@ -309,7 +352,8 @@ fn render(settings: &Settings, output: &Path, for_members: bool) -> Result<ExitC
     } else {
         let mut all = manifests::all(settings).map_err(|error| error.to_string())?;
         // What is set aside depends on what Karmada has; the leader does it.
-        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_)));
+        // Whether the API server has policies is not known here; the webhook does the same.
+        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_) | Part::Policy));
         all
     };
     let standard = output == Path::new("-");

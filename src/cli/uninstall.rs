@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use serde_json::Value;
 
 use super::color::Color;
 use super::install::name;
 use crate::admission::registration::Location;
+use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::list;
 use crate::install::manifests::{self, Manifest, Part};
+use crate::install::marks;
 use crate::install::remove::{self, Removed};
 use crate::run::withdrawal::{Hold, Place};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
@@ -55,6 +58,8 @@ Exit codes:
 const LEFT: u8 = 1;
 /// Nothing was done.
 const UNUSABLE: u8 = 2;
+/// Objects that are named for fields that Karmada ignores; others are counted.
+const TOLD: usize = 100;
 
 impl Args {
     /// Runs the command.
@@ -144,6 +149,9 @@ impl Removal {
             }
         };
         let of = |part: fn(Part) -> bool| everything.iter().filter(move |manifest| part(manifest.part));
+        // From then on Karmada's own definitions can come back.
+        let mut whole = self.remove(of(|part| part == Part::Policy)).await;
+        self.tell_ignored().await;
         if !self.remove(of(|part| part == Part::Webhook)).await || !self.hand_back(hold).await {
             return false;
         }
@@ -154,7 +162,7 @@ impl Removal {
                 return false;
             }
         };
-        let mut whole = self.remove(customizations.iter()).await;
+        whole &= self.remove(customizations.iter()).await;
         whole &= self.remove(of(|part| matches!(part, Part::SetAside(_)))).await;
         whole &= self.remove(of(|part| part == Part::Role)).await;
         if !self.crds {
@@ -165,6 +173,31 @@ impl Removal {
             return whole;
         }
         whole & self.remove(of(|part| part == Part::Definition)).await
+    }
+
+    /// Says which objects restrict what runs by fields that Karmada does not know.
+    async fn tell_ignored(&mut self) {
+        let mut told = 0_usize;
+        for (kind, plural) in [("FederatedHPA", "federatedhpas"), ("CronFederatedHPA", "cronfederatedhpas")] {
+            let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
+            // What cannot be read is said where it is handed back.
+            let stored = list(&self.client, &path, "autoscaling.karmada.io", plural).await.unwrap_or_default();
+            for object in &stored {
+                let fields = convert::own::restricting(object);
+                if fields.is_empty() {
+                    continue;
+                }
+                told = told.saturating_add(1);
+                if told <= TOLD {
+                    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+                    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+                    self.say(&format!("{kind} {namespace}/{name}  has what Karmada ignores: {}", fields.join(", ")));
+                }
+            }
+        }
+        if told > TOLD {
+            self.say(&format!("{} more objects have what Karmada ignores", told.saturating_sub(TOLD)));
+        }
     }
 
     async fn remove(&mut self, manifests: impl Iterator<Item = &Manifest>) -> bool {
@@ -187,11 +220,21 @@ impl Removal {
                 return false;
             }
         };
-        let Some(hold) = hold.filter(|_| stored > 0) else {
+        let suspended = match marks::marked(&self.client).await {
+            Ok(suspended) => suspended.len(),
+            Err(failure) => {
+                self.say(&format!("ResourceBindings  failed: {failure}"));
+                return false;
+            }
+        };
+        let Some(hold) = hold.filter(|_| stored > 0 || suspended > 0) else {
             self.say(&format!(
                 "FederatedHPAs  {stored} stored{}",
                 if stored > 0 { ", would be handed back" } else { "" }
             ));
+            if suspended > 0 {
+                self.say(&format!("ResourceBindings  {suspended} suspended here, would be given back"));
+            }
             return true;
         };
         match hold.hand_back(Settings::default(), self.patience).await {
@@ -232,6 +275,8 @@ fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::Manifes
         subject: Some(manifests::Subject::User(String::new())),
         lease_namespace: lease_namespace.to_owned(),
         manage_karmada: true,
+        guard_definitions: true,
         scaled: Vec::new(),
+        types: Vec::new(),
     })
 }

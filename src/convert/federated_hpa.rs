@@ -66,7 +66,7 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, default_mode: Mode) -> Known
         target: target(hpa.metadata.namespace.as_deref(), &spec.scale_target_ref),
         min_replicas: spec.min_replicas,
         max_replicas: spec.max_replicas,
-        distributed: spec.mode.as_deref().and_then(Mode::parse).unwrap_or(default_mode) == Mode::Distributed,
+        distributed: super::own::mode(hpa, default_mode) == Mode::Distributed,
         deleting: hpa.metadata.deletion_timestamp.is_some(),
     }
 }

@@ -1,10 +1,16 @@
 //! ResourceBinding: JSON -> core. No I/O.
 
-use crate::decision::subject::resource_binding::{ObjectReference, ResourceBinding, ResourceBindingSpec, Suspension};
+use crate::decision::subject::resource_binding::{
+    BindingMetadata, ObjectReference, ResourceBinding, ResourceBindingSpec, Suspension,
+};
 
 reads! {
     ResourceBinding<'de> {
+        "metadata" => metadata,
         "spec" => spec,
+    }
+    BindingMetadata<'de> {
+        "annotations" => annotations,
     }
     ResourceBindingSpec<'de> {
         "resource" => resource,

@@ -5,6 +5,8 @@
 use serde_json::{Value, json};
 
 use super::api_version::ApiVersion;
+use super::kinds;
+use super::names::SUSPENDED_FOR;
 use super::neighbours::{Neighbours, Target};
 use super::subject::hpa::{Behavior, ScalingRules};
 use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
@@ -85,6 +87,11 @@ pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition
     additions
 }
 
+/// Leaves out the mode: it is not known whether the object names one.
+pub fn leave_mode(additions: &mut Vec<Addition>) {
+    additions.retain(|addition| addition.pointer != "/spec/mode");
+}
+
 /// 80% of the CPU requests.
 fn default_metrics() -> Value {
     json!([{
@@ -154,23 +161,35 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
 }
 
 /// What keeps Karmada's scheduler off a new binding whose workload is the target of a Distributed FederatedHPA that is
-/// not being deleted (design: Admission, ResourceBinding CREATE). Other members of the suspension stay.
+/// not being deleted and can divide it (design: Admission, ResourceBinding CREATE), and the mark that says for whom. Other members
+/// of the suspension stay, and so does a binding that is suspended already.
 #[must_use]
-pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Option<Addition> {
-    let spec = binding.spec.as_ref()?;
+pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Vec<Addition> {
+    let Some(spec) = &binding.spec else { return Vec::new() };
     let resource = &spec.resource;
+    let Some(version) = ApiVersion::parse(&resource.api_version) else { return Vec::new() };
     let target = Target {
         namespace: resource.namespace.to_string(),
-        group: ApiVersion::parse(&resource.api_version)?.group.to_owned(),
+        group: version.group.to_owned(),
         kind: resource.kind.to_string(),
         name: resource.name.to_string(),
     };
-    if !neighbours.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed && !hpa.deleting) {
-        return None;
+    let hpas = neighbours.federated_hpas_on(&target);
+    let Some(hpa) = hpas.iter().find(|hpa| hpa.distributed && !hpa.deleting) else { return Vec::new() };
+    let kept = neighbours.keeps_replicas(&resource.api_version, &resource.kind);
+    if kinds::divisible(&resource.api_version, &resource.kind, kept).is_err() {
+        return Vec::new();
     }
-    match &spec.suspension {
-        None => Some(Addition::new("/spec/suspension", json!({"scheduling": true}))),
-        Some(suspension) if suspension.scheduling == Some(true) => None,
-        Some(_) => Some(Addition::new("/spec/suspension/scheduling", true)),
-    }
+    let suspension = match &spec.suspension {
+        None => Addition::new("/spec/suspension", json!({"scheduling": true})),
+        Some(suspension) if suspension.scheduling == Some(true) => return Vec::new(),
+        Some(_) => Addition::new("/spec/suspension/scheduling", true),
+    };
+    let mark = if binding.metadata.annotations.is_empty() {
+        Addition::new("/metadata/annotations", json!({SUSPENDED_FOR: hpa.name}))
+    } else {
+        let member = SUSPENDED_FOR.replace('~', "~0").replace('/', "~1");
+        Addition::new(format!("/metadata/annotations/{member}"), hpa.name.as_str())
+    };
+    vec![suspension, mark]
 }

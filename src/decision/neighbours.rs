@@ -66,6 +66,10 @@ pub trait Neighbours {
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
+    /// Whether members keep the replicas of objects of a kind, as Karmada's interpreter was told; nothing while that is not known.
+    fn keeps_replicas(&self, _api_version: &str, _kind: &str) -> Option<bool> {
+        None
+    }
 }
 
 /// Knows nothing: for a server without a control plane (`--offline`).

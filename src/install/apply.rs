@@ -15,6 +15,9 @@ use crate::decision::backoff::ErrorClass;
 use crate::reconcile::failure::{Asked, Failure, reason};
 use crate::reconcile::request::send;
 
+/// Karmada's word for a customization of what another one customizes already.
+const TAKEN: &str = "conflicting with InterpreterOperation";
+
 /// What became of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -26,8 +29,12 @@ pub enum Outcome {
     Unchanged,
     /// There is nothing of Karmada's to be set aside.
     Absent,
+    /// Another object does the same already, and there may be only one: what was said.
+    Taken(String),
     /// It is Karmada's, differs in these places, and is not to be changed.
     Left(Vec<String>),
+    /// The API server is too old for it.
+    Unserved,
 }
 
 /// How objects are applied.
@@ -54,7 +61,10 @@ pub struct Found<'a> {
 pub fn place(object: &Value) -> Found<'_> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-    let plural = format!("{}s", kind.to_lowercase());
+    let plural = match kind.to_lowercase() {
+        kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
     let path = match text("/metadata/namespace") {
         "" => format!("/apis/{api_version}/{plural}"),
         namespace => format!("/apis/{api_version}/namespaces/{namespace}/{plural}"),
@@ -157,14 +167,24 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
 /// When the API server refuses or is not reached, or what stands there cannot be replaced.
 pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<Outcome, Failure> {
     let found = place(&manifest.object);
-    let live = found.get(client).await?;
+    let live = match found.get(client).await {
+        Err(failure) if manifest.part == Part::Policy && failure.class == ErrorClass::Missing => {
+            return Ok(Outcome::Unserved);
+        }
+        live => live?,
+    };
     let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Outcome::Absent) };
     let karmadas = matches!(manifest.part, Part::Definition | Part::SetAside(_));
     if let Some(live) = live.as_ref().filter(|_| karmadas && !mode.manage_karmada) {
         let differs = super::compare::differences(&wanted, live);
         return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
     }
-    let after = found.apply(client, manifest.manager(), &wanted, mode.dry_run).await?;
+    let after = match found.apply(client, manifest.manager(), &wanted, mode.dry_run).await {
+        Err(failure) if manifest.part == Part::Customization && failure.message.contains(TAKEN) => {
+            return Ok(Outcome::Taken(failure.message));
+        }
+        after => after?,
+    };
     let Some(live) = live else { return Ok(Outcome::Created) };
     let changed = changes(&live, &after);
     Ok(if changed.is_empty() { Outcome::Unchanged } else { Outcome::Changed(changed) })

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
 use super::set_aside::{self, ENTRIES, Entries};
-use super::{permissions::Place, webhooks};
+use super::{permissions::Place, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
-use crate::reconcile::distributed::takeover;
 use crate::reconcile::managers;
 
 /// API group of roles.
@@ -51,8 +51,12 @@ pub struct Settings {
     pub lease_namespace: String,
     /// Whether Karmada's own objects are changed.
     pub manage_karmada: bool,
+    /// Whether our fields are kept in the definitions when others are applied over them.
+    pub guard_definitions: bool,
     /// Kinds to be scaled beside Deployments and StatefulSets.
     pub scaled: Vec<ScaledKind>,
+    /// What these are, as far as it was read from the API server.
+    pub types: Vec<ScaledType>,
 }
 
 /// What an object of the installation is.
@@ -68,6 +72,8 @@ pub enum Part {
     Webhook,
     /// A customization of Karmada's interpreter.
     Customization,
+    /// The policy that keeps our fields in the definitions, or its binding; older API servers do not serve these kinds.
+    Policy,
 }
 
 /// An object of the installation.
@@ -101,7 +107,7 @@ impl Manifest {
         match self.part {
             Part::SetAside(_) => managers::SET_ASIDE,
             Part::Customization => managers::INTERPRETER,
-            Part::Definition | Part::Role | Part::Webhook => managers::INSTALL,
+            Part::Definition | Part::Role | Part::Webhook | Part::Policy => managers::INSTALL,
         }
     }
 }
@@ -118,12 +124,20 @@ pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
     Ok(definitions.chain(entries).collect())
 }
 
-/// The registration of the webhook.
+/// The policy that keeps our fields in the definitions, and its binding.
 ///
 /// # Errors
 /// As [`ManifestError`] says.
-pub fn registration(location: &Location) -> Result<Vec<Manifest>, ManifestError> {
-    let configurations = webhooks::configurations(location)?;
+pub fn policy() -> Result<Vec<Manifest>, ManifestError> {
+    Ok(policy::objects()?.into_iter().map(|object| Manifest::new(Part::Policy, object)).collect())
+}
+
+/// The registration of the webhook; `guard_definitions`: it is asked about changes of the definitions, too.
+///
+/// # Errors
+/// As [`ManifestError`] says.
+pub fn registration(location: &Location, guard_definitions: bool) -> Result<Vec<Manifest>, ManifestError> {
+    let configurations = webhooks::configurations(location, guard_definitions)?;
     Ok(configurations.into_iter().map(|object| Manifest::new(Part::Webhook, object)).collect())
 }
 
@@ -146,10 +160,10 @@ pub fn member_roles(settings: &Settings) -> Vec<Manifest> {
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
 
-/// The customizations of Karmada's interpreter.
+/// The customizations of Karmada's interpreter; nobody else makes any.
 #[must_use]
-pub fn customizations() -> Vec<Manifest> {
-    takeover::customizations().into_iter().map(|object| Manifest::new(Part::Customization, object)).collect()
+pub fn customizations(scaled: &[ScaledType]) -> Vec<Manifest> {
+    kinds::customizations(scaled).into_iter().map(|object| Manifest::new(Part::Customization, object)).collect()
 }
 
 /// The whole list. The webhook comes last: from then on it has to answer.
@@ -160,9 +174,13 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     let mut all = shared()?;
     all.retain(|manifest| settings.manage_karmada || manifest.part == Part::Definition);
     all.extend(roles(settings));
-    all.extend(customizations());
+    all.extend(customizations(&settings.types));
     if let Some(location) = &settings.location {
-        all.extend(registration(location)?);
+        all.extend(registration(location, settings.guard_definitions)?);
+    }
+    // Last: from then on other definitions of these names are not stored as they come.
+    if settings.guard_definitions {
+        all.extend(policy()?);
     }
     Ok(all)
 }

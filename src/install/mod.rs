@@ -7,9 +7,12 @@ pub mod apply;
 pub mod compare;
 pub mod doctor;
 pub mod guard;
+pub mod kinds;
 
 pub mod manifests;
+pub mod marks;
 pub mod permissions;
+pub mod policy;
 pub mod remove;
 pub mod set_aside;
 pub mod superset;

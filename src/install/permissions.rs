@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::set_aside::ENTRIES;
 use crate::admission::registration;
+use crate::api::served::DEFINITIONS;
 
 /// Where a right is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,13 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
+        why: "fields that a foreign definition made the API server drop are copied, and restored",
+        group: "autoscaling.karmada.io",
+        resources: &["cronfederatedhpas"],
+        verbs: &["patch"],
+        ..ROW
+    },
+    Permission {
         why: "what the controller says of its work",
         group: "autoscaling.karmada.io",
         resources: &["federatedhpas/status", "cronfederatedhpas/status"],
@@ -119,10 +127,10 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "what Karmada brings back of HPAs, and what members keep of workloads",
+        why: "the kinds whose replicas members keep: only these are scaled",
         group: "config.karmada.io",
         resources: &["resourceinterpretercustomizations"],
-        verbs: &["create", "patch"],
+        verbs: &["list", "watch"],
         ..ROW
     },
     Permission {
@@ -155,12 +163,20 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
+        why: "while Karmada's own schemas are served, objects are neither read nor written",
+        group: "apiextensions.k8s.io",
+        resources: &["customresourcedefinitions"],
+        verbs: &["list", "watch"],
+        names: &DEFINITIONS,
+        ..ROW
+    },
+    Permission {
         why: "a Karmada upgrade restores its own schemas, which would drop fields of fhpa",
         need: Need::Guard,
         group: "apiextensions.k8s.io",
         resources: &["customresourcedefinitions"],
-        verbs: &["get", "list", "watch", "patch"],
-        names: &["federatedhpas.autoscaling.karmada.io", "cronfederatedhpas.autoscaling.karmada.io"],
+        verbs: &["get", "patch"],
+        names: &DEFINITIONS,
         ..ROW
     },
     Permission {
@@ -295,6 +311,9 @@ mod tests {
     #[test]
     fn without_the_guard_nothing_of_karmada_is_touched() {
         let text = serde_json::to_string(&rules(Place::ControlPlane, false, &[])).unwrap();
-        assert!(!text.contains("webhookconfigurations") && !text.contains("customresourcedefinitions"));
+        assert!(!text.contains("webhookconfigurations"));
+        let rules = rules(Place::ControlPlane, false, &[]);
+        let definitions = rules.iter().find(|rule| rule.to_string().contains("customresourcedefinitions")).unwrap();
+        assert_eq!(definitions["verbs"], json!(["list", "watch"]));
     }
 }

@@ -7,13 +7,16 @@ use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::{Location, mutating, validating};
 
 /// Both configurations, with their kinds: first the one that completes objects, then the one that refuses them.
+/// `guard_definitions`: the first is asked about changes of the definitions, too.
 ///
 /// # Errors
 /// When one cannot be written as JSON.
-pub fn configurations(location: &Location) -> Result<[Value; 2], serde_json::Error> {
+pub fn configurations(location: &Location, guard_definitions: bool) -> Result<[Value; 2], serde_json::Error> {
+    let asked = |endpoint: &Endpoint| guard_definitions || *endpoint != Endpoint::MutateDefinition;
+    let endpoints: Vec<Endpoint> = Endpoint::ALL.into_iter().filter(asked).collect();
     Ok([
-        named("MutatingWebhookConfiguration", &mutating(location, &Endpoint::ALL))?,
-        named("ValidatingWebhookConfiguration", &validating(location, &Endpoint::ALL))?,
+        named("MutatingWebhookConfiguration", &mutating(location, &endpoints))?,
+        named("ValidatingWebhookConfiguration", &validating(location, &endpoints))?,
     ])
 }
 

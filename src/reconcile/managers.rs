@@ -11,6 +11,8 @@ pub const CRON_STATUS: &str = "fhpa-cron-status";
 pub const MEMBER_HPA: &str = "fhpa-member-hpa";
 /// Finalizer of a FederatedHPA.
 pub const FINALIZER: &str = "fhpa-finalizer";
+/// The copy of our fields in annotations, and fields that are restored from it.
+pub const MIRROR: &str = "fhpa-mirror";
 /// Status of a FederatedHPA.
 pub const STATUS: &str = "fhpa-status";
 /// What the scheduler would write into a ResourceBinding.
@@ -29,12 +31,13 @@ pub const SET_ASIDE: &str = "fhpa-set-aside";
 pub const EVENTS: &str = "fhpa-events";
 
 /// All of them.
-pub const ALL: [&str; 13] = [
+pub const ALL: [&str; 14] = [
     CRON_BOUNDS,
     CRON_SCALE,
     CRON_STATUS,
     MEMBER_HPA,
     FINALIZER,
+    MIRROR,
     STATUS,
     BINDING,
     RETENTION,

@@ -7,6 +7,7 @@ pub mod distributed;
 pub mod engine;
 pub mod events;
 pub mod failure;
+pub mod gate;
 pub mod key;
 pub mod managers;
 pub mod own;
@@ -35,12 +36,13 @@ use self::distributed::sight::Sight;
 use self::distributed::worker::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Events, Poster};
+use self::gate::Gate;
 use self::target::Targets;
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
-use crate::runtime::watch::Readers;
+use crate::runtime::watch::{Definitions, Readers};
 
 /// Tells the time of day.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -72,6 +74,8 @@ pub struct Controller {
     sight: Sight,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
+    events: Events,
+    clock: WallClock,
 }
 
 impl Controller {
@@ -108,12 +112,12 @@ impl Controller {
         });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
-        let reporter = Reporter { events, metrics, clock: Arc::clone(&clock) };
+        let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let lanes = Lanes::default();
         let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
-        let engine = Engine::new(Arc::new(worker), clock, concurrency);
-        Self { reader, engine, sight, distributed, poster }
+        let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
+        Self { reader, engine, sight, distributed, poster, events, clock }
     }
 
     /// What it looks at: enough to look ahead.
@@ -127,7 +131,9 @@ impl Controller {
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
         self.sight.seen.read_by(readers);
-        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster }
+        let definitions = readers.definitions.get_or_insert_with(|| Arc::new(Definitions::new()));
+        let gate = Gate { served: definitions.subscribe(), events: self.events, clock: self.clock };
+        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
     }
 }
 
@@ -136,19 +142,22 @@ pub struct Idle {
     engine: Engine<CronWorker>,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
+    gate: Gate,
 }
 
 impl Idle {
     /// Works while this process leads, until `stop` is told. The lease is to be held until this returns; dropped, it ends
     /// everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
+        let (told, acts) = watch::channel(None);
         let (over, ended) = watch::channel(false);
         let engines = async {
-            tokio::join!(self.engine.run(leadership.clone(), stop.clone()), self.distributed.run(leadership, stop));
+            tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
             // What was done last is told, too.
             over.send_replace(true);
         };
-        tokio::join!(engines, self.poster.run(ended));
+        // Turns under way end as those of the leader that they began as.
+        tokio::join!(engines, self.gate.run(leadership, told, ended.clone()), self.poster.run(ended));
     }
 }
 

@@ -77,6 +77,11 @@ impl<I: Item> Table<I> {
         &self.entries
     }
 
+    /// What objects are about.
+    pub fn subjects(&self) -> impl Iterator<Item = &I::About> {
+        self.by_subject.keys()
+    }
+
     /// Keys of the objects about `subject`, in their order.
     pub fn keys_about<'a>(&'a self, subject: &I::About) -> impl Iterator<Item = &'a Key> + use<'a, I> {
         self.by_subject.get(subject).into_iter().flatten()

@@ -1,6 +1,7 @@
 //! Hands every workload back, as the controller does when its FederatedHPA is deleted, whether or not a controller runs: the Lease
 //! is taken first, so that none acts. Talks to the API server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
-use crate::api::FederatedHPA;
+use crate::api::{FederatedHPA, ResourceBinding};
 use crate::decision::lease::Timings;
+use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
 use crate::reconcile::distributed::seen::entry::Order;
 use crate::reconcile::distributed::seen::{Seen, View};
@@ -144,11 +146,18 @@ impl Hold {
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
     }
 
-    /// The FederatedHPAs whose workloads are to be handed back.
-    async fn held(&self) -> Result<Vec<Key>, kube::Error> {
-        let all = Api::<FederatedHPA>::all(self.client.clone()).list(&ListParams::default()).await?;
-        let orders = all.items.iter().map(Order::of);
-        Ok(orders.filter(Order::held).map(|order| order.key()).collect())
+    /// The FederatedHPAs whose workloads are to be handed back, and those for which a binding is suspended still.
+    async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
+        let everything = ListParams::default();
+        let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
+        let held = all.items.iter().map(Order::of).filter(Order::held).map(|order| order.key());
+        let bindings = Api::<ResourceBinding>::all(self.client.clone()).list(&everything).await?;
+        let marked = bindings.items.iter().filter_map(|binding| {
+            let metadata = &binding.metadata;
+            let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
+            Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
+        });
+        Ok(held.chain(marked).collect())
     }
 
     /// Keeps everybody off the Lease until their processes are gone, too.
@@ -164,7 +173,7 @@ impl Hold {
 
 /// Waits until nothing is held any more of what was held at `first`, or came since; nothing, when not everything was seen in
 /// time.
-async fn watch_over(seen: &Seen, first: &[Key], deadline: Instant) -> Option<HandedBack> {
+async fn watch_over(seen: &Seen, first: &BTreeSet<Key>, deadline: Instant) -> Option<HandedBack> {
     let mut looks = interval(LOOK);
     loop {
         looks.tick().await;
@@ -185,7 +194,9 @@ async fn watch_over(seen: &Seen, first: &[Key], deadline: Instant) -> Option<Han
 
 /// What is missing until a workload is handed back.
 fn missing(view: Option<View>) -> String {
-    let Some(view) = view else { return "it is not seen any more".to_owned() };
+    let Some(view) = view else {
+        return "it is gone, and its ResourceBinding or HPAs are not given back yet".to_owned();
+    };
     let clusters: Vec<&str> = view.sent.iter().map(|sent| &*sent.cluster).collect();
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));

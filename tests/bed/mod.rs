@@ -4,6 +4,7 @@
 //! Bed::same("what the line shows", "namespace", async |bed| { ...; bed.said() }).await;
 //! ```
 
+pub mod admission;
 pub mod objects;
 pub mod role;
 pub mod webhook;

@@ -130,6 +130,7 @@ karmada:
   kubeconfigSecret: {name: karmada-config, key: karmada.config}
   context: karmada
   manage: false
+  guardDefinitions: false
 certificate:
   mode: certManager
   extraDnsNames: [other.example.test]

@@ -127,6 +127,24 @@ fn what_karmada_admits_is_stored_as_it_was_written_but_for_the_defaults() {
     drop(webhook);
 }
 
+#[test]
+fn the_webhook_keeps_our_fields_in_definitions_where_no_policy_does() {
+    let Some(plane) = ControlPlane::own("the webhook that keeps our fields in the definitions") else { return };
+    plane.install_crds();
+    let webhook = Webhook::register(&plane);
+    wait_until_asked(&plane);
+    for text in crate::install::DEFINITIONS {
+        plane.apply(text);
+    }
+    for (name, field) in [("federatedhpas", "clusterAffinity"), ("cronfederatedhpas", "maxDelaySeconds")] {
+        let crd = format!("{name}.autoscaling.karmada.io");
+        let (_, said) = plane.kubectl(&["get", "crd", &crd, "-o", "json"], "");
+        let definition: Value = serde_json::from_str(&said).unwrap();
+        assert!(definition["spec"]["versions"].to_string().contains(field), "{said}");
+    }
+    drop(webhook);
+}
+
 /// Creates a sample of the objects that Karmada admits; returns how many were stored.
 async fn round_trips(plane: &ControlPlane, namespace: &str) -> usize {
     let client = plane.client().await;

@@ -76,6 +76,7 @@ fn judge(seen: Arc<Seen>) -> Judge {
         zones: Arc::new(ZoneDatabase::bundled()),
         settings: Settings::default(),
         preview: Some(preview),
+        frozen: None,
     };
     Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
 }

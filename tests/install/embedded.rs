@@ -2,6 +2,7 @@
 
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::karmada::customizations;
 use serde_json::json;
 
 use super::Desk;
@@ -58,7 +59,7 @@ async fn a_karmada_is_brought_to_what_is_needed_and_a_second_run_changes_nothing
     assert_eq!(would, first.stdout, "a dry run says what a run does");
     let installed = stand.versions().await;
     let second = stand.desk.install(&[]).await;
-    assert!(second.stdout.contains("\n0 created, 0 changed, 12 unchanged\n"), "{}", second.stdout);
+    assert!(second.stdout.contains("\n0 created, 0 changed, 13 unchanged, 2 not served\n"), "{}", second.stdout);
     assert_eq!(stand.versions().await, installed);
 }
 
@@ -157,4 +158,85 @@ async fn without_a_karmada_it_says_so() {
     let outcome = Desk::new(&listening.kubeconfig("host")).install(&[]).await;
     assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("does not serve resourceinterpretercustomizations"), "{}", outcome.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_customization_of_somebody_else_is_left_and_keeps_nothing_from_being_installed() {
+    let stand = Stand::new().await;
+    stand.bed.server().admit_by(customizations::webhook());
+    let theirs = json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+        "metadata": {"name": "theirs"}, "spec": {"target": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
+        "customizations": {"statusReflection": {"luaScript": "function ReflectStatus(o) return o.status end"}}}});
+    stand.bed.server().create(&theirs).await.unwrap();
+    let outcome = stand.desk.install(&[]).await;
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+    let left = "ResourceInterpreterCustomization fhpa-horizontalpodautoscaler-v2  left to another customization: ";
+    let line =
+        outcome.stdout.lines().find(|line| line.starts_with(left)).unwrap_or_else(|| panic!("{}", outcome.stdout));
+    assert!(
+        line.contains("InterpreterOperation(InterpretStatus) of existing ResourceInterpreterCustomization(theirs)"),
+        "{line}"
+    );
+    assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await, "the webhook is registered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_keep_the_replicas_of_a_kind_that_is_named_and_of_no_other() {
+    const CUSTOMIZATIONS: &str = "/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations";
+    let stand = Stand::new().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "stores.shop.example.com"}, "spec": {"group": "shop.example.com", "scope": "Namespaced",
+        "names": {"plural": "stores", "singular": "store", "kind": "Store", "listKind": "StoreList"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+            "properties": {"spec": any, "status": any}}},
+            "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size.count", "statusReplicasPath": ".status.count"}}}]}});
+    stand.bed.server().create(&definition).await.unwrap();
+    let kinds = ["shop.example.com/stores", "batch/jobs", "nowhere.example.com/things"];
+    let arguments: Vec<String> = kinds.iter().map(|kind| format!("--scale-kind={kind}")).collect();
+    let outcome = stand.desk.install(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    assert_eq!(outcome.code, 1, "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("--scale-kind  failed: batch/jobs cannot be scaled: Karmada retains fields"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("failed: nowhere.example.com/things cannot be scaled: the API server"),
+        "{}",
+        outcome.stdout
+    );
+    let store = stand.get(&format!("{CUSTOMIZATIONS}/fhpa-store-shop.example.com-v1")).await;
+    let script = store["spec"]["customizations"]["retention"]["luaScript"].as_str().unwrap();
+    assert!(script.contains("desiredObj.spec.size.count = observedObj.spec.size.count"), "{script}");
+    assert_eq!(stand.get(CUSTOMIZATIONS).await["items"].as_array().unwrap().len(), 4);
+    assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await, "the webhook is registered");
+    let removed = stand.desk.fhpa("uninstall", &[]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+    assert!(stand.get(CUSTOMIZATIONS).await["items"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_and_a_removal_find_a_binding_that_was_suspended_for_nobody() {
+    const BINDINGS: &str = "/apis/work.karmada.io/v1alpha2/namespaces/prod/resourcebindings";
+    let stand = Stand::new().await;
+    stand.bed.server().create(&crate::bed::objects::deployment("web", 2)).await.unwrap();
+    let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "web-deployment", "namespace": "prod", "annotations": {"fhpa.karmada.io/suspended-for": "web"}},
+        "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": "web"},
+            "placement": {}, "suspension": {"scheduling": true}}});
+    stand.bed.server().create(&binding).await.unwrap();
+    let (code, _, found) = super::doctor::found(&stand.desk).await;
+    let finding = super::doctor::of(&found, "suspended bindings");
+    assert_eq!((code, &finding["state"]), (1, &json!("fail")));
+    assert_eq!(finding["seen"], "nobody acts on prod/web-deployment (for web), and nobody schedules them");
+    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+    let given_back = stand.get(&format!("{BINDINGS}/web-deployment")).await;
+    assert_ne!(given_back["spec"]["suspension"]["scheduling"], true);
+    assert!(
+        given_back["metadata"].get("annotations").is_none_or(|all| all.get("fhpa.karmada.io/suspended-for").is_none())
+    );
+    let (_, _, found) = super::doctor::found(&stand.desk).await;
+    assert_eq!(super::doctor::of(&found, "suspended bindings")["state"], "ok");
 }

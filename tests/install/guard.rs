@@ -64,7 +64,10 @@ impl Stage {
             subject: None,
             lease_namespace: "karmada-system".into(),
             manage_karmada: true,
+            // Nobody answers for the webhook here.
+            guard_definitions: false,
             scaled: Vec::new(),
+            types: Vec::new(),
         };
         for manifest in manifests::all(&settings).unwrap() {
             apply(&bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
@@ -76,6 +79,7 @@ impl Stage {
         let guard = Guard::new(Options {
             client: limited.clone(),
             manage_karmada,
+            guard_definitions: false,
             location: Some(location),
             registered: tell_registered,
             clock: wall.clock(),

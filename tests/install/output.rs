@@ -42,7 +42,8 @@ fn the_roles_are_those_of_the_table() {
         "--scale-kind",
         "argoproj.io/rollouts",
     ]);
-    let said = "The webhook is not registered: give --url, and --ca-file or --ca-secret.\n";
+    let said = "The webhook is not registered: give --url, and --ca-file or --ca-secret.\nWhat members keep of the kinds of \
+                --scale-kind is not in here: only `fhpa install` on a control plane that serves these kinds can tell.\n";
     assert_eq!((rendered.code, &*rendered.stderr), (0, said));
     let roles: Vec<String> = documents(&rendered.stdout)
         .iter()

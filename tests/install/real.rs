@@ -86,13 +86,13 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
 
     let first = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
     assert_eq!((first.code, &*first.stderr), (0, ""), "{}", first.stdout);
-    assert!(first.stdout.contains("\n6 created, 4 changed, 0 unchanged\n"), "{}", first.stdout);
+    assert!(first.stdout.contains("\n8 created, 4 changed, 0 unchanged\n"), "{}", first.stdout);
     assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"]), before);
     assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
     let ours = ["federatedhpa.karmada.io", "cronfederatedhpa.karmada.io"];
     assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
     let second = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
-    assert!(second.stdout.contains("\n0 created, 0 changed, 10 unchanged\n"), "{}", second.stdout);
+    assert!(second.stdout.contains("\n0 created, 0 changed, 12 unchanged\n"), "{}", second.stdout);
 
     // Karmada's webhook for this kind does not run, and is not asked.
     let known = json!({"spec": {"scalingToZero": true, "autoscaleMultiClusterDelay": 30}});
@@ -108,7 +108,7 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
     assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
     assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
     let third = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
-    assert!(third.stdout.contains("0 created, 2 changed, 8 unchanged"), "{}", third.stdout);
+    assert!(third.stdout.contains("0 created, 2 changed, 10 unchanged"), "{}", third.stdout);
     // Nothing wrote the object in between: what etcd holds is whole.
     stand.plane.established();
     let after = stand.get(&["-n", "prod", "fhpa", "web"]);
@@ -149,6 +149,70 @@ async fn fields_of_a_newer_karmada_survive_the_installation() {
         assert!(patched, "{said}");
         assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"])["spec"]["warmUp"]["seconds"], 7);
     }
+}
+
+/// Fields of a definition below `spec`.
+fn spec_fields(definition: &Value) -> Vec<String> {
+    let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    spec.as_object().unwrap().keys().cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
+    let Some(stand) = Stand::new("the policy that keeps our fields in the definitions") else { return };
+    let installed = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    if installed.stdout.contains("MutatingAdmissionPolicy fhpa  not served") {
+        eprintln!("ran without MutatingAdmissionPolicies: this kube-apiserver has none");
+        return;
+    }
+    let crd = ["crd", "federatedhpas.autoscaling.karmada.io"];
+    let cron = ["crd", "cronfederatedhpas.autoscaling.karmada.io"];
+    let mut newer: Value = serde_saphyr::from_str(DEFINITIONS[0]).unwrap();
+    newer["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["warmUp"] =
+        json!({"type": "integer"});
+    let ours = spec_fields(&stand.get(&crd));
+    // The API server follows policies by a watch of its own.
+    let mut kept = Vec::new();
+    for _ in 0..200 {
+        stand.plane.apply(&newer.to_string());
+        kept = spec_fields(&stand.get(&crd));
+        if kept.contains(&"mode".to_owned()) {
+            break;
+        }
+        assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
+    }
+    assert!(ours.iter().all(|field| kept.contains(field)) && kept.contains(&"warmUp".to_owned()), "{kept:?}");
+    stand.upgrade_karmada();
+    let cron_fields = stand.get(&cron)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].to_string();
+    assert!(cron_fields.contains("maxDelaySeconds") && cron_fields.contains("observedGeneration"), "{cron_fields}");
+    let ledger =
+        stand.get(&crd)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"].to_string();
+    assert!(ledger.contains("clusterHPADesired") && ledger.contains("assignmentBasis"), "{ledger}");
+    // Ours pass.
+    assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
+    let (_, _, all) = found(&stand.desk).await;
+    assert_eq!(of(&all, "definition guard")["state"], "ok", "{all:#?}");
+    assert_eq!(of(&all, "frozen")["state"], "ok", "{all:#?}");
+
+    assert!(stand.plane.kubectl(&["delete", "mutatingadmissionpolicybinding", "fhpa"], "").0);
+    let (_, _, all) = found(&stand.desk).await;
+    assert_eq!(of(&all, "definition guard")["state"], "warn", "{all:#?}");
+    assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
+    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
+    assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
+    assert!(
+        removed.stdout.starts_with("Lease") || removed.stdout.starts_with("MutatingAdmissionPolicy"),
+        "{}",
+        removed.stdout
+    );
+    for _ in 0..200 {
+        stand.upgrade_karmada();
+        if !spec_fields(&stand.get(&crd)).contains(&"mode".to_owned()) {
+            return;
+        }
+    }
+    panic!("Karmada's own definitions do not come back");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

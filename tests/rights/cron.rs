@@ -15,7 +15,7 @@ use crate::stories::{Process, Stage};
 pub const RUNS: Story = Story {
     tell: |role| Box::pin(run(role)),
     needs: &[
-        (ControlPlane, "cronfederatedhpas", &["list", "watch"]),
+        (ControlPlane, "cronfederatedhpas", &["list", "watch", "patch"]),
         (ControlPlane, "cronfederatedhpas/status", &["patch"]),
         (ControlPlane, "federatedhpas", &["get", "patch"]),
         (ControlPlane, "deployments/scale", &["patch"]),
@@ -46,7 +46,9 @@ async fn run(role: Role) -> Result<(), String> {
     leads(&mut one).await?;
     let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     stage.cron_on("hpa", hpa, rules(json!({"targetMaxReplicas": 12}))).await;
-    stage.cron_on("deployment", target("Deployment"), rules(json!({"targetReplicas": 5}))).await;
+    stage
+        .cron_on("deployment", target("Deployment"), rules(json!({"targetReplicas": 5, "maxDelaySeconds": 600})))
+        .await;
     stage.cron_on("set", target("StatefulSet"), rules(json!({"targetReplicas": 6}))).await;
     stage.until("2026-11-20T08:30:10Z").await;
     same("maxReplicas", stage.hpas().get("web").await.unwrap().spec.max_replicas, 12)?;
@@ -60,6 +62,8 @@ async fn run(role: Role) -> Result<(), String> {
         let runs = histories.iter().flat_map(|history| history.successful_executions.iter().flatten()).count();
         same("runs", runs, 1)?;
     }
+    let annotations = stage.crons().get("deployment").await.unwrap().metadata.annotations.unwrap_or_default();
+    same("the copy", annotations.contains_key("fhpa.karmada.io/spec"), true)?;
     let executed = stage.events().await.iter().filter(|event| event.starts_with("Normal RuleExecuted")).count();
     same("Events", executed, 3)
 }

@@ -70,8 +70,8 @@ fn bounds_the_wrong_way_round_are_refused() {
         r#"{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deploymnet","name":"web"},"minReplicas":20,"maxReplicas":10}"#,
     );
     insta::assert_snapshot!(told(&object), @r#"
+    denied: spec.scaleTargetRef.kind: Invalid value: "Deploymnet": cannot be scaled: did you mean "Deployment"?
     denied: spec.maxReplicas: Invalid value: 10: must be greater than or equal to minReplicas (20)
-    warning: spec.scaleTargetRef.kind: cannot be scaled: did you mean "Deployment"?
     "#);
 }
 

@@ -2,16 +2,63 @@
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
+use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::validation::Settings;
 
+use serde_json::{Value, json};
+
 use super::cases::{cron, federated, federated_with};
-use super::world::{Others, create, review, reviewer_with};
+use super::upstream::patched;
+use super::world::{Others, create, review, reviewer, reviewer_with};
 
 fn patch(endpoint: Endpoint, object: &str) -> String {
     let verdict = create(endpoint, object);
     assert_eq!(verdict.denial, None);
-    verdict.patch.iter().map(|operation| serde_json::to_string(operation).unwrap()).collect::<Vec<_>>().join("\n")
+    let filled_in = verdict.patch.iter().filter(|operation| !is_copy(operation));
+    filled_in.map(|operation| serde_json::to_string(operation).unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether an operation copies what only fhpa knows.
+fn is_copy(operation: &PatchOperation) -> bool {
+    let PatchOperation::Add { path, .. } = operation;
+    path.starts_with("/metadata/annotations")
+}
+
+#[test]
+fn what_only_fhpa_knows_is_copied_and_follows_what_the_user_writes() {
+    let mutate = |operation, object: &Value, old: Option<&Value>| {
+        let reviewer = reviewer(Others::default());
+        let old = old.map(Value::to_string);
+        let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, operation, &object.to_string(), old.as_deref());
+        patched(object.clone(), &verdict)
+    };
+    let copy = |object: &Value| object["metadata"]["annotations"]["fhpa.karmada.io/spec"].clone();
+    let more = r#""metrics":[{"type":"Resource"}],"scaleAssist":false"#;
+    let written: Value = serde_json::from_str(&federated_with(more)).unwrap();
+    let stored = mutate(Operation::Create, &written, None);
+    assert_eq!(copy(&stored), r#"{"mode":"Distributed","scaleAssist":false}"#);
+    assert_eq!(stored["metadata"]["annotations"]["fhpa.karmada.io/mode"], "Distributed");
+    assert_eq!(mutate(Operation::Update, &stored, Some(&stored)), stored, "a second time changes nothing");
+    // An update without the mode leaves it as it is.
+    let mut edited = stored.clone();
+    edited["spec"].as_object_mut().unwrap().remove("scaleAssist");
+    edited["spec"]["mode"] = json!("Centralized");
+    let edited = mutate(Operation::Update, &edited, Some(&stored));
+    assert_eq!(copy(&edited), r#"{"mode":"Centralized"}"#);
+    let replaced = mutate(Operation::Update, &written, Some(&edited));
+    assert_eq!(copy(&replaced), r#"{"mode":"Centralized","scaleAssist":false}"#);
+    // Through Karmada's definition nobody sees these fields: the copy stays, even where the writer drops it.
+    let hide = |object: &Value| {
+        let mut hidden = object.clone();
+        hidden["spec"].as_object_mut().unwrap().retain(|name, _| !matches!(&**name, "mode" | "scaleAssist"));
+        hidden
+    };
+    let mut bare = hide(&stored);
+    assert_eq!(mutate(Operation::Update, &bare, Some(&bare)), bare);
+    bare["metadata"].as_object_mut().unwrap().remove("annotations");
+    let kept = mutate(Operation::Update, &bare, Some(&hide(&stored)));
+    assert_eq!((copy(&kept), kept["spec"].get("mode")), (copy(&stored), None));
 }
 
 #[test]
@@ -63,7 +110,8 @@ fn the_mode_is_the_one_that_the_operator_chose() {
     let reviewer = reviewer_with(Others::default(), settings);
     let object = federated_with(r#""metrics":[{"type":"Resource"}]"#);
     let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, Operation::Create, &object, None);
-    insta::assert_snapshot!(serde_json::to_string(&verdict.patch).unwrap(), @r#"[{"op":"add","path":"/spec/mode","value":"Centralized"}]"#);
+    let filled_in: Vec<_> = verdict.patch.iter().filter(|operation| !is_copy(operation)).collect();
+    insta::assert_snapshot!(serde_json::to_string(&filled_in).unwrap(), @r#"[{"op":"add","path":"/spec/mode","value":"Centralized"}]"#);
 }
 
 #[test]

@@ -144,6 +144,9 @@ fn binding(suspension: &str) -> String {
     )
 }
 
+/// The mark that says for whom.
+const MARKED: &str = r#"{"op":"add","path":"/metadata/annotations","value":{"fhpa.karmada.io/suspended-for":"web"}}"#;
+
 fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
     let reviewer = reviewer_with(others(around), Settings::default());
     let verdict = review(&reviewer, Endpoint::MutateResourceBinding, operation, binding, None);
@@ -155,12 +158,46 @@ fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
 fn a_new_binding_of_a_distributed_workload_is_kept_from_the_scheduler() {
     assert_eq!(
         suspended(Operation::Create, &binding(""), &[&right()]),
-        r#"[{"op":"add","path":"/spec/suspension","value":{"scheduling":true}}]"#
+        format!(r#"[{{"op":"add","path":"/spec/suspension","value":{{"scheduling":true}}}},{MARKED}]"#)
     );
     assert_eq!(
         suspended(Operation::Create, &binding(r#","suspension":{"dispatching":true}"#), &[&right()]),
-        r#"[{"op":"add","path":"/spec/suspension/scheduling","value":true}]"#
+        format!(r#"[{{"op":"add","path":"/spec/suspension/scheduling","value":true}},{MARKED}]"#)
     );
+    let annotated =
+        binding("").replace(r#""namespace":"prod"},"spec""#, r#""namespace":"prod","annotations":{"a":"b"}},"spec""#);
+    let patch = suspended(Operation::Create, &annotated, &[&right()]);
+    let mark = r#"{"op":"add","path":"/metadata/annotations/fhpa.karmada.io~1suspended-for","value":"web"}"#;
+    assert!(patch.ends_with(&format!("{mark}]")), "{patch}");
+}
+
+#[test]
+fn a_workload_that_cannot_be_divided_is_neither_admitted_nor_suspended() {
+    let on = |kind: &str| right().replace(r#""kind":"Deployment""#, &format!(r#""kind":"{kind}""#));
+    for (kind, denial) in [
+        (
+            "DaemonSet",
+            r#"Invalid value: "DaemonSet": cannot be scaled; in apps/v1 these can: Deployment, StatefulSet, ReplicaSet"#,
+        ),
+        (
+            "ReplicaSet",
+            "Invalid value: \"ReplicaSet\": this installation does not scale it: allow it with `fhpa install --scale-kind \
+             apps/replicasets`",
+        ),
+    ] {
+        let mut around = others(&[&on(kind)]);
+        around.kept = Some(vec![("apps/v1", "StatefulSet")]);
+        let reviewer = reviewer_with(around, Settings::default());
+        let bound = binding("").replace("Deployment", kind);
+        let verdict = review(&reviewer, Endpoint::MutateResourceBinding, Operation::Create, &bound, None);
+        assert!(verdict.patch.is_empty(), "{kind}");
+        let around = Others { kept: Some(vec![("apps/v1", "StatefulSet")]), ..Others::default() };
+        let reviewer = reviewer_with(around, Settings::default());
+        let verdict = review(&reviewer, Endpoint::ValidateFederatedHPA, Operation::Create, &on(kind), None);
+        assert_eq!(said(&verdict), format!("denied: spec.scaleTargetRef.kind: {denial}"));
+        let set = review(&reviewer, Endpoint::ValidateFederatedHPA, Operation::Create, &on("StatefulSet"), None);
+        assert_eq!(said(&set), "");
+    }
 }
 
 #[test]

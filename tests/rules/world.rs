@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 pub struct Others {
     pub federated: Vec<KnownFederatedHPA>,
     pub cron: Vec<KnownCronFederatedHPA>,
+    /// Kinds whose replicas members keep, when that is known.
+    pub kept: Option<Vec<(&'static str, &'static str)>>,
 }
 
 impl Neighbours for Others {
@@ -35,6 +37,9 @@ impl Neighbours for Others {
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
     }
+    fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
+        self.kept.as_ref().map(|kept| kept.contains(&(api_version, kind)))
+    }
 }
 
 pub fn zones() -> Arc<dyn Zones> {
@@ -47,7 +52,7 @@ pub fn reviewer(others: Others) -> Reviewer {
 }
 
 pub fn reviewer_with(others: Others, settings: Settings) -> Reviewer {
-    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None }
+    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None, frozen: None }
 }
 
 pub fn now() -> Timestamp {

@@ -11,6 +11,7 @@ mod interleavings;
 mod perturbation;
 mod restore;
 mod several;
+mod upgrade;
 mod upstream;
 
 use std::sync::Arc;

@@ -120,7 +120,7 @@ fn trial(given: &[Given], settings: Settings, out: &mut impl Write) -> Result<()
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(TrialError::Runtime)?;
     let known = neighbours(given.iter(), settings.default_mode);
     let zones = Arc::new(ZoneDatabase::open());
-    let reviewer = Reviewer { neighbours: Arc::new(known), zones, settings, preview: None };
+    let reviewer = Reviewer { neighbours: Arc::new(known), zones, settings, preview: None, frozen: None };
     runtime.block_on(async {
         let server = Server::bind_with(Options::loopback(), move |_| {
             Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))

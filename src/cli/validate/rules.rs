@@ -40,7 +40,7 @@ impl Rules {
         settings: Settings,
         now: Timestamp,
     ) -> Self {
-        Self { reviewer: Reviewer { neighbours, zones, settings, preview: None }, now }
+        Self { reviewer: Reviewer { neighbours, zones, settings, preview: None, frozen: None }, now }
     }
 
     /// The findings on `object`, as when it is created in `namespace`.

@@ -9,7 +9,7 @@ use super::{Bounds, Memory, Reason, Request, Standing, assist, optimization, rel
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
-const REACTION: SignedDuration = SignedDuration::from_secs(15);
+pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// A seat with what it is to have.
 pub(super) struct Place<'s, 'a> {

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::adjust::{REACTION, within};
 use super::{Basis, Load, Memory, Policy};
 use crate::decision::split::Replicas;
 
@@ -229,6 +230,12 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Whether it still matters that a cluster got headroom then; where it does not, it need not be kept.
+    #[must_use]
+    pub fn minds(&self, got: Timestamp) -> bool {
+        within(Some(got), self.window.max(REACTION), self.now)
+    }
+
     /// Whether a cluster may have no replicas while it has bounds (design: API, Zero).
     #[must_use]
     pub fn may_be_zero(&self) -> bool {
@@ -238,7 +245,20 @@ impl Request<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Cluster;
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Cluster, Request};
+
+    #[test]
+    fn what_a_cluster_got_matters_for_the_window() {
+        let got = Timestamp::constant(1_000, 0);
+        let at = |second| Request {
+            now: Timestamp::constant(second, 0),
+            window: SignedDuration::from_secs(300),
+            ..Request::default()
+        };
+        assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).minds(got)), [true, true, false]);
+    }
 
     #[test]
     fn a_share_of_a_cluster_is_rounded_down() {

@@ -1,12 +1,23 @@
 //! Karmada's ResourceBinding, as far as its creation matters here. Pure.
 
+use std::collections::BTreeMap;
+
 use super::Text;
 
 /// The object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceBinding<'a> {
+    /// `metadata`
+    pub metadata: BindingMetadata<'a>,
     /// `spec`
     pub spec: Option<ResourceBindingSpec<'a>>,
+}
+
+/// `metadata`, as far as it is looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BindingMetadata<'a> {
+    /// `annotations`, by key.
+    pub annotations: BTreeMap<Text<'a>, Text<'a>>,
 }
 
 /// `spec`

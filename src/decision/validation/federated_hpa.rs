@@ -16,6 +16,10 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let nothing = FederatedHPASpec::default();
     let spec = hpa.spec.as_ref().unwrap_or(&nothing);
     scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), &mut findings);
+    let mode = spec.mode.as_deref().and_then(Mode::parse).unwrap_or(around.settings.default_mode);
+    if mode == Mode::Distributed && !spec.scale_target_ref.kind.is_empty() {
+        scale_target::validate_divisible(&spec.scale_target_ref, around, &path.field("scaleTargetRef"), &mut findings);
+    }
     if scale_target::is_autoscaler(&spec.scale_target_ref) {
         let text = "has no replicas of its own: point at the workload itself";
         findings.warn("scale-target", &path.field("scaleTargetRef"), text);

@@ -1,16 +1,16 @@
 //! `scaleTargetRef`: what is scaled. Pure.
 
-use super::names;
+use super::{Surroundings, names};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::finding::{Cause, Findings};
+use crate::decision::kinds::{self, Unfit};
 use crate::decision::neighbours::Target;
 use crate::decision::path::Path;
 use crate::decision::subject::TargetRef;
-use crate::decision::suggestion::nearest;
 
 const RULE: &str = "scale-target";
 
-/// Adds what is wrong with `reference`, and warnings for what Kubernetes does not have.
+/// Adds what is wrong with `reference`, and warnings for versions that Kubernetes does not have.
 pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     let version = validate_api_version(&reference.api_version, &path.field("apiVersion"), findings);
     validate_kind(reference, version, &path.field("kind"), findings);
@@ -77,14 +77,22 @@ fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, pat
         findings.invalid(RULE, path, kind, problem);
         return;
     }
-    let Some(kinds) = version.and_then(|version| version.scalable_kinds()) else { return };
-    if !kinds.contains(&kind) {
-        let text = match nearest(kind, kinds.iter().copied()) {
-            Some(meant) => format!("cannot be scaled: did you mean {meant:?}?"),
-            None if kinds.is_empty() => format!("nothing in {} can be scaled", reference.api_version),
-            None => format!("cannot be scaled; in {} these can: {}", reference.api_version, kinds.join(", ")),
-        };
-        findings.warn(RULE, path, text);
+    if let (Some(_), Err(unfit)) = (version, kinds::has_replicas(&reference.api_version, kind)) {
+        findings.invalid(RULE, path, kind, unfit.to_string());
+    }
+}
+
+/// Adds that this installation does not divide objects of the kind, where that is known.
+pub(super) fn validate_divisible(
+    reference: &TargetRef<'_>,
+    around: &Surroundings<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let (api_version, kind) = (&*reference.api_version, &*reference.kind);
+    let kept = around.neighbours.keeps_replicas(api_version, kind);
+    if let Err(unfit @ Unfit::NotAllowed { .. }) = kinds::divisible(api_version, kind, kept) {
+        findings.invalid(RULE, &path.field("kind"), kind, unfit.to_string());
     }
 }
 

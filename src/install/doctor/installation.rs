@@ -9,13 +9,18 @@ use serde_json::{Value, json};
 use super::{Context, Finding, State};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::Location;
-use crate::install::apply::{place, wanted};
+use crate::api::served;
+use crate::decision::backoff::ErrorClass;
+use crate::install::apply::{list, place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
+use crate::install::marks;
 use crate::reconcile::failure::{Failure, reason};
 
+/// Names of one finding.
+const SHOWN: usize = 10;
 const INSTALL: &str = "run `fhpa install`";
-const READER: &str = "ask with an administrator's kubeconfig: the processes write it and never read it";
+const READER: &str = "ask with an administrator's kubeconfig: the processes read only what they need";
 
 /// How an object stands: nothing, or what was seen.
 async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (State, String)> {
@@ -68,6 +73,68 @@ pub(super) async fn definitions(context: &Context) -> Vec<Finding> {
     }
 }
 
+/// Whether objects are read and written: only while the definitions have all fields of fhpa.
+pub(super) async fn frozen(context: &Context) -> Vec<Finding> {
+    const CHECK: &str = "frozen";
+    let manifests = match shared(CHECK, |part| part == Part::Definition) {
+        Ok(manifests) => manifests,
+        Err(finding) => return vec![finding],
+    };
+    let to_do = "members go on, nothing else is done until fhpa's definitions are back: the leader puts them back, unless it runs with \
+                 --manage-karmada=false; then run `fhpa install`";
+    let mut found = Vec::new();
+    for manifest in &manifests {
+        let lost = match place(&manifest.object).get(&context.client).await {
+            Ok(Some(live)) => served::lost(&manifest.object, &live),
+            Ok(None) => Vec::new(),
+            Err(failure) if failure.reason == reason::FORBIDDEN => {
+                found.push(Finding::new(CHECK, State::Skipped, failure.message, READER));
+                continue;
+            }
+            Err(failure) => {
+                found.push(Finding::fail(CHECK, failure.message, ""));
+                continue;
+            }
+        };
+        if !lost.is_empty() {
+            let seen = format!("{} lacks {}", name(manifest), served::shown(&lost));
+            found.push(Finding::fail(CHECK, seen, to_do));
+        }
+    }
+    if found.is_empty() {
+        found.push(Finding::ok(CHECK, "the definitions have all fields of fhpa"));
+    }
+    found
+}
+
+/// Whether definitions that are applied over ours keep our fields.
+pub(super) async fn policy(context: &Context) -> Finding {
+    const CHECK: &str = "definition guard";
+    let manifests = match manifests::policy() {
+        Ok(manifests) => manifests,
+        Err(error) => return Finding::fail(CHECK, error.to_string(), ""),
+    };
+    for manifest in &manifests {
+        let live = match place(&manifest.object).get(&context.client).await {
+            Ok(live) => live,
+            Err(failure) if failure.class == ErrorClass::Missing => {
+                return Finding::ok(CHECK, "the API server has no MutatingAdmissionPolicy: the webhook does it");
+            }
+            Err(failure) if failure.reason == reason::FORBIDDEN => {
+                return Finding::new(CHECK, State::Skipped, failure.message, READER);
+            }
+            Err(failure) => return Finding::fail(CHECK, failure.message, ""),
+        };
+        let differs = live.as_ref().is_none_or(|live| !differences(&manifest.object, live).is_empty());
+        if differs {
+            let is = if live.is_some() { "is another one" } else { "does not exist" };
+            let to_do = "run `fhpa install`; with --guard-definitions=false this is as it is to be";
+            return Finding::new(CHECK, State::Warn, format!("{} {is}", name(manifest)), to_do);
+        }
+    }
+    Finding::ok(CHECK, "definitions that are applied over those of fhpa keep its fields")
+}
+
 /// Whether Karmada's own webhooks for these kinds are asked no more.
 pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "karmada's webhooks";
@@ -80,7 +147,37 @@ pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
 
 /// Whether Karmada brings back what is needed of HPAs.
 pub(super) async fn customizations(context: &Context) -> Vec<Finding> {
-    all(context, "customizations", &manifests::customizations(), "Karmada's interpreter knows them", INSTALL).await
+    all(context, "customizations", &manifests::customizations(&[]), "Karmada's interpreter knows them", INSTALL).await
+}
+
+/// Whether a FederatedHPA acts on each binding that was suspended here.
+pub(super) async fn suspended(context: &Context) -> Finding {
+    const CHECK: &str = "suspended bindings";
+    const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+    let to_do =
+        "a leading controller gives them back: see the check of the lease; `fhpa uninstall` does it without one";
+    let failed = |failure: Failure| match failure.reason {
+        reason::FORBIDDEN => Finding::new(CHECK, State::Skipped, failure.message, READER),
+        _ => Finding::fail(CHECK, failure.message, ""),
+    };
+    let marked = match marks::marked(&context.client).await {
+        Ok(marked) => marked,
+        Err(failure) => return failed(failure),
+    };
+    let hpas = match list(&context.client, HPAS, "autoscaling.karmada.io", "federatedhpas").await {
+        Ok(hpas) => hpas,
+        Err(failure) => return failed(failure),
+    };
+    let count = marked.len();
+    let unserved = marks::unserved(marked, &hpas);
+    if unserved.is_empty() {
+        return Finding::ok(CHECK, format!("a FederatedHPA acts on each of {count}"));
+    }
+    let name = |one: &marks::Marked| format!("{}/{} (for {})", one.namespace, one.name, one.owner);
+    let names: Vec<String> = unserved.iter().take(SHOWN).map(name).collect();
+    let more = unserved.len().saturating_sub(names.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Finding::fail(CHECK, format!("nobody acts on {}{more}, and nobody schedules them", names.join(", ")), to_do)
 }
 
 /// Whether the webhook is registered, and where.
@@ -88,7 +185,7 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
     const CHECK: &str = "registration";
     let to_do = "run `fhpa install --url https://NAME:PORT/ --ca-file FILE`";
     let empty = Location { base_url: String::new(), ca_bundle: Vec::new() };
-    let manifests = match manifests::registration(&empty) {
+    let manifests = match manifests::registration(&empty, true) {
         Ok(manifests) => manifests,
         Err(error) => return (Finding::fail(CHECK, error.to_string(), ""), None),
     };
@@ -106,7 +203,8 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
         let ca_bundle = STANDARD.decode(text("/webhooks/0/clientConfig/caBundle")).unwrap_or_default();
         let here = Location { base_url, ca_bundle };
         // With the place that stands there, all else is to be as we would write it.
-        let wanted = manifests::registration(&here).unwrap_or_default();
+        let guard_definitions = live.to_string().contains(Endpoint::MutateDefinition.path());
+        let wanted = manifests::registration(&here, guard_definitions).unwrap_or_default();
         let of_kind = |wanted: &&Manifest| wanted.object.get("kind") == manifest.object.get("kind");
         let places = wanted.iter().find(of_kind).map(|wanted| differences(&wanted.object, &live)).unwrap_or_default();
         if !places.is_empty() {

@@ -43,12 +43,15 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("karmada", &[State::Fail]),
     ("rights", &[State::Skipped, State::Fail]),
     ("definitions", &[State::Skipped, State::Fail]),
+    ("frozen", &[State::Skipped, State::Fail]),
+    ("definition guard", &[State::Skipped, State::Warn, State::Fail]),
     ("karmada's webhooks", &[State::Skipped, State::Fail]),
     ("customizations", &[State::Skipped, State::Fail]),
     ("registration", &[State::Fail]),
     ("certificate", &[State::Skipped, State::Warn, State::Fail]),
     ("probe", &[State::Skipped, State::Fail]),
     ("lease", &[State::Warn, State::Fail]),
+    ("suspended bindings", &[State::Skipped, State::Fail]),
     ("upstream controllers", &[State::Fail]),
     ("members", &[State::Skipped, State::Warn, State::Fail]),
     ("estimators", &[State::Skipped, State::Warn]),
@@ -104,6 +107,8 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
     let mut all = connected;
     all.extend(control_plane::rights(context).await);
     all.extend(installation::definitions(context).await);
+    all.extend(installation::frozen(context).await);
+    all.push(installation::policy(context).await);
     all.extend(installation::set_aside(context).await);
     all.extend(installation::customizations(context).await);
     let (registration, location) = installation::registration(context).await;
@@ -113,6 +118,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
         all.push(installation::probe(context).await);
     }
     all.push(control_plane::lease(context).await);
+    all.push(installation::suspended(context).await);
     all.extend(control_plane::upstream(context).await);
     let clusters =
         list(&context.client, "/apis/cluster.karmada.io/v1alpha1/clusters", "cluster.karmada.io", "clusters");

@@ -213,7 +213,7 @@ impl GuardWorker {
                 Ok(Ended::default())
             }
             // What the watch told was old, or the API server writes it in other words.
-            Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_)) => {
+            Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_) | Outcome::Taken(_) | Outcome::Unserved) => {
                 self.stands(key, guarded);
                 Ok(Ended::default())
             }

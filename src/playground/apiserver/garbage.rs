@@ -131,7 +131,8 @@ impl Collector<'_> {
         for _ in 0..TRIES {
             let current = self.server.store().get(key).ok_or_else(|| Failure::not_found(&subject))?;
             check_preconditions(resource, current.value(), manner)?;
-            let next = self.marked(resource, current.value(), manner);
+            let decoded = resource.versions.first().and_then(|version| resource.decoded(version, &current));
+            let next = self.marked(resource, decoded.as_ref().unwrap_or(&current).value(), manner);
             if manner.dry_run {
                 return Ok(Deletion::Gone(current));
             }

@@ -295,14 +295,26 @@ impl ApiServer {
         Ok(reply.into_value())
     }
 
-    /// Serves the kind of a CustomResourceDefinition from now on.
+    /// Serves the kind of a CustomResourceDefinition from now on. One that was served by another definition begins anew: its
+    /// watches end, and cannot go on from an earlier version.
     fn serve_definition(&self, definition: &Value) -> Result<(), String> {
-        let resource = from_definition(definition)?;
+        let mut resource = from_definition(definition)?;
         self.store().found(&resource.bucket);
         let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
         let mut catalog = Catalog::clone(&self.catalog());
+        let before = catalog.find(&resource.group, &resource.plural);
+        let bucket = Arc::clone(&resource.bucket);
+        let changed = before.is_some_and(|before| before.defined != resource.defined);
+        if changed {
+            resource.since = self.store().version();
+        } else if let Some(before) = before {
+            resource.since = before.since;
+        }
         catalog.add(resource);
         self.state.catalog.store(Arc::new(catalog));
+        if changed {
+            self.store().forget(&bucket);
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Objects, one resource version for all, and a bounded log per resource that watches read. In memory; no I/O.
 
 mod backup;
+mod forgetting;
 mod key;
 mod page;
 
@@ -277,16 +278,6 @@ impl Store {
     pub fn wake(&self, bucket: &str) {
         if let Some(content) = self.read().buckets.get(bucket) {
             content.changed.send_modify(|_| {});
-        }
-    }
-
-    /// Forgets the log, as a compaction of etcd does: older watches and continue tokens expire.
-    pub fn compact(&self) {
-        let mut inner = self.write();
-        let version = inner.version;
-        for bucket in inner.buckets.values_mut() {
-            bucket.log.clear();
-            bucket.compacted = version;
         }
     }
 }

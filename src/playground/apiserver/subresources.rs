@@ -30,7 +30,9 @@ fn present(call: &Call) -> Result<(std::sync::Arc<Object>, Value, ScalePaths), F
     let paths = call.version.scale.clone().ok_or_else(Failure::no_such_resource)?;
     let found = call.server.store().get(&call.path_key());
     let found = found.ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
-    let object = from_storage(&call.resource, &call.version.name, found.value().clone());
+    let decoded = call.resource.decoded(&call.version, &found);
+    let value = decoded.as_ref().unwrap_or(&found).value().clone();
+    let object = from_storage(&call.resource, &call.version.name, value);
     Ok((found, object, paths))
 }
 

@@ -113,7 +113,7 @@ fn options(fleet: &Fleet) -> Options {
 async fn install(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
     let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
-    for manifest in manifests::customizations().into_iter().chain(manifests::registration(&location)?) {
+    for manifest in manifests::customizations(&[]).into_iter().chain(manifests::registration(&location, true)?) {
         fleet.control().create(&manifest.object).await.map_err(crate::playground::fleet::Fault::from)?;
     }
     Ok(())

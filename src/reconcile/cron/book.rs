@@ -111,6 +111,11 @@ impl Book {
         self.change(|entries| entries.replace(all));
     }
 
+    /// What was read counts no more.
+    pub fn forget(&self) {
+        *self.inner() = Inner::default();
+    }
+
     fn change<C: IntoIterator<Item = Change<Entry>>>(&self, how: impl FnOnce(&mut Table<Entry>) -> C) {
         let mut inner = self.inner();
         for change in how(&mut inner.entries) {

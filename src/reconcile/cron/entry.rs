@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::book::Book;
+use super::whole::Wholeness;
 use crate::api::CronFederatedHPA;
 use crate::api::hpa_status::Condition;
 use crate::convert::cron_status;
@@ -39,6 +40,10 @@ pub struct Entry {
     pub runnable: Arc<Runnable>,
     /// What its status says.
     pub remembered: Remembered,
+    /// Whether it is as the user wrote it.
+    pub wholeness: Wholeness,
+    /// Whether it has any annotation.
+    pub annotated: bool,
 }
 
 /// What is scaled.
@@ -179,6 +184,8 @@ impl Reader {
                 histories: status.map(cron_status::histories).unwrap_or_default(),
                 conditions: status.and_then(|status| status.conditions.clone()).unwrap_or_default(),
             },
+            wholeness: Wholeness::of(cron),
+            annotated: metadata.annotations.is_some(),
         };
         (key, entry)
     }
@@ -223,5 +230,8 @@ impl Intake<CronFederatedHPA> for Reader {
     }
     fn take(&mut self, namespace: &str, name: &str) {
         self.book.take(&Key::new(namespace, name));
+    }
+    fn forget(&mut self) {
+        self.book.forget();
     }
 }

@@ -8,3 +8,4 @@ pub mod observe;
 pub mod report;
 pub mod status;
 pub mod turn;
+pub mod whole;

@@ -146,6 +146,17 @@ impl Reporter {
         self.tell(About { leader, key, entry }, Severity::Warning, failure.reason, note);
     }
 
+    /// Rules have what a foreign definition took away.
+    pub fn restored(&self, leader: &Leader, key: &Key, entry: &Entry, rules: &str) {
+        let note = format!(
+            "maxDelaySeconds of {rules}: restored from the annotation {}; another CustomResourceDefinition had made the API server \
+             drop it",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %key, "{note}");
+        self.tell(About { leader, key, entry }, Severity::Warning, "Restored", note);
+    }
+
     /// A try failed and is made again.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);

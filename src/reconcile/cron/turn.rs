@@ -17,6 +17,7 @@ use super::lanes::Lanes;
 use super::observe::{self, Observed, Steppers, observe};
 use super::report::Reporter;
 use super::status::{self, Tried};
+use super::whole::{Wholeness, make_whole};
 use crate::decision::backoff;
 use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
@@ -112,6 +113,19 @@ impl CronWorker {
         let Some((entry, _lane)) = self.begin(key).await else {
             return Ok(Ended { trouble: None, wake: None, retry: None });
         };
+        match &entry.wholeness {
+            Wholeness::Whole => {}
+            Wholeness::Lost(_) => return self.restore(leader, key, &entry, trouble).await,
+            // The watch brings it back.
+            Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
+                Ok(()) => {
+                    return Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake: None, retry: None });
+                }
+                Err(WriteError::LeaseLost(lost)) => return Err(lost),
+                // It is whole all the same: its runs do not wait for the copy.
+                Err(WriteError::Failed(failure)) => warn!(object = %key, error = %failure, "its fields are not copied"),
+            },
+        }
         let now = (self.clock)();
         let observed = observe(now, &entry, &self.steppers);
         let rules = observed.rules(&entry);
@@ -142,6 +156,29 @@ impl CronWorker {
             trouble.reason = None;
         }
         Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake, retry })
+    }
+
+    /// Nothing is run before the object is whole; the watch brings it back.
+    async fn restore(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Entry,
+        mut trouble: Trouble,
+    ) -> Result<Ended<Trouble>, LeaseLost> {
+        match make_whole(&self.client, leader, key, entry).await {
+            Ok(()) => {
+                self.reporter.restored(leader, key, entry, &entry.wholeness.lost());
+                let trouble = (!trouble.is_over()).then_some(trouble);
+                Ok(Ended { trouble, wake: None, retry: None })
+            }
+            Err(WriteError::LeaseLost(lost)) => Err(lost),
+            Err(WriteError::Failed(failure)) => {
+                warn!(object = %key, error = %failure, "what it lost cannot be restored");
+                let retry = Some(self.wait(key, &failure, &mut trouble));
+                Ok(Ended { trouble: Some(trouble), wake: None, retry })
+            }
+        }
     }
 
     /// The object, unless it is gone or going. No other turn on its target is under way while the second part is held.

@@ -38,15 +38,17 @@ pub struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// Of what is seen.
-    #[must_use]
-    pub fn of(view: &'a View, binding: &'a Binding) -> Self {
+    ///
+    /// # Errors
+    /// What of the binding cannot be read: nothing is planned by it.
+    pub fn of(view: &'a View, binding: &'a Binding) -> Result<Self, &'a str> {
         let spec = &view.order.object.spec;
-        Self {
+        Ok(Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
-            placement: convert::fleet::placement(&binding.placement),
+            placement: convert::fleet::placement(binding.placement()?),
             group: &binding.object.status.scheduler_observing_affinity_name,
-        }
+        })
     }
 }
 

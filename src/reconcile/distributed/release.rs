@@ -23,12 +23,13 @@ use super::seen::entry::Binding;
 use super::sight::can_be_asked;
 use super::takeover::{Takeover, labelled, target};
 use super::writer::Meta;
+use crate::api::resource_binding::Placement;
 use crate::convert;
 use crate::convert::fleet::{number, replicas};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::{Action, Entry};
 use crate::decision::split::Replicas;
-use crate::reconcile::failure::{Asked, WriteError};
+use crate::reconcile::failure::{Asked, WriteError, reason};
 use crate::reconcile::key::Key;
 use crate::reconcile::target::{Place, TargetRef};
 use crate::runtime::clock::steady;
@@ -93,6 +94,8 @@ pub struct Release<'a> {
     pub leader: &'a Leader,
     /// What is seen.
     pub view: &'a View,
+    /// Names it among the releases under way.
+    pub key: &'a Key,
 }
 
 impl Release<'_> {
@@ -102,8 +105,7 @@ impl Release<'_> {
     /// When this process leads no more, or the API server is not reached or refuses to let the scheduler come back.
     pub async fn go_on(self) -> Result<Released, WriteError> {
         let Self { takeover, view, .. } = self;
-        let key = view.order.key();
-        takeover.forget(&key);
+        takeover.forget(&view.order.key());
         self.note(|progress| _ = progress.since.get_or_insert_with(steady));
         if let Some(step) = self.recall().await? {
             return Ok(step);
@@ -118,11 +120,11 @@ impl Release<'_> {
     }
 
     fn known(self) -> Progress {
-        self.takeover.releases.all().get(&self.view.order.key()).cloned().unwrap_or_default()
+        self.takeover.releases.all().get(self.key).cloned().unwrap_or_default()
     }
 
     fn note(self, note: impl FnOnce(&mut Progress)) {
-        note(self.takeover.releases.all().entry(self.view.order.key()).or_default());
+        note(self.takeover.releases.all().entry(self.key.clone()).or_default());
     }
 
     fn undone(self, what: String) {
@@ -145,7 +147,10 @@ impl Release<'_> {
                 if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing)
                     || (failure.class == ErrorClass::Transient && self.is_late()) =>
             {
-                self.undone(failure.message);
+                // What is gone needs nothing more.
+                if failure.reason != reason::NOT_FOUND {
+                    self.undone(failure.message);
+                }
                 Ok(None)
             }
             tried => tried.map(Some),
@@ -199,10 +204,10 @@ impl Release<'_> {
         place: &Place,
         template: &Meta,
     ) -> Result<Option<Released>, WriteError> {
-        let Self { takeover, applier, leader, view } = self;
+        let Self { takeover, applier, leader, view, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
-        let whole = whole(binding, &entries);
-        // Nothing is asked for: the user's number stays, and Karmada divides it.
+        let whole = binding.placement().map_or(0, |placement| whole(binding, placement, &entries));
+        // Nothing is asked for, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
             let about = About { leader, view, binding, group };
@@ -319,9 +324,9 @@ fn is_counted(binding: &Binding) -> bool {
 
 /// Replicas of the template that make the scheduler keep the entries: their sum where the placement divides. Where every
 /// cluster gets them: the most that one asks for, so that no pod is taken away.
-fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
+fn whole(binding: &Binding, placement: &Placement, entries: &[Entry<'_>]) -> Replicas {
     let replicas = entries.iter().map(|entry| entry.replicas);
-    if is_counted(binding) && convert::fleet::placement(&binding.placement).policy().divides() {
+    if is_counted(binding) && convert::fleet::placement(placement).policy().divides() {
         replicas.fold(0, Replicas::saturating_add)
     } else {
         replicas.max().unwrap_or_default()

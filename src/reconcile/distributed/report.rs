@@ -9,6 +9,7 @@ use super::seen::entry::Order;
 use super::{says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::few::Few;
 use crate::decision::plan::{Plan, Request, Why};
 use crate::reconcile::WallClock;
 use crate::reconcile::events::{Events, Record, Severity};
@@ -31,7 +32,7 @@ impl Reporter {
     pub fn assigned(&self, leader: &Leader, order: &Order, plan: &Plan<'_>) {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
-        let note = plan.shares.iter().map(share).collect::<Vec<_>>().join(", ");
+        let note = Few(&plan.shares.iter().map(share).collect::<Vec<_>>()).to_string();
         let first = order.object.status.as_ref().is_none_or(|status| status.assignment_basis.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
         self.say(leader, order, reason, note);
@@ -73,6 +74,16 @@ impl Reporter {
         let note = format!("the workload is let go, and this was left undone: {}", undone.join("; "));
         warn!(object = %order.key(), "{note}");
         self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
+    }
+
+    /// Fields that a foreign definition took away are back.
+    pub fn restored(&self, leader: &Leader, order: &Order, fields: &str) {
+        let note = format!(
+            "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "Restored", note);
     }
 
     /// Something fails, and is tried again.

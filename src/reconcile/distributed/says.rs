@@ -24,6 +24,8 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller writes the object too.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// The object lost its mode, or other fields that nobody knows any more.
+pub const MODE_UNKNOWN: &str = "ModeUnknown";
 /// Members have not confirmed everything yet.
 pub const WAITING: &str = "WaitingForMembers";
 /// The workload is being handed back to Karmada.

@@ -42,7 +42,11 @@ pub fn planned(
     let known = view.order.object.status.as_ref();
     let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
     let kept: HashMap<&str, &ClusterHPADesired> = kept.map(|kept| (kept.cluster_name.as_str(), kept)).collect();
-    let desired = plan.shares.iter().map(|share| convert::memory::write(share, kept.get(share.cluster).copied()));
+    let desired = plan.shares.iter().map(|share| {
+        let mut share = *share;
+        share.memory.got = share.memory.got.filter(|got| observed.request.minds(*got));
+        convert::memory::write(&share, kept.get(share.cluster).copied())
+    });
     let members = health::members(view, observed, plan, now);
     let (mut current, mut wanted) = (0_i32, 0_i32);
     for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
@@ -107,10 +111,9 @@ pub fn handing_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
 #[must_use]
 pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
     let said = ("False", says::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
-    let conditions = [(ASSIGNED, said.clone()), (READY, said)];
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
-        conditions: Some(conditions.map(|(type_, said)| condition(order, type_, said, now)).to_vec()),
+        conditions: Some(unscaled(order, said.clone(), said, now)),
         ..FederatedHPAStatus::default()
     }
 }

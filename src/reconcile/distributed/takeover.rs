@@ -1,32 +1,25 @@
-//! Takes a workload over: Karmada's scheduler is kept off, members keep their replicas, and Karmada's interpreter is told
-//! what to bring back (design: On the wire). Talks to the API server.
+//! Takes a workload over: Karmada's scheduler is kept off, and members keep their replicas (design: On the wire). Talks to the
+//! API server.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::names;
 use super::release::Releases;
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
 use super::writer::{Meta, Writer};
-use super::{manifest, names};
 use crate::api::hpa::CrossVersionObjectReference;
-use crate::decision::plan::HpaVersion;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::key::Key;
 use crate::reconcile::managers;
 use crate::reconcile::request::{send, write};
 use crate::reconcile::target::{Place, TargetRef, Targets};
 use crate::runtime::leader::Leader;
-
-/// What comes back of a member's HPA.
-const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
-/// What a member keeps of a workload that carries the label.
-const RETENTION: &str = include_str!("lua/retain-replicas.lua");
 
 /// Versions of a template at which its label was seen to be right: what was read, and what the binding said then.
 type Checked = (String, String);
@@ -39,8 +32,6 @@ pub struct Takeover {
     pub targets: Arc<Targets>,
     /// Templates that were looked at; lost with the process.
     checked: Mutex<HashMap<Key, Checked>>,
-    /// Customizations that were made; lost with the process.
-    made: Mutex<BTreeSet<String>>,
     /// What is being handed back.
     pub releases: Releases,
 }
@@ -55,7 +46,7 @@ impl Takeover {
     /// Takes over by `writer`.
     #[must_use]
     pub fn new(writer: Arc<Writer>, targets: Arc<Targets>) -> Self {
-        Self { writer, targets, checked: Mutex::default(), made: Mutex::default(), releases: Releases::default() }
+        Self { writer, targets, checked: Mutex::default(), releases: Releases::default() }
     }
 
     /// Puts our finalizer on a FederatedHPA.
@@ -88,10 +79,11 @@ impl Takeover {
     /// # Errors
     /// As [`Self::hold`].
     pub async fn take_over(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<bool, WriteError> {
-        self.customize(leader, view).await?;
-        let suspended = binding.suspended();
+        let key = view.order.key();
+        let suspended = binding.suspended() && binding.marked() == Some(&key.name);
         if !suspended {
-            let patch = json!({"spec": {"suspension": {"scheduling": true}}});
+            let patch = json!({"metadata": {"annotations": {names::SUSPENDED_FOR: &*key.name}},
+                "spec": {"suspension": {"scheduling": true}}});
             self.writer.binding(leader, &binding.object, patch, false).await?;
         }
         self.label(leader, view, binding).await?;
@@ -162,37 +154,6 @@ impl Takeover {
     fn checked(&self) -> MutexGuard<'_, HashMap<Key, Checked>> {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Tells Karmada's interpreter of the kinds in use, once per process.
-    async fn customize(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
-        let older = view.fleet.has_older().then_some(Customization::Reflection(HpaVersion::V1));
-        let CrossVersionObjectReference { api_version, kind, .. } = &view.order.object.spec.scale_target_ref;
-        let native = (&**api_version, &**kind) == ("apps/v1", "Deployment");
-        let retention = (!native).then_some(Customization::Retention(api_version, kind));
-        for wanted in [Some(Customization::Reflection(HpaVersion::V2)), older, retention].into_iter().flatten() {
-            let name = wanted.name();
-            if self.made().contains(&name) {
-                continue;
-            }
-            let requests = Request::new("/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations");
-            let parameters = PatchParams::apply(managers::INTERPRETER).force();
-            let request = requests.patch(&name, &parameters, &Patch::Apply(&wanted.object(&name)));
-            let object = format!("ResourceInterpreterCustomization {name}");
-            let asked = Asked {
-                verb: "patch",
-                group: "config.karmada.io",
-                resource: "resourceinterpretercustomizations",
-                object: &object,
-            };
-            write::<IgnoredAny>(&self.writer.client, leader, request, asked).await?;
-            self.made().insert(name);
-        }
-        Ok(())
-    }
-
-    fn made(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What is written down of the workload of `order`.
@@ -207,48 +168,4 @@ pub fn workload(order: &Order) -> String {
 pub fn labelled(template: &Meta) -> bool {
     let labels = template.metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
-}
-
-/// The customizations that every installation has: those of an HPA's status and of a StatefulSet's replicas.
-#[must_use]
-pub fn customizations() -> [Value; 2] {
-    let always = [Customization::Reflection(HpaVersion::V2), Customization::Retention("apps/v1", "StatefulSet")];
-    always.map(|customization| customization.object(&customization.name()))
-}
-
-/// What Karmada's interpreter is told of a kind.
-#[derive(Clone, Copy)]
-enum Customization<'a> {
-    /// What comes back of a member's HPA.
-    Reflection(HpaVersion),
-    /// What a member keeps of a workload of this API version and kind.
-    Retention(&'a str, &'a str),
-}
-
-impl Customization<'_> {
-    fn name(self) -> String {
-        match self {
-            Self::Reflection(version) => format!("fhpa-horizontalpodautoscaler-{}", manifest::hpa_version(version)),
-            Self::Retention(api_version, kind) => {
-                format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"))
-            }
-        }
-    }
-
-    fn object(self, name: &str) -> Value {
-        let (api_version, kind, customizations) = match self {
-            Self::Reflection(version) => {
-                let api_version = format!("autoscaling/{}", manifest::hpa_version(version));
-                (api_version, "HorizontalPodAutoscaler", json!({"statusReflection": {"luaScript": REFLECTION}}))
-            }
-            Self::Retention(api_version, kind) => {
-                (api_version.to_owned(), kind, json!({"retention": {"luaScript": RETENTION}}))
-            }
-        };
-        json!({
-            "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
-            "metadata": {"name": name},
-            "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": customizations},
-        })
-    }
 }

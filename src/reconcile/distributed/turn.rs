@@ -14,14 +14,16 @@ use super::observe::{Observed, Words, observe, workload};
 use super::release::{Release, Released};
 use super::seen::View;
 use super::seen::entry::{Binding, Order};
+use super::whole::Wholeness;
 use super::worker::DistributedWorker;
-use super::{manifest, says, status};
+use super::{manifest, preflight, says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::plan::{Action, HpaVersion, plan};
 use crate::reconcile::engine::Ended;
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
+use crate::reconcile::managers;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -44,7 +46,7 @@ pub struct Trouble {
 }
 
 /// How a round ended.
-enum Round {
+pub(super) enum Round {
     /// It wrote: look again at once.
     Wrote,
     /// Nothing is left to do now; look again then, if nothing happens.
@@ -70,11 +72,11 @@ impl DistributedWorker {
             return Ok(Ended { trouble: Some(trouble), wake: None, retry });
         }
         for _ in 0..ROUNDS {
-            let Some(view) = self.sight.seen.view(key) else {
+            let view = self.sight.seen.view(key);
+            if view.is_none() {
                 self.forget(key);
-                return Ok(Ended { trouble: None, wake: None, retry: None });
-            };
-            match self.round(leader, &view, &trouble).await {
+            }
+            match self.look(leader, key, view.as_ref(), &trouble).await {
                 Ok(Round::Wrote) => {}
                 Ok(Round::Settled(_)) if trouble.failure.take().is_some() => trouble.failures = 0,
                 Ok(Round::Settled(wake)) => return Ok(Ended { trouble: None, wake, retry: None }),
@@ -123,8 +125,40 @@ impl DistributedWorker {
         Ok(Ended { trouble: Some(trouble), wake: None, retry })
     }
 
+    /// First what was left behind, then what is asked for.
+    async fn look(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        view: Option<&View>,
+        trouble: &Trouble,
+    ) -> Result<Round, WriteError> {
+        let swept = match self.sweep(leader, key, view).await? {
+            Round::Wrote => return Ok(Round::Wrote),
+            Round::Settled(wake) => wake,
+        };
+        let Some(view) = view else { return Ok(Round::Settled(swept)) };
+        Ok(match self.round(leader, view, trouble).await? {
+            Round::Settled(wake) => Round::Settled([swept, wake].into_iter().flatten().min()),
+            wrote @ Round::Wrote => wrote,
+        })
+    }
+
     async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
         let order = &view.order;
+        match self.wholeness(order) {
+            Wholeness::Whole => {}
+            Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
+            Wholeness::Lost(patch, fields) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                self.reporter.restored(leader, order, &fields);
+                return Ok(Round::Wrote);
+            }
+            Wholeness::Uncopied(patch) => {
+                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                return Ok(Round::Wrote);
+            }
+        }
         if !self.serves(order) {
             if !order.held() {
                 self.forget(&order.key());
@@ -142,8 +176,7 @@ impl DistributedWorker {
             return self.stand_back(leader, view, rival).await;
         }
         if !order.held() {
-            self.takeover.hold(leader, order).await?;
-            return Ok(Round::Wrote);
+            return self.begin(leader, view).await;
         }
         match bound(view) {
             Some(binding) => self.plan(leader, view, binding, trouble).await,
@@ -151,10 +184,21 @@ impl DistributedWorker {
         }
     }
 
+    /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
+    async fn mode_unknown(&self, leader: &Leader, order: &Order, why: &str) -> Result<Round, WriteError> {
+        let said = |status| (status, says::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        if !status::stands(order, &status) {
+            status::write(&self.writer, leader, order, &status).await?;
+        }
+        Ok(Round::Settled(None))
+    }
+
     async fn release(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
         let order = &view.order;
         let now = (self.clock)();
-        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view };
+        let key = order.key();
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key };
         let undone = match release.go_on().await? {
             Released::Partly => return Ok(Round::Wrote),
             Released::Waits(time) => {
@@ -178,7 +222,8 @@ impl DistributedWorker {
         if status::stands(order, status) {
             return Ok(false);
         }
-        match status::write(&self.writer, leader, order, status).await {
+        self.count(order, status);
+        match self.put(leader, order, status).await {
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
                 debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
                 Ok(false)
@@ -187,7 +232,7 @@ impl DistributedWorker {
         }
     }
 
-    fn later(&self) -> Option<Timestamp> {
+    pub(super) fn later(&self) -> Option<Timestamp> {
         (self.clock)().checked_add(LOOK_AGAIN).ok()
     }
 
@@ -203,7 +248,14 @@ impl DistributedWorker {
         if confirmation::take_in(&self.sight, view, now) {
             return Ok(Round::Wrote);
         }
-        let words = Words::of(view, binding);
+        let words = match Words::of(view, binding) {
+            Ok(words) => words,
+            Err(why) => {
+                let failure = preflight::unreadable(binding, why);
+                self.say_why(leader, view, failure.reason, failure.message).await?;
+                return Ok(Round::Settled(self.later()));
+            }
+        };
         let mut observed = observe(view, binding, &words, &self.sight, now);
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
@@ -299,13 +351,12 @@ impl DistributedWorker {
             "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
             rival.key()
         );
-        let said = ("False", says::CONFLICT, message);
-        self.say(leader, &view.order, &status::unplanned(&view.order, said.clone(), said, (self.clock)())).await?;
+        self.say_why(leader, view, says::CONFLICT, message).await?;
         Ok(Round::Settled(None))
     }
 
     /// There is no binding: says whether the workload is missing or not propagated.
-    async fn unbound(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+    pub(super) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
         let key = view.order.key();
         let target = super::takeover::target(&view.order.object.spec.scale_target_ref, &key.namespace);
         let (reason, message) = match self.takeover.template(target).await {
@@ -322,9 +373,7 @@ impl DistributedWorker {
             Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
             Err(failure) => (failure.reason, failure.message),
         };
-        let now = (self.clock)();
-        let ready = ("False", reason, message.clone());
-        self.say(leader, &view.order, &status::unplanned(&view.order, ("False", reason, message), ready, now)).await?;
+        self.say_why(leader, view, reason, message).await?;
         Ok(Round::Settled(self.later()))
     }
 
@@ -335,7 +384,7 @@ impl DistributedWorker {
         let status = match bound(view) {
             _ if !self.serves(order) => return Ok(()),
             Some(binding) => {
-                let words = Words::of(view, binding);
+                let Ok(words) = Words::of(view, binding) else { return Ok(()) };
                 let observed = observe(view, binding, &words, &self.sight, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, trouble.failure.as_ref(), now)
@@ -357,6 +406,6 @@ impl DistributedWorker {
 }
 
 /// The binding, when it is there to stay.
-fn bound(view: &View) -> Option<&Binding> {
+pub(super) fn bound(view: &View) -> Option<&Binding> {
     view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
 }

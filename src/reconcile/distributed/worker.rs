@@ -16,7 +16,9 @@ use super::shown::TooLarge;
 use super::sight::Sight;
 use super::takeover::Takeover;
 use super::turn::Trouble;
+use super::whole::{Wholeness, wholeness};
 use super::writer::Writer;
+use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::reconcile::WallClock;
 use crate::reconcile::engine::{Ended, Standing, Worker};
@@ -127,6 +129,11 @@ impl DistributedWorker {
         self
     }
 
+    /// Whether the object is as the user wrote it. It is no matter to one that is let go.
+    pub(super) fn wholeness(&self, order: &Order) -> Wholeness {
+        if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.default_mode) }
+    }
+
     /// Whether the workload is to be taken over, or kept.
     pub(super) fn serves(&self, order: &Order) -> bool {
         !self.retiring && !order.deleting() && self.is_distributed(order)
@@ -134,7 +141,6 @@ impl DistributedWorker {
 
     /// Whether the object divides itself among clusters.
     pub(super) fn is_distributed(&self, order: &Order) -> bool {
-        let mode = order.object.spec.mode.as_deref().and_then(Mode::parse);
-        mode.unwrap_or(self.default_mode) == Mode::Distributed
+        own::mode(&order.object, self.default_mode) == Mode::Distributed
     }
 }

@@ -52,11 +52,25 @@ impl Writer {
     ///
     /// # Errors
     /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
-    pub async fn order(&self, leader: &Leader, order: &Order, mut patch: Value) -> Result<(), WriteError> {
+    pub async fn order(&self, leader: &Leader, order: &Order, patch: Value) -> Result<(), WriteError> {
+        self.order_as(managers::FINALIZER, leader, order, patch).await
+    }
+
+    /// As [`Self::order`], in the name of `manager`.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn order_as(
+        &self,
+        manager: &str,
+        leader: &Leader,
+        order: &Order,
+        mut patch: Value,
+    ) -> Result<(), WriteError> {
         let key = order.key();
         let own = order.own(&key);
         guard(&mut patch, own.version);
-        let request = own.requests().patch(&key.name, &merging(managers::FINALIZER), &Patch::Merge(&patch));
+        let request = own.requests().patch(&key.name, &merging(manager), &Patch::Merge(&patch));
         let written: FederatedHPA = own.patch(&self.client, leader, None, request).await?;
         self.seen.wrote_order(&written);
         Ok(())

@@ -80,6 +80,10 @@ struct GuardArgs {
     /// them. Otherwise it only reports.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
+    /// Whether the webhook that the leader keeps registered keeps the fields of fhpa in the definitions of both kinds when others
+    /// are applied over them; the same as for `fhpa install`.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    guard_definitions: bool,
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered, with the
     /// CA of --webhook-ca-file or that of --cert-secret.
     #[arg(long, value_name = "URL", value_parser = base_url)]
@@ -91,9 +95,9 @@ struct GuardArgs {
 
 impl GuardArgs {
     fn options(self) -> GuardOptions {
-        let Self { manage_karmada, webhook_url, webhook_ca_file } = self;
+        let Self { manage_karmada, guard_definitions, webhook_url, webhook_ca_file } = self;
         let registration = webhook_url.map(|base_url| Registration { base_url, ca_file: webhook_ca_file });
-        GuardOptions { manage_karmada, registration }
+        GuardOptions { manage_karmada, guard_definitions, registration }
     }
 }
 

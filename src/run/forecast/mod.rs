@@ -76,10 +76,10 @@ pub struct Forecast<'a> {
     pub next: Option<Timestamp>,
 }
 
-/// Looks ahead at `now`, and tells of it; nothing when the workload has no binding.
+/// Looks ahead at `now`, and tells of it; nothing when the workload has no binding that can be read.
 fn forecast<R>(view: &View, sight: &Sight, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
-    let words = Words::of(view, binding);
+    let words = Words::of(view, binding).ok()?;
     let observed = observe(view, binding, &words, sight, now);
     Some(tell(&Forecast {
         request: &observed.request,

@@ -48,7 +48,7 @@ impl Guarding {
         identity: &str,
         metrics: &Metrics,
     ) -> Result<Self, Error> {
-        let GuardOptions { manage_karmada, registration } = options;
+        let GuardOptions { manage_karmada, guard_definitions, registration } = options;
         let registration = match registration {
             Some(Registration { base_url, ca_file }) => {
                 let authority = match (ca_file, shared) {
@@ -65,6 +65,7 @@ impl Guarding {
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
+            guard_definitions,
             location: registration.as_ref().map(|(_, told)| told.subscribe()),
             registered: told,
             clock: Arc::new(clock::wall),

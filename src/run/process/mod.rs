@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use self::acting::Acting;
 use self::serving::{Serving, Unbound};
 use self::tasks::Tasks;
-use crate::admission::review::{Preview, Reviewer};
+use crate::admission::review::{Frozen, Preview, Reviewer};
 use crate::admission::router::Judge;
 use crate::decision::neighbours::{Neighbours, NoNeighbours};
 use crate::decision::validation::Settings;
@@ -29,7 +29,7 @@ use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Reserve, Security};
 use crate::runtime::tls;
-use crate::runtime::watch::{Index, Readers, Watches};
+use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
 pub use options::{
@@ -92,7 +92,8 @@ impl Server {
             None => None,
         };
         let zones = Arc::new(ZoneDatabase::open());
-        let mut readers = Readers::default();
+        let definitions = client.is_some().then(|| Arc::new(Definitions::new()));
+        let mut readers = Readers { definitions, ..Readers::default() };
         let acting = match (controller, &client) {
             (None, _) => None,
             (Some(options), Some(client)) => {
@@ -113,7 +114,8 @@ impl Server {
                     Arc::new(NoNeighbours)
                 };
                 let preview = acting.as_ref().map(Acting::preview);
-                let judge = judge(Surroundings { neighbours, zones, preview });
+                let frozen = readers.definitions.clone().map(|told| Arc::new(move || told.is_frozen()) as Frozen);
+                let judge = judge(Surroundings { neighbours, zones, preview, frozen });
                 Some(Serving::bind(unbound, judge, &metrics, &readiness).await?)
             }
         };
@@ -287,12 +289,14 @@ pub struct Surroundings {
     /// What the controller of this process would do. A webhook without one gives no preview: to watch all ResourceBindings and
     /// Works for it alone costs more than dry runs are worth.
     pub preview: Option<Arc<dyn Preview>>,
+    /// Whether the definitions of both kinds are known to be another's; nothing where there is no control plane.
+    pub frozen: Option<Frozen>,
 }
 
 /// Judges by the rules, as an operator chose them.
 pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
-    |Surroundings { neighbours, zones, preview }| {
-        let reviewer = Reviewer { neighbours, zones, settings, preview };
+    |Surroundings { neighbours, zones, preview, frozen }| {
+        let reviewer = Reviewer { neighbours, zones, settings, preview, frozen };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

@@ -140,6 +140,8 @@ pub struct ControllerOptions {
 pub struct GuardOptions {
     /// Whether objects that Karmada has too are put back; otherwise they are only reported.
     pub manage_karmada: bool,
+    /// Whether the webhook is asked about changes of the definitions, too.
+    pub guard_definitions: bool,
     /// The registration of the webhook; none: it is somebody else's work.
     pub registration: Option<Registration>,
 }

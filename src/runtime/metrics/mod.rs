@@ -102,6 +102,8 @@ pub struct Metrics {
     certificate_secret_failures: Counter,
     watch_errors: Family<KindLabels, Counter>,
     known_objects: Family<KindLabels, Gauge>,
+    /// 1 while the definitions of our kinds are another's, so that nothing is written.
+    pub frozen: Gauge,
     /// Reviews being answered.
     pub in_flight: Gauge,
     /// Panics caught in reviews.
@@ -179,6 +181,11 @@ impl Metrics {
             ),
             watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
             known_objects: registered(&mut r, "known_objects", "Objects of the control plane that reviews look at"),
+            frozen: registered(
+                &mut r,
+                "frozen",
+                "1 while karmada-apiserver serves definitions without the fields of fhpa, so that nothing is written",
+            ),
             in_flight: registered(&mut r, "reviews_in_flight", "Reviews being answered"),
             panics: registered(&mut r, "panics", "Panics caught while reviewing"),
             reloads_ok,

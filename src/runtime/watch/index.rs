@@ -1,8 +1,9 @@
 //! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::kinds::KeptKinds;
 use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
 
 /// A record that can be indexed.
@@ -132,6 +133,8 @@ pub struct Index {
     pub federated_hpas: Shelf<KnownFederatedHPA>,
     /// The CronFederatedHPAs.
     pub cron_federated_hpas: Shelf<KnownCronFederatedHPA>,
+    /// The kinds whose replicas members keep.
+    pub kinds: Arc<KeptKinds>,
 }
 
 impl Neighbours for Index {
@@ -145,6 +148,10 @@ impl Neighbours for Index {
 
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated_hpas.named(namespace, name)
+    }
+
+    fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
+        self.kinds.keeps(api_version, kind)
     }
 }
 

@@ -1,8 +1,12 @@
 //! The other objects of the control plane, kept current by watches: an index for the cross-object
 //! rules, and whoever else wants to be told.
 
+mod definitions;
 mod index;
+mod kinds;
 mod source;
 
+pub use definitions::{Definitions, Served};
 pub use index::Index;
+pub use kinds::{KeptKinds, KindReader};
 pub use source::{Intake, Intakes, MANAGED_BY, OURS, Readers, Watches};

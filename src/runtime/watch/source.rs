@@ -11,8 +11,10 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
+use super::definitions::{Definitions, Listing};
 use super::index::{Index, Key, Known, Shelf};
-use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, Work};
+use super::kinds::KindReader;
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
 use crate::decision::excerpt::excerpt;
@@ -31,6 +33,8 @@ pub trait Intake<K>: Send {
     fn put(&mut self, object: &K);
     /// The object of that namespace and name is gone, or cannot be decoded any more.
     fn take(&mut self, namespace: &str, name: &str);
+    /// Everything that was read of the kind was read through a foreign definition: it counts no more, and a list follows.
+    fn forget(&mut self) {}
 }
 
 /// What takes in the objects of one kind.
@@ -49,6 +53,10 @@ pub struct Readers {
     pub clusters: Intakes<Cluster>,
     /// Those who are told of the Works that this project made.
     pub works: Intakes<Work>,
+    /// Is told whose definitions of FederatedHPAs and CronFederatedHPAs are served; nobody asks when there is none.
+    pub definitions: Option<Arc<Definitions>>,
+    /// Those who are told which kinds Karmada's interpreter knows.
+    pub customizations: Intakes<ResourceInterpreterCustomization>,
 }
 
 impl Readers {
@@ -63,6 +71,7 @@ impl Readers {
             |index| &index.cron_federated_hpas,
             known,
         )));
+        self.customizations.push(Box::new(KindReader::new(Arc::clone(&index.kinds), || {})));
         self
     }
 }
@@ -82,15 +91,25 @@ impl Watches {
     /// For `readers`; each kind is a condition of `readiness`, met when it was listed once.
     #[must_use]
     pub fn new(readers: Readers, readiness: &Readiness) -> Self {
-        let Readers { federated_hpas, cron_federated_hpas, resource_bindings, clusters, works } = readers;
-        let mut watches = Self(Vec::new());
-        watches.add("FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"), None);
-        watches.add(
-            "CronFederatedHPA",
+        let Readers {
+            federated_hpas,
             cron_federated_hpas,
-            readiness.condition("CronFederatedHPAs are not listed yet"),
-            None,
-        );
+            resource_bindings,
+            clusters,
+            works,
+            customizations,
+            definitions,
+        } = readers;
+        let mut watches = Self(Vec::new());
+        let [one, other] = [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |told| Listing::By(told, kind)));
+        watches.add_by(one, "FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"));
+        let listed = readiness.condition("CronFederatedHPAs are not listed yet");
+        watches.add_by(other, "CronFederatedHPA", cron_federated_hpas, listed);
+        if let Some(definitions) = definitions {
+            watches.0.push(Box::new(move |client, metrics| {
+                Box::pin(async move { definitions.watch(&client, &metrics).await })
+            }));
+        }
         if !resource_bindings.is_empty() {
             let listed = readiness.condition("ResourceBindings are not listed yet");
             watches.add("ResourceBinding", resource_bindings, listed, None);
@@ -102,7 +121,23 @@ impl Watches {
             let label = format!("{MANAGED_BY}={OURS}");
             watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
         }
+        if !customizations.is_empty() {
+            // Until they are listed nothing is known of kinds, which refuses nobody: that is no reason not to be ready.
+            let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
+            watches.add("ResourceInterpreterCustomization", customizations, listed, None);
+        }
         watches
+    }
+
+    /// A kind of ours, whose definition may be another's.
+    fn add_by<K>(&mut self, listing: Listing, kind: &'static str, intakes: Intakes<K>, listed: Condition)
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
+    {
+        self.0.push(Box::new(move |client, metrics| {
+            let config = watcher::Config::default();
+            Box::pin(async move { watch_by(&listing, &client, kind, config, intakes, listed, &metrics).await })
+        }));
     }
 
     fn add<K>(&mut self, kind: &'static str, intakes: Intakes<K>, listed: Condition, labels: Option<String>)
@@ -111,7 +146,9 @@ impl Watches {
     {
         let config = labels.map_or_else(watcher::Config::default, |labels| watcher::Config::default().labels(&labels));
         self.0.push(Box::new(move |client, metrics| {
-            Box::pin(async move { watch(&client, kind, config, intakes, listed, &metrics).await })
+            Box::pin(async move {
+                watch_by(&Listing::Free, &client, kind, config, intakes, listed, &metrics).await;
+            })
         }));
     }
 
@@ -127,13 +164,44 @@ const SHOWN: usize = 300;
 /// Objects of one page of a list. Each page is held whole, decoded; memory that a big one needed is seldom given back.
 const PAGE: u32 = 100;
 
-/// Watches one kind.
-async fn watch<K>(
+/// Watches one kind, and lists it anew whenever its definition is ours again.
+async fn watch_by<K>(
+    listing: &Listing,
     client: &Client,
     kind: &'static str,
     config: watcher::Config,
     mut intakes: Intakes<K>,
     listed: Condition,
+    metrics: &Metrics,
+) where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    loop {
+        let term = listing.begin().await;
+        tell(&mut intakes, |intake| intake.forget());
+        let list = Listed { listing, term, condition: &listed };
+        tokio::select! {
+            () = watch(client, kind, config.clone(), &mut intakes, list, metrics) => {}
+            () = listing.over(term) => info!(kind, "all objects are listed again: their definition is fhpa's again"),
+        }
+    }
+}
+
+/// What is told that a kind was listed.
+#[derive(Clone, Copy)]
+struct Listed<'a> {
+    listing: &'a Listing,
+    term: u64,
+    condition: &'a Condition,
+}
+
+/// Watches one kind.
+async fn watch<K>(
+    client: &Client,
+    kind: &'static str,
+    config: watcher::Config,
+    intakes: &mut Intakes<K>,
+    listed: Listed<'_>,
     metrics: &Metrics,
 ) where
     K: Resource<DynamicType = ()> + DeserializeOwned,
@@ -154,28 +222,29 @@ async fn watch<K>(
         match event {
             Ok(watcher::Event::Init) => {
                 known.clear();
-                tell(&mut intakes, |intake| intake.begin());
+                tell(intakes, |intake| intake.begin());
             }
             Ok(watcher::Event::InitApply(object)) => {
                 if let Some(object) = decoded::<K>(object, kind, &mut known) {
-                    tell(&mut intakes, |intake| intake.listed(&object));
+                    tell(intakes, |intake| intake.listed(&object));
                 }
             }
             Ok(watcher::Event::InitDone) => {
-                tell(&mut intakes, |intake| intake.end());
-                listed.met();
+                tell(intakes, |intake| intake.end());
+                listed.listing.listed(listed.term);
+                listed.condition.met();
             }
             Ok(watcher::Event::Apply(object)) => {
                 let key = key(&object.metadata);
                 match decoded::<K>(object, kind, &mut known) {
-                    Some(object) => tell(&mut intakes, |intake| intake.put(&object)),
-                    None => tell(&mut intakes, |intake| intake.take(&key.0, &key.1)),
+                    Some(object) => tell(intakes, |intake| intake.put(&object)),
+                    None => tell(intakes, |intake| intake.take(&key.0, &key.1)),
                 }
             }
             Ok(watcher::Event::Delete(object)) => {
                 let key = key(&object.metadata);
                 known.remove(&key);
-                tell(&mut intakes, |intake| intake.take(&key.0, &key.1));
+                tell(intakes, |intake| intake.take(&key.0, &key.1));
             }
             Err(error) => {
                 metrics.watch_failed(kind);

@@ -3,6 +3,7 @@
 mod admission;
 mod openapi;
 mod ownership;
+mod pruning;
 mod schema;
 mod strategic;
 

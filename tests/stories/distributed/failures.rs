@@ -322,7 +322,6 @@ async fn a_leader_killed_at_any_write_of_a_new_object_is_followed() {
     for (verb, resource, count) in [
         ("patch", "federatedhpas", 1),
         ("patch", "federatedhpas/status", 1),
-        ("patch", "resourceinterpretercustomizations", 1),
         ("patch", "resourcebindings", 1),
         ("patch", "deployments", 1),
         ("create", "works", 1),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fhpa::install::kinds::{ScaledType, customizations};
 use fhpa::install::permissions::Place::ControlPlane;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::playground::json::{items, label, text};
-use fhpa::playground::objects::Objects;
+use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::distributed::capacity::Unknown;
 use serde_json::{Value, json};
 
@@ -205,5 +206,56 @@ async fn a_policy_without_a_namesake_is_no_reason_to_wait() {
     stage.delete("FederatedHPA", "web").await;
     stage.pass(5).await;
     assert!(stage.find("FederatedHPA", "web").await.is_none());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_replicas_karmada_does_not_divide_is_let_go_with_the_most_that_a_cluster_asks_for() {
+    let stage = Stage::new(2).await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "stores.shop.example.com"}, "spec": {"group": "shop.example.com", "scope": "Namespaced",
+        "names": {"plural": "stores", "singular": "store", "kind": "Store", "listKind": "StoreList"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+            "properties": {"spec": any, "status": any}}}, "subresources": {"status": {},
+            "scale": {"specReplicasPath": ".spec.size.count", "statusReplicasPath": ".status.count"}}}]}});
+    stage.create(definition.clone()).await;
+    for cluster in ["member1", "member2"] {
+        stage.fleet.member(cluster).unwrap().create(&definition).await.unwrap();
+    }
+    let kept = ScaledType {
+        api_version: "shop.example.com/v1".into(),
+        kind: "Store".into(),
+        replicas: ".spec.size.count".into(),
+    };
+    stage.create(customizations(&[kept]).pop().unwrap()).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let mut policy = policy(weights(&[1, 1]));
+    policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "shop.example.com/v1", "kind": "Store"}]);
+    stage.create(policy).await;
+    let store = json!({"apiVersion": "shop.example.com/v1", "kind": "Store",
+        "metadata": {"name": "web", "namespace": "prod"}, "spec": {"size": {"count": 3}}});
+    stage.create(store.clone()).await;
+    let target = json!({"apiVersion": "shop.example.com/v1", "kind": "Store", "name": "web"});
+    stage.hpa(2, 10, json!({"scaleTargetRef": target})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
+    let kind = Kind::regular("shop.example.com/v1", "Store", true);
+    for (cluster, count) in [("member1", 4), ("member2", 2)] {
+        let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+        objects.merge(&kind, &store, "", &json!({"spec": {"size": {"count": count}}})).await.unwrap();
+        // A status in words of its own.
+        let status = json!({"status": {"observedGeneration": "3", "replicas": "two"}});
+        objects.merge(&kind, &store, "status", &status).await.unwrap();
+    }
+    stage.pass(20).await;
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    let after = stage.control.get(&kind, "prod", "web").await.unwrap().unwrap();
+    assert_eq!(after["spec"]["size"]["count"], 4);
+    let binding = stage.get("ResourceBinding", "web-store").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
     one.stop().await;
 }

@@ -8,14 +8,17 @@ mod failures;
 mod forecast;
 mod help;
 mod letting_go;
+mod marks;
 mod natures;
 mod pending;
+mod preflight;
 mod proxy;
 mod quiet;
 mod release;
 mod simulated;
 mod straight;
 mod truth;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -254,6 +257,9 @@ async fn prepare(fleet: &Fleet) {
     }
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
     fleet.control().create(&space).await.unwrap();
+    for customization in fhpa::install::kinds::customizations(&[]) {
+        fleet.control().create(&customization).await.unwrap();
+    }
 }
 
 async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budget) {

@@ -27,7 +27,7 @@ pub async fn delete(call: &Call) -> Result<Reply, Failure> {
     let current = call.server.store().get(&call.path_key());
     let mut warnings = Vec::new();
     if let Some(current) = current.filter(|_| !call.server.chain().is_empty()) {
-        let old = view.versioned(current.value());
+        let old = view.of_store(&current);
         warnings = gate::delete(call, &old, manner.dry_run).await?;
     }
     let deletion = garbage::delete(&call.server, &call.resource, &call.path_key(), &manner)?;
@@ -65,7 +65,7 @@ pub async fn delete_collection(call: &Call) -> Result<Reply, Failure> {
     let mut warnings = Vec::new();
     for item in &page.items {
         if !call.server.chain().is_empty() {
-            let old = view.versioned(item.value());
+            let old = view.of_store(item);
             match gate::delete(call, &old, manner.dry_run).await {
                 Ok(more) => warnings.extend(more),
                 Err(failure) => return Err(failure.after(warnings)),

@@ -233,7 +233,8 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
 async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Result<Arc<Object>, Failure> {
     let key = call.path_key();
     for _ in 0..TRIES {
-        let old = call.server.store().get(&key).ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+        let stored = call.server.store().get(&key).ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+        let old = call.resource.decoded(&call.version, &stored).map_or_else(|| Arc::clone(&stored), Arc::new);
         let live = from_storage(&call.resource, &call.version.name, old.value().clone());
         let mut object = changed(call, &live, change)?;
         let pinned = pins_version(change);
@@ -254,7 +255,8 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         if dry_run {
             return Ok(Arc::new(Object::new(new, old.version())));
         }
-        match commit(call, &key, &old, new) {
+        // What is stored counts: a write that seems to change nothing stores what was decoded.
+        match commit(call, &key, &stored, new) {
             Ok(object) => return Ok(object),
             Err(_) if pinned => return Err(Failure::modified(&call.subject(&call.path.name))),
             Err(_) => {}

@@ -58,12 +58,25 @@ impl View {
     }
 
     /// An object in its stored form -> in the version asked for.
-    pub fn versioned(&self, stored: &Value) -> Value {
+    fn versioned(&self, stored: &Value) -> Value {
         from_storage(&self.resource, &self.version.name, stored.clone())
     }
 
-    /// One object, encoded.
+    /// An object of the store in the version asked for.
+    pub fn of_store(&self, object: &Object) -> Value {
+        let decoded = self.resource.decoded(&self.version, object);
+        self.versioned(decoded.as_ref().unwrap_or(object).value())
+    }
+
+    /// One object of the store, encoded.
     pub fn encode(&self, object: &Object) -> Bytes {
+        match self.resource.decoded(&self.version, object) {
+            Some(decoded) => self.encode_decoded(&decoded),
+            None => self.encode_decoded(object),
+        }
+    }
+
+    fn encode_decoded(&self, object: &Object) -> Bytes {
         if self.form == Form::Full && is_stored_form(&self.resource, &self.version.name) {
             return object.json();
         }
@@ -89,7 +102,7 @@ impl View {
     /// A list, encoded.
     pub fn encode_list(&self, items: &[Arc<Object>], metadata: &Value) -> Bytes {
         if let Form::Table(include) = self.form {
-            let rows: Vec<Value> = items.iter().map(|item| self.versioned(item.value())).collect();
+            let rows: Vec<Value> = items.iter().map(|item| self.of_store(item)).collect();
             return encoded(&self.table(&rows, include, metadata));
         }
         let (kind, api_version) = match self.form {
@@ -114,7 +127,7 @@ impl View {
         if self.form != Form::Full || self.resource.behaviour.custom {
             return self.encode(item);
         }
-        let mut shown = self.versioned(item.value());
+        let mut shown = self.of_store(item);
         for key in ["apiVersion", "kind"] {
             super::super::object::remove(&mut shown, key);
         }

@@ -126,6 +126,9 @@ impl Watch {
             }
             self.thaw().await;
             self.changed.mark_unchanged();
+            if self.is_served_anew() {
+                return None;
+            }
             match self.collect() {
                 Ok(lines) if lines.is_empty() => {}
                 Ok(lines) => return Some(lines.into()),
@@ -179,6 +182,13 @@ impl Watch {
         let mut lines = Vec::new();
         self.bookmark(&mut lines, self.after, false);
         Some(lines.into())
+    }
+
+    /// Whether the kind is served by another definition than when the watch began.
+    fn is_served_anew(&self) -> bool {
+        let catalog = self.server.catalog();
+        let resource = catalog.find(&self.view.resource.group, &self.view.resource.plural);
+        resource.is_some_and(|resource| resource.since != self.view.resource.since)
     }
 
     fn is_served(&self) -> bool {

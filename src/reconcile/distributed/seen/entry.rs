@@ -146,8 +146,7 @@ impl Item for Order {
 pub struct Binding {
     /// The object, without its managed fields.
     pub object: ResourceBinding,
-    /// Its placement, understood.
-    pub placement: Placement,
+    placement: Result<Placement, String>,
 }
 
 impl Binding {
@@ -156,8 +155,16 @@ impl Binding {
     pub fn of(object: &ResourceBinding) -> Self {
         let mut object = object.clone();
         object.metadata.managed_fields = None;
-        let placement = serde_json::from_value(object.spec.placement.clone()).unwrap_or_default();
+        let placement = understood(&object);
         Self { object, placement }
+    }
+
+    /// Its placement, understood.
+    ///
+    /// # Errors
+    /// What of the binding cannot be read: nothing may be decided by it.
+    pub fn placement(&self) -> Result<&Placement, &str> {
+        self.placement.as_ref().map_err(String::as_str)
     }
 
     /// Name of the FederatedHPA for which it was suspended here.
@@ -172,6 +179,17 @@ impl Binding {
     pub fn suspended(&self) -> bool {
         self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
     }
+}
+
+fn understood(object: &ResourceBinding) -> Result<Placement, String> {
+    let spec = &object.spec;
+    if let Some(why) = spec.unreadable.first() {
+        return Err(why.clone());
+    }
+    if spec.placement.is_null() {
+        return Err("it has no placement: no PropagationPolicy made it".to_owned());
+    }
+    serde_json::from_value(spec.placement.clone()).map_err(|error| format!("spec.placement: {error}"))
 }
 
 impl Item for Binding {

@@ -8,7 +8,7 @@ use super::entry::{Binding, Order, Place, Sent, key};
 use super::{Kept, Seen};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::reconcile::key::Key;
-use crate::runtime::watch::{Intake, Readers};
+use crate::runtime::watch::{Intake, KindReader, Readers};
 
 /// Reads the objects of one kind.
 pub struct Reader<K, I> {
@@ -30,6 +30,9 @@ impl Seen {
         readers.resource_bindings.push(Reader::<ResourceBinding, Binding>::boxed(self, Binding::of));
         readers.clusters.push(Reader::<Cluster, Place>::boxed(self, Place::of));
         readers.works.push(Reader::<Work, Sent>::boxed(self, Sent::of));
+        let seen = Arc::clone(self);
+        let reader = KindReader::new(Arc::clone(&self.kinds), move || seen.learnt_kinds());
+        readers.customizations.push(Box::new(reader));
     }
 }
 
@@ -52,5 +55,8 @@ where
     }
     fn take(&mut self, namespace: &str, name: &str) {
         self.seen.take::<I>(&Key::new(namespace, name));
+    }
+    fn forget(&mut self) {
+        self.seen.forget::<I>();
     }
 }

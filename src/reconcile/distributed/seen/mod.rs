@@ -5,7 +5,9 @@
 
 pub mod entry;
 mod intake;
+mod marks;
 mod sent;
+mod view;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,15 +18,17 @@ use tokio::time::{Instant, sleep_until};
 
 use self::entry::{Binding, Order, Place, Sent, target_of};
 pub use self::intake::Reader;
+pub use self::marks::Marked;
+use self::marks::Marks;
+pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
-use crate::decision::fleet::Member;
 use crate::decision::names::execution_space;
-use crate::decision::plan::HpaVersion;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
 use crate::reconcile::distributed::pace::PACE;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Item, Table};
 use crate::runtime::clock;
+use crate::runtime::watch::KeptKinds;
 
 /// What moves and is no matter for decisions is looked at after this time, with all that moved meanwhile.
 const SHOWN: Duration = PACE.unsigned_abs();
@@ -34,6 +38,8 @@ const SHOWN: Duration = PACE.unsigned_abs();
 pub struct Seen {
     inner: Mutex<Inner>,
     news: Notify,
+    /// The kinds whose replicas members keep.
+    pub kinds: Arc<KeptKinds>,
 }
 
 #[derive(Default)]
@@ -42,6 +48,7 @@ struct Inner {
     bindings: Table<Binding>,
     places: Table<Place>,
     sent: Table<Sent>,
+    marks: Marks,
     fleet: Option<Arc<Fleet>>,
     changed: BTreeSet<Key>,
     /// FederatedHPAs of which measurements moved, and when they are shown.
@@ -49,54 +56,6 @@ struct Inner {
     /// While Works are read beside the watch: the uids of those that it told to be gone meanwhile.
     gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
-}
-
-/// The member clusters, by name.
-#[derive(Debug, Default)]
-pub struct Fleet {
-    /// What choosing and judging looks at.
-    pub members: Vec<Member<'static>>,
-    /// The API of their HPAs.
-    versions: Vec<HpaVersion>,
-}
-
-impl Fleet {
-    /// The cluster of that name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<(&Member<'static>, HpaVersion)> {
-        let at = self.members.binary_search_by(|member| (*member.name).cmp(name)).ok()?;
-        Some((self.members.get(at)?, *self.versions.get(at)?))
-    }
-
-    /// Whether a cluster needs the older API of HPAs.
-    #[must_use]
-    pub fn has_older(&self) -> bool {
-        self.versions.contains(&HpaVersion::V1)
-    }
-}
-
-/// What is seen of one FederatedHPA, all at one moment.
-pub struct View {
-    /// The object.
-    pub order: Arc<Order>,
-    /// Others on the same workload.
-    pub rivals: Vec<Arc<Order>>,
-    /// The binding of its workload.
-    pub binding: Option<Arc<Binding>>,
-    /// The binding of the workload that it has taken over: another one only after an edit.
-    pub taken: Option<Arc<Binding>>,
-    /// Our HPAs, in order of their clusters: they are kept by namespace, which is named after the cluster.
-    pub sent: Vec<Arc<Sent>>,
-    /// The member clusters.
-    pub fleet: Arc<Fleet>,
-}
-
-impl View {
-    /// Our HPA in a cluster.
-    #[must_use]
-    pub fn sent(&self, cluster: &str) -> Option<&Arc<Sent>> {
-        self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)
-    }
 }
 
 /// Takes in Works that are read beside the watch, until it is dropped.
@@ -122,6 +81,8 @@ impl Drop for Reading<'_> {
 /// A kind that is kept.
 trait Kept: Item + Sized {
     fn table(inner: &mut Inner) -> &mut Table<Self>;
+    /// Keeps what is found by a change.
+    fn index(_inner: &mut Inner, _change: &Change<Self>) {}
     /// Notes the FederatedHPAs that the change is about.
     fn touch(inner: &mut Inner, change: &Change<Self>);
 }
@@ -145,7 +106,13 @@ impl Kept for Binding {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.bindings
     }
+    fn index(inner: &mut Inner, change: &Change<Self>) {
+        inner.marks.follow(change);
+    }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
+        let namespace = &change.key.namespace;
+        let marked = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.marked());
+        inner.changed.extend(marked.map(|name| Key::new(namespace, name)));
         let targets = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.about());
         for target in targets {
             inner.changed.extend(inner.orders.keys_about(&target).cloned());
@@ -195,9 +162,15 @@ impl Inner {
         let places = &self.places;
         let fleet = self.fleet.get_or_insert_with(|| {
             let (members, versions) = places.all().values().map(|place| (place.member.clone(), place.version)).unzip();
-            Arc::new(Fleet { members, versions })
+            Arc::new(Fleet::new(members, versions))
         });
         Arc::clone(fleet)
+    }
+
+    /// All FederatedHPAs, and those that left something behind.
+    fn owners(&self) -> BTreeSet<Key> {
+        let left = self.marks.owners().chain(self.sent.subjects());
+        self.orders.all().keys().chain(left).cloned().collect()
     }
 
     fn view(&mut self, order: Arc<Order>) -> Option<View> {
@@ -217,7 +190,7 @@ impl Inner {
         let listed = self.orders.listed() && self.bindings.listed() && self.places.listed() && self.sent.listed();
         if listed && !self.complete {
             self.complete = true;
-            self.changed.extend(self.orders.all().keys().cloned());
+            self.changed.extend(self.owners());
         }
     }
 }
@@ -247,18 +220,60 @@ impl Seen {
         self.inner().places.get(&Key::new("", name)).cloned()
     }
 
-    /// All FederatedHPAs.
+    /// All FederatedHPAs, and those that are gone and left something behind.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
-        self.inner().orders.all().keys().cloned().collect()
+        self.inner().owners().into_iter().collect()
     }
 
-    /// The FederatedHPAs with our finalizer; nothing when not everything was listed yet.
+    /// The FederatedHPAs with our finalizer, and those that left something behind; nothing when not everything was listed yet.
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
         let inner = self.inner();
-        let held = inner.orders.all().iter().filter(|(_, order)| order.held()).map(|(key, _)| key.clone());
-        inner.complete.then(|| held.collect())
+        let held = inner.orders.all().iter().filter(|(_, order)| order.held()).map(|(key, _)| key);
+        let all: BTreeSet<&Key> = held.chain(inner.marks.owners()).chain(inner.sent.subjects()).collect();
+        inner.complete.then(|| all.into_iter().cloned().collect())
+    }
+
+    /// The bindings that are marked for a FederatedHPA, whether it exists or not, with those that scale their workloads; none
+    /// when not everything was listed yet.
+    #[must_use]
+    pub fn marked_for(&self, key: &Key) -> Vec<Marked> {
+        let inner = self.inner();
+        let found = inner.marks.of(key).filter(|_| inner.complete).filter_map(|key| inner.bindings.get(key));
+        let orders = |binding: &Arc<Binding>| match binding.about() {
+            Some(target) => inner.orders.about(&target).cloned().collect(),
+            None => Vec::new(),
+        };
+        found.map(|binding| Marked { orders: orders(binding), binding: Arc::clone(binding) }).collect()
+    }
+
+    /// What there would be to see of a FederatedHPA like `order`, had it taken the workload of `binding` over.
+    #[must_use]
+    pub fn left_behind(&self, order: Order, binding: Option<Arc<Binding>>) -> View {
+        let mut inner = self.inner();
+        let key = order.key();
+        let gone = inner.orders.get(&key).is_none();
+        let sent = inner.sent.about(&key).filter(|_| gone).cloned().collect();
+        let fleet = inner.fleet();
+        View { order: Arc::new(order), rivals: Vec::new(), binding: None, taken: binding, sent, fleet }
+    }
+
+    /// Whether there are HPAs of a FederatedHPA.
+    #[must_use]
+    pub fn has_sent(&self, key: &Key) -> bool {
+        let inner = self.inner();
+        inner.complete && inner.sent.about(key).next().is_some()
+    }
+
+    /// The kinds that can be scaled may be others now: those that wait for that are looked at again.
+    pub fn learnt_kinds(&self) {
+        let mut inner = self.inner();
+        let waiting = inner.orders.all().iter().filter(|(_, order)| !order.held()).map(|(key, _)| key.clone());
+        let waiting: Vec<Key> = waiting.collect();
+        inner.changed.extend(waiting);
+        drop(inner);
+        self.news.notify_one();
     }
 
     /// Waits until something changed, or what moved is to be shown.
@@ -342,8 +357,10 @@ impl Seen {
     fn wrote<I: Kept>(&self, key: Key, item: I) {
         let mut inner = self.inner();
         let table = I::table(&mut inner);
-        if table.get(&key).is_some_and(|known| known.uid() == item.uid()) {
-            table.wrote(key, item);
+        if table.get(&key).is_some_and(|known| known.uid() == item.uid())
+            && let Some(change) = table.wrote(key, item)
+        {
+            I::index(&mut inner, &change);
         }
     }
 
@@ -354,6 +371,7 @@ impl Seen {
     fn put<I: Kept>(&self, key: Key, item: I) {
         let mut inner = self.inner();
         if let Some(change) = I::table(&mut inner).put(key, item) {
+            I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
             drop(inner);
             self.news.notify_one();
@@ -363,15 +381,24 @@ impl Seen {
     fn take<I: Kept>(&self, key: &Key) {
         let mut inner = self.inner();
         if let Some(change) = I::table(&mut inner).take(key) {
+            I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
             drop(inner);
             self.news.notify_one();
         }
     }
 
+    /// What was read of a kind counts no more, until it is listed again.
+    fn forget<I: Kept>(&self) {
+        let mut inner = self.inner();
+        *I::table(&mut inner) = Table::default();
+        inner.complete = false;
+    }
+
     fn replace<I: Kept>(&self, all: Vec<(Key, I)>) {
         let mut inner = self.inner();
         for change in I::table(&mut inner).replace(all) {
+            I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
         }
         inner.complete();

@@ -1,0 +1,71 @@
+//! What is read of Karmada's `ResourceInterpreterCustomization` (`config.karmada.io/v1alpha1`): the kinds whose replicas members
+//! keep. No I/O, no decisions.
+
+use kube::core::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+use super::karmada::karmada_resource;
+use super::lenient::null_as_default;
+
+/// What Karmada's interpreter is told of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceInterpreterCustomization {
+    /// Name.
+    #[serde(deserialize_with = "null_as_default")]
+    pub metadata: ObjectMeta,
+    /// The kind, and what is told of it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub spec: CustomizationSpec,
+}
+
+karmada_resource!(
+    ResourceInterpreterCustomization,
+    "config.karmada.io",
+    "v1alpha1",
+    "ResourceInterpreterCustomization",
+    "resourceinterpretercustomizations",
+    cluster
+);
+
+/// `spec`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CustomizationSpec {
+    /// The kind.
+    #[serde(deserialize_with = "null_as_default")]
+    pub target: CustomizationTarget,
+    /// What is told.
+    #[serde(deserialize_with = "null_as_default")]
+    pub customizations: CustomizationRules,
+}
+
+/// `spec.target`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CustomizationTarget {
+    /// API version.
+    #[serde(deserialize_with = "null_as_default")]
+    pub api_version: String,
+    /// Kind.
+    #[serde(deserialize_with = "null_as_default")]
+    pub kind: String,
+}
+
+/// `spec.customizations`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CustomizationRules {
+    /// What members keep of objects.
+    #[serde(deserialize_with = "null_as_default")]
+    pub retention: Script,
+}
+
+/// A script.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Script {
+    /// Its text.
+    #[serde(deserialize_with = "null_as_default")]
+    pub lua_script: String,
+}

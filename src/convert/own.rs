@@ -1,0 +1,135 @@
+//! The fields that only fhpa knows, out of objects: as they are stored, and as they come in. No I/O.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use kube::core::ObjectMeta;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::api;
+use crate::decision::defaults::Mode;
+use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, OF_RULE, Own};
+use crate::decision::subject::{CronFederatedHPA, Metadata};
+
+/// Of a FederatedHPA.
+#[must_use]
+pub fn federated_hpa(hpa: &api::FederatedHPA) -> Own {
+    // A spec that was decoded is an object.
+    mirror::of_federated_hpa(&serde_json::to_value(&hpa.spec).unwrap_or_default())
+}
+
+/// Of a CronFederatedHPA.
+#[must_use]
+pub fn cron_federated_hpa(cron: &api::CronFederatedHPA) -> Own {
+    mirror::of_rules(cron.spec.rules.iter().map(|rule| (rule.name.as_str(), rule.max_delay_seconds)))
+}
+
+/// Of a CronFederatedHPA as it comes in.
+#[must_use]
+pub fn cron_subject(cron: &CronFederatedHPA<'_>) -> Own {
+    mirror::of_rules(cron.spec.rules.iter().map(|rule| (&*rule.name, rule.max_delay_seconds)))
+}
+
+/// Of the JSON text of a FederatedHPA that could be decoded.
+#[must_use]
+pub fn federated_hpa_text(json: &str) -> Own {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        spec: Option<HashMap<Cow<'a, str>, &'a RawValue>>,
+    }
+    let spec = serde_json::from_str::<Object<'_>>(json).unwrap_or_default().spec.unwrap_or_default();
+    let member = |name: &&str| {
+        let value: Value = serde_json::from_str(spec.get(*name)?.get()).ok()?;
+        (!value.is_null()).then(|| ((*name).to_owned(), value))
+    };
+    OF_FEDERATED_HPA.iter().filter_map(member).collect()
+}
+
+/// What annotations say of these fields.
+#[must_use]
+pub fn notes(metadata: &ObjectMeta) -> Notes<'_> {
+    Notes::of(metadata.annotations.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
+/// What annotations of an object that comes in say of these fields.
+#[must_use]
+pub fn subject_notes<'a>(metadata: &'a Metadata<'_>) -> Notes<'a> {
+    Notes::of(metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
+}
+
+/// The mode of a FederatedHPA: that of its spec, or the one it had before a foreign definition hid it, or the default one.
+#[must_use]
+pub fn mode(hpa: &api::FederatedHPA, default_mode: Mode) -> Mode {
+    let copied = || hpa.metadata.annotations.as_ref().and_then(|annotations| annotations.get(mirror::MODE));
+    let named = hpa.spec.mode.as_ref().or_else(copied);
+    named.and_then(|name| Mode::parse(name)).unwrap_or(default_mode)
+}
+
+/// Fields of a stored object, given as JSON, that restrict what runs, and that Karmada does not know: `spec.clusterAffinity`. For
+/// an object read through a foreign definition, those of its copy.
+#[must_use]
+pub fn restricting(object: &Value) -> Vec<String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
+    let rules = rules.filter_map(|rule| {
+        Some((
+            rule.get("name")?.as_str()?,
+            rule.get(OF_RULE.first().copied().unwrap_or_default()).and_then(Value::as_i64),
+        ))
+    });
+    let mut own = mirror::of_federated_hpa(spec);
+    own.extend(mirror::of_rules(rules));
+    if own.is_empty() {
+        let copy = object.pointer("/metadata/annotations").and_then(|notes| notes.get(mirror::SPEC)?.as_str());
+        own = copy.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    }
+    let mut fields = Vec::new();
+    for (name, value) in own {
+        match &*name {
+            // These widen what runs, or say how fhpa works.
+            "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
+            "federatedHPAAssignment" => {
+                let preferences =
+                    value.get("clusterAutoscalingPreference").and_then(Value::as_array).into_iter().flatten();
+                let has =
+                    |name: &str| preferences.clone().any(|one| one.get(name).is_some_and(|value| !value.is_null()));
+                let thresholds =
+                    ["autoscalingMinThreshold", "autoscalingMaxThreshold"].into_iter().filter(|name| has(name));
+                fields.push("spec.federatedHPAAssignment".to_owned());
+                fields.extend(thresholds.map(str::to_owned));
+            }
+            "rules" => {
+                let names = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+                fields.push(format!("maxDelaySeconds of {}", names.collect::<Vec<_>>().join(", ")));
+            }
+            _ => fields.push(format!("spec.{name}")),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_comes_in_and_one_that_is_stored_have_the_same_fields() {
+        let object = json!({"metadata": {"name": "web"}, "spec": {"maxReplicas": 4, "mode": "Distributed", "scaleAssist": false,
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"}, "scalingToZero": null,
+            "federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": [
+                {"targetCluster": {"clusterNames": ["member1"]}, "staticWeight": 2}]},
+            "clusterHPAPreference": [{"clusterName": "member1", "maxResourceUsage": 0.5}]}});
+        let stored: api::FederatedHPA = serde_json::from_value(object.clone()).unwrap();
+        let coming = federated_hpa_text(&object.to_string());
+        assert_eq!(federated_hpa(&stored), coming);
+        assert_eq!(coming.len(), 4, "{coming:?}");
+        assert_eq!(restricting(&object), ["spec.clusterHPAPreference", "spec.federatedHPAAssignment"]);
+        assert!(federated_hpa_text("null").is_empty() && federated_hpa_text(r#"{"spec": null}"#).is_empty());
+    }
+}

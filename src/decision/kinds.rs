@@ -1,0 +1,107 @@
+//! Which kinds can be scaled here: one rule for admission, for new bindings and for the controller (design: Laws 7 and 11).
+//! Pure.
+
+use std::fmt;
+
+use super::api_version::ApiVersion;
+use super::suggestion::nearest;
+
+/// Why objects of a kind cannot be scaled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is a kind of Kubernetes without replicas.
+    Fixed {
+        /// Its API version.
+        api_version: String,
+        /// The kind that may be meant.
+        meant: Option<&'static str>,
+        /// The kinds of its group that can be scaled.
+        others: &'static [&'static str],
+    },
+    /// Members would not keep the replicas that their HPAs set: the installation does not name the kind.
+    NotAllowed {
+        /// As `fhpa install --scale-kind` takes it.
+        resource: String,
+    },
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed { meant: Some(meant), .. } => write!(f, "cannot be scaled: did you mean {meant:?}?"),
+            Self::Fixed { api_version, others: [], .. } => {
+                write!(f, "nothing in {api_version} can be scaled; a Deployment or StatefulSet of apps/v1 can")
+            }
+            Self::Fixed { api_version, others, .. } => {
+                write!(f, "cannot be scaled; in {api_version} these can: {}", others.join(", "))
+            }
+            Self::NotAllowed { resource } => {
+                write!(f, "this installation does not scale it: allow it with `fhpa install --scale-kind {resource}`")
+            }
+        }
+    }
+}
+
+/// Whether objects of a kind of Kubernetes have replicas; other kinds pass, and what cannot be read, too.
+///
+/// # Errors
+/// Why they have none.
+pub fn has_replicas(api_version: &str, kind: &str) -> Result<(), Unfit> {
+    let known = ApiVersion::parse(api_version).and_then(|version| version.scalable_kinds());
+    match known {
+        Some(kinds) if !kind.is_empty() && !kinds.contains(&kind) => Err(Unfit::Fixed {
+            api_version: api_version.to_owned(),
+            meant: nearest(kind, kinds.iter().copied()),
+            others: kinds,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a FederatedHPA can divide objects of a kind among clusters. `kept`: whether members keep replicas of such objects,
+/// as Karmada's interpreter was told; nothing while that is not known. Of Deployments they do.
+///
+/// # Errors
+/// Why it cannot.
+pub fn divisible(api_version: &str, kind: &str, kept: Option<bool>) -> Result<(), Unfit> {
+    has_replicas(api_version, kind)?;
+    if keeps_by_itself(api_version, kind) || kept != Some(false) {
+        return Ok(());
+    }
+    let group = ApiVersion::parse(api_version).map(|version| version.group).unwrap_or_default();
+    Err(Unfit::NotAllowed { resource: format!("{group}/{}s", kind.to_lowercase()) })
+}
+
+/// Whether Karmada lets members keep replicas of the kind without being told how.
+#[must_use]
+pub fn keeps_by_itself(api_version: &str, kind: &str) -> bool {
+    (api_version, kind) == ("apps/v1", "Deployment")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_kubernetes_without_replicas_are_told_from_those_with() {
+        for (api_version, kind) in [("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Secret")] {
+            assert!(matches!(has_replicas(api_version, kind), Err(Unfit::Fixed { .. })), "{kind}");
+        }
+        let said = has_replicas("apps/v1", "DaemonSet").unwrap_err().to_string();
+        assert_eq!(said, "cannot be scaled; in apps/v1 these can: Deployment, StatefulSet, ReplicaSet");
+        let said = has_replicas("batch/v1", "CronJob").unwrap_err().to_string();
+        assert_eq!(said, "nothing in batch/v1 can be scaled; a Deployment or StatefulSet of apps/v1 can");
+        for (api_version, kind) in [("apps/v1", "StatefulSet"), ("argoproj.io/v1alpha1", "Rollout"), ("?", "x")] {
+            assert_eq!(has_replicas(api_version, kind), Ok(()), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_divided_only_where_members_keep_its_replicas() {
+        assert_eq!(divisible("apps/v1", "Deployment", Some(false)), Ok(()));
+        assert_eq!(divisible("apps/v1", "StatefulSet", Some(true)), Ok(()));
+        assert_eq!(divisible("argoproj.io/v1alpha1", "Rollout", None), Ok(()), "not known yet");
+        let unfit = divisible("argoproj.io/v1alpha1", "Rollout", Some(false)).unwrap_err();
+        assert!(unfit.to_string().ends_with("`fhpa install --scale-kind argoproj.io/rollouts`"), "{unfit}");
+    }
+}

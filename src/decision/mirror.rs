@@ -1,0 +1,280 @@
+//! The fields that only fhpa knows, and their copy in annotations, which no definition drops (design: What it must never do,
+//! 10). Pure.
+//!
+//! An object that has lost all of these fields, while the copy has some, was written or read by somebody else's definition.
+//! One that still has any was edited: then the copy follows.
+
+use serde_json::{Map, Value};
+
+/// Annotation: the fields of the spec that only fhpa knows, as JSON.
+pub const SPEC: &str = "fhpa.karmada.io/spec";
+/// Annotation: `spec.mode`.
+pub const MODE: &str = "fhpa.karmada.io/mode";
+
+/// Members of a FederatedHPA's spec that Karmada's definition does not know.
+pub const OF_FEDERATED_HPA: [&str; 7] = [
+    "autoscaleMultiClusterDelay",
+    "clusterAffinity",
+    "clusterHPAPreference",
+    "federatedHPAAssignment",
+    "mode",
+    "scaleAssist",
+    "scalingToZero",
+];
+/// Members of a CronFederatedHPA's rule that Karmada's definition does not know.
+pub const OF_RULE: [&str; 1] = ["maxDelaySeconds"];
+
+/// Bytes of all annotations of an object that the API server takes.
+const ROOM: usize = 256 << 10;
+/// Longest copy.
+const LONGEST: usize = 128 << 10;
+/// Stands in a copy for what did not fit.
+const OMITTED: &str = "omitted";
+
+/// Fields that only fhpa knows, by name. For a CronFederatedHPA `rules`: the fields of each rule, by its name.
+pub type Own = Map<String, Value>;
+
+/// What of `spec` only fhpa knows.
+#[must_use]
+pub fn of_federated_hpa(spec: &Value) -> Own {
+    let member = |name: &str| Some((name.to_owned(), spec.get(name).filter(|value| !value.is_null())?.clone()));
+    OF_FEDERATED_HPA.iter().filter_map(|name| member(name)).collect()
+}
+
+/// What only fhpa knows of rules, given with their names and `maxDelaySeconds`.
+#[must_use]
+pub fn of_rules<'a>(rules: impl Iterator<Item = (&'a str, Option<i64>)>) -> Own {
+    let [late] = OF_RULE;
+    let known = |(name, seconds): (&str, Option<i64>)| {
+        Some((name.to_owned(), Map::from_iter([(late.to_owned(), seconds?.into())]).into()))
+    };
+    let rules: Map<String, Value> = rules.filter_map(known).collect();
+    if rules.is_empty() { Own::new() } else { Own::from_iter([("rules".to_owned(), rules.into())]) }
+}
+
+/// `maxDelaySeconds` of the rule called `name`, as it was copied.
+#[must_use]
+pub fn late_by(own: &Own, name: &str) -> Option<i64> {
+    let [late] = OF_RULE;
+    own.get("rules")?.get(name)?.get(late)?.as_i64()
+}
+
+/// Annotations of an object, as far as the copy needs them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notes<'a> {
+    /// [`SPEC`]
+    pub spec: Option<&'a str>,
+    /// [`MODE`]
+    pub mode: Option<&'a str>,
+    /// Bytes of all other annotations.
+    pub others: usize,
+}
+
+impl<'a> Notes<'a> {
+    /// Of all annotations.
+    pub fn of(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut notes = Self::default();
+        for (name, value) in annotations {
+            match name {
+                SPEC => notes.spec = Some(value),
+                MODE => notes.mode = Some(value),
+                _ => notes.others = notes.others.saturating_add(name.len()).saturating_add(value.len()),
+            }
+        }
+        notes
+    }
+
+    /// What was copied.
+    #[must_use]
+    pub fn copied(&self) -> Copied {
+        let Some(text) = self.spec else {
+            return self
+                .mode
+                .map_or(Copied::Nothing, |mode| Copied::Fields(Own::from_iter([("mode".to_owned(), mode.into())])));
+        };
+        match serde_json::from_str::<Own>(text) {
+            Ok(own) if own.contains_key(OMITTED) => Copied::Omitted,
+            Ok(own) if own.is_empty() => Copied::Nothing,
+            Ok(own) => Copied::Fields(own),
+            Err(_) => Copied::Omitted,
+        }
+    }
+
+    /// Whether the copy says what `own` says.
+    #[must_use]
+    pub fn says(&self, own: &Own) -> bool {
+        let wanted = self.wanted(own);
+        let same_spec = match (self.spec, &wanted.spec) {
+            (Some(have), Some(want)) => {
+                let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+                have == want || same(&read(have), &read(want))
+            }
+            // There is nothing to be copied, or no room for anything.
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        same_spec && (wanted.mode.is_none() || self.mode == wanted.mode.as_deref())
+    }
+
+    /// The copy of `own`, in as much room as there is; nothing where there is none. Where there was a copy and nothing is left to
+    /// be copied, it is empty.
+    #[must_use]
+    pub fn wanted(&self, own: &Own) -> Wanted {
+        let mode = own.get("mode").and_then(Value::as_str).map(str::to_owned);
+        if own.is_empty() {
+            return Wanted { spec: self.spec.map(|_| "{}".to_owned()), mode };
+        }
+        let names = SPEC.len().saturating_add(MODE.len());
+        let used = self.others.saturating_add(names).saturating_add(mode.as_ref().map_or(0, String::len));
+        let fits = |text: &String| text.len() <= ROOM.saturating_sub(used).min(LONGEST);
+        let forms = [|own: &Own| Value::from(own.clone()), |own: &Own| Value::from(omitted(own))];
+        match forms.into_iter().map(|form| form(own).to_string()).find(fits) {
+            Some(spec) => Wanted { spec: Some(spec), mode },
+            None => Wanted::default(),
+        }
+    }
+}
+
+/// The short form of a copy.
+fn omitted(own: &Own) -> Own {
+    let mode = own.get("mode").map(|mode| ("mode".to_owned(), mode.clone()));
+    mode.into_iter().chain([(OMITTED.to_owned(), true.into())]).collect()
+}
+
+/// Values of the annotations; none: it is not written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// [`SPEC`]
+    pub spec: Option<String>,
+    /// [`MODE`]
+    pub mode: Option<String>,
+}
+
+/// What annotations say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Copied {
+    /// Nothing: it has none of these fields, or was never seen.
+    Nothing,
+    /// These fields.
+    Fields(Own),
+    /// It has such fields, and nobody knows any more which: there was no room, or the text is none of ours.
+    Omitted,
+}
+
+/// What an object is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// As it was written.
+    Whole,
+    /// As it was written; the copy is to follow.
+    Uncopied(Wanted),
+    /// It has lost these fields.
+    Lost(Own),
+    /// It has lost fields, and nobody knows which.
+    Unknown,
+}
+
+/// What the object with these fields and annotations is.
+#[must_use]
+pub fn judge(own: &Own, notes: &Notes<'_>) -> Standing {
+    if own.is_empty() {
+        return match notes.copied() {
+            Copied::Nothing => Standing::Whole,
+            Copied::Fields(own) => Standing::Lost(own),
+            Copied::Omitted => Standing::Unknown,
+        };
+    }
+    if notes.says(own) { Standing::Whole } else { Standing::Uncopied(notes.wanted(own)) }
+}
+
+/// Whether two values mean the same: 1 is 1.0, and what is null is absent.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.iter().all(|(name, member)| same(member, b.get(name).unwrap_or(&Value::Null)))
+                && b.iter().all(|(name, member)| member.is_null() || a.contains_key(name))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn own(spec: &Value) -> Own {
+        of_federated_hpa(spec)
+    }
+
+    fn notes(wanted: &Wanted) -> Notes<'_> {
+        Notes { spec: wanted.spec.as_deref(), mode: wanted.mode.as_deref(), others: 0 }
+    }
+
+    #[test]
+    fn a_copy_says_what_was_copied_and_a_second_one_changes_nothing() {
+        let spec = own(
+            &json!({"maxReplicas": 3, "mode": "Distributed", "scaleAssist": null, "clusterAffinity": {"exclude": ["a"]}}),
+        );
+        let Standing::Uncopied(wanted) = judge(&spec, &Notes::default()) else { panic!("copied") };
+        assert_eq!(wanted.spec.as_deref(), Some(r#"{"clusterAffinity":{"exclude":["a"]},"mode":"Distributed"}"#));
+        assert_eq!(judge(&spec, &notes(&wanted)), Standing::Whole);
+        assert_eq!(notes(&wanted).wanted(&spec), wanted);
+    }
+
+    #[test]
+    fn fields_that_are_gone_as_a_whole_are_lost_and_others_are_edits() {
+        let before = own(&json!({"mode": "Distributed", "scaleAssist": false}));
+        let copy = Notes::default().wanted(&before);
+        assert_eq!(judge(&Own::new(), &notes(&copy)), Standing::Lost(before));
+        let edited = own(&json!({"mode": "Centralized"}));
+        assert!(matches!(judge(&edited, &notes(&copy)), Standing::Uncopied(_)));
+        let mode = Notes { mode: Some("Centralized"), ..Notes::default() };
+        assert_eq!(judge(&Own::new(), &mode), Standing::Lost(edited));
+    }
+
+    #[test]
+    fn an_object_that_was_never_copied_has_lost_nothing() {
+        assert_eq!(judge(&Own::new(), &Notes::default()), Standing::Whole);
+        assert_eq!(judge(&Own::new(), &Notes { spec: Some("{}"), ..Notes::default() }), Standing::Whole);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_known_to_be_lost() {
+        let big = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(LONGEST)]}}));
+        let copy = Notes::default().wanted(&big);
+        assert_eq!(copy.spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
+        assert_eq!(judge(&big, &notes(&copy)), Standing::Whole);
+        assert_eq!(judge(&Own::new(), &notes(&copy)), Standing::Unknown);
+        let small = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(100)]}}));
+        let crowded = Notes { others: ROOM - 150, ..Notes::default() };
+        assert_eq!(crowded.wanted(&small).spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
+        let full = Notes { others: ROOM, ..Notes::default() };
+        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), Standing::Whole));
+        assert_eq!(judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }), Standing::Unknown);
+    }
+
+    #[test]
+    fn rules_are_known_by_their_names() {
+        let rules = of_rules([("up", Some(60)), ("down", None)].into_iter());
+        let copy = Notes::default().wanted(&rules);
+        assert_eq!(copy, Wanted { spec: Some(r#"{"rules":{"up":{"maxDelaySeconds":60}}}"#.into()), mode: None });
+        assert_eq!((late_by(&rules, "up"), late_by(&rules, "down")), (Some(60), None));
+        assert!(of_rules([("down", None)].into_iter()).is_empty());
+        let Standing::Lost(lost) = judge(&Own::new(), &notes(&copy)) else { panic!("lost") };
+        assert_eq!(late_by(&lost, "up"), Some(60));
+    }
+
+    #[test]
+    fn a_copy_in_other_words_is_the_same_copy() {
+        let spec = own(
+            &json!({"mode": "Distributed", "clusterHPAPreference": [{"clusterName": "a", "maxResourceUsage": 1.0}]}),
+        );
+        let text =
+            r#"{"clusterHPAPreference":[{"clusterName":"a","maxResourceUsage":1,"none":null}],"mode":"Distributed"}"#;
+        assert!(Notes { spec: Some(text), mode: Some("Distributed"), others: 0 }.says(&spec));
+    }
+}

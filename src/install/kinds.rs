@@ -1,0 +1,224 @@
+//! What Karmada's interpreter is told of kinds: what comes back of members' HPAs, and which replicas members keep. Reads from the
+//! API server what the kinds are that are to be scaled beside those of Kubernetes; the rest is made without I/O.
+
+use std::fmt;
+
+use kube::Client;
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::permissions::ScaledKind;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::kinds::keeps_by_itself;
+use crate::decision::plan::HpaVersion;
+use crate::reconcile::distributed::manifest;
+use crate::reconcile::failure::{Asked, Failure, reason};
+use crate::reconcile::request::send;
+
+/// What comes back of a member's HPA.
+const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
+/// What a member keeps of a workload that carries the label.
+const RETENTION: &str = include_str!("lua/retain-replicas.lua");
+/// The field that [`RETENTION`] keeps.
+const REPLICAS: &str = ".spec.replicas";
+
+/// Kinds of which Karmada retains something of its own in members, by group and resource: a customization would replace that.
+const RETAINED: [(&str, &[&str]); 6] = [
+    ("batch", &["jobs"]),
+    ("apps.kruise.io", &["broadcastjobs", "sidecarsets"]),
+    ("argoproj.io", &["workflows"]),
+    ("helm.toolkit.fluxcd.io", &["helmreleases"]),
+    ("kustomize.toolkit.fluxcd.io", &["kustomizations"]),
+    ("source.toolkit.fluxcd.io", &["gitrepositories", "buckets", "helmcharts", "helmrepositories", "ocirepositories"]),
+];
+
+/// A kind that is to be scaled, in one of the versions that are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledType {
+    /// `argoproj.io/v1alpha1`
+    pub api_version: String,
+    /// `Rollout`
+    pub kind: String,
+    /// Where its objects say how many replicas they ask for: `.spec.replicas`.
+    pub replicas: String,
+}
+
+/// The customizations of an installation that scales these kinds beside Deployments and StatefulSets.
+#[must_use]
+pub fn customizations(scaled: &[ScaledType]) -> Vec<Value> {
+    let reflections = [HpaVersion::V2, HpaVersion::V1].map(reflection);
+    let sets =
+        ScaledType { api_version: "apps/v1".to_owned(), kind: "StatefulSet".to_owned(), replicas: REPLICAS.into() };
+    let retained = [&sets].into_iter().chain(scaled.iter().filter(|scaled| **scaled != sets));
+    let retained = retained.filter(|scaled| !keeps_by_itself(&scaled.api_version, &scaled.kind)).map(retention);
+    reflections.into_iter().chain(retained).collect()
+}
+
+fn reflection(version: HpaVersion) -> Value {
+    let version = manifest::hpa_version(version);
+    let told = json!({"statusReflection": {"luaScript": REFLECTION}});
+    let name = format!("fhpa-horizontalpodautoscaler-{version}");
+    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &told)
+}
+
+fn retention(scaled: &ScaledType) -> Value {
+    let ScaledType { api_version, kind, replicas } = scaled;
+    let script = RETENTION.replace(REPLICAS, replicas);
+    let name = format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"));
+    customization(&name, api_version, kind, &json!({"retention": {"luaScript": script}}))
+}
+
+fn customization(name: &str, api_version: &str, kind: &str, told: &Value) -> Value {
+    json!({
+        "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+        "metadata": {"name": name},
+        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": told},
+    })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Group {
+    versions: Vec<Version>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Version {
+    group_version: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resources {
+    resources: Vec<Resource>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resource {
+    name: String,
+    kind: String,
+}
+
+/// The versions in which a kind is served, and where each says how many replicas are asked for.
+///
+/// # Errors
+/// When it is not served, cannot be scaled, is retained by Karmada in its own way, or the API server is not reached.
+pub async fn versions(client: &Client, kind: &ScaledKind) -> Result<Vec<ScaledType>, Failure> {
+    let ScaledKind { group, resource } = kind;
+    if RETAINED.iter().any(|(owner, plurals)| owner == group && plurals.contains(&&**resource)) {
+        let why = "Karmada retains fields of its objects in members, which a customization would replace";
+        return Err(refused(kind, why));
+    }
+    let served: Group =
+        read(client, &format!("/apis/{group}"), group).await.map_err(|failure| missing(kind, failure))?;
+    let definition = definition(client, kind).await?;
+    let mut found = Vec::new();
+    for version in served.versions {
+        let path = format!("/apis/{}", version.group_version);
+        let listed: Resources = read(client, &path, group).await?;
+        let scale = format!("{resource}/scale");
+        let own = listed.resources.iter().find(|one| one.name == *resource);
+        let Some(own) = own.filter(|_| listed.resources.iter().any(|one| one.name == scale)) else { continue };
+        let name = version.group_version.rsplit('/').next().unwrap_or_default();
+        let replicas = replicas_path(definition.as_ref(), name);
+        if !is_plain(&replicas) {
+            return Err(refused(kind, format!("its replicas are at {replicas:?}, which cannot be retained")));
+        }
+        found.push(ScaledType { api_version: version.group_version, kind: own.kind.clone(), replicas });
+    }
+    if found.is_empty() {
+        return Err(refused(kind, "the API server serves no such resource with a scale subresource"));
+    }
+    Ok(found)
+}
+
+async fn read<T: serde::de::DeserializeOwned>(client: &Client, path: &str, group: &str) -> Result<T, Failure> {
+    let request = http::Request::get(path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
+    send(client, request, Asked { verb: "get", group, resource: path, object: &path }).await
+}
+
+/// The definition of a custom kind; none of a kind of Kubernetes.
+async fn definition(client: &Client, kind: &ScaledKind) -> Result<Option<Value>, Failure> {
+    let name = format!("{}.{}", kind.resource, kind.group);
+    let request = Request::new("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        .get(&name, &kube::api::GetParams::default());
+    let object = format!("CustomResourceDefinition {name}");
+    let asked =
+        Asked { verb: "get", group: "apiextensions.k8s.io", resource: "customresourcedefinitions", object: &object };
+    match send(client, request, asked).await {
+        Ok(definition) => Ok(Some(definition)),
+        Err(failure) if failure.class == ErrorClass::Missing => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn replicas_path(definition: Option<&Value>, version: &str) -> String {
+    let versions = definition.and_then(|definition| definition.pointer("/spec/versions")).and_then(Value::as_array);
+    let mut own = versions.into_iter().flatten().filter(|one| one.get("name").and_then(Value::as_str) == Some(version));
+    let path = own.find_map(|one| one.pointer("/subresources/scale/specReplicasPath")?.as_str());
+    path.unwrap_or(REPLICAS).to_owned()
+}
+
+/// Whether the path is of words alone: it becomes part of a script.
+fn is_plain(path: &str) -> bool {
+    let word = |word: &str| {
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !word.is_empty() && word.chars().all(letters) && !word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    path.strip_prefix('.').is_some_and(|path| path.split('.').all(word))
+}
+
+fn refused(kind: &ScaledKind, why: impl fmt::Display) -> Failure {
+    let message = format!("{}/{} cannot be scaled: {why}", kind.group, kind.resource);
+    Failure::new(ErrorClass::Refused, reason::TARGET_NOT_SCALABLE, message)
+}
+
+fn missing(kind: &ScaledKind, failure: Failure) -> Failure {
+    if failure.class == ErrorClass::Missing {
+        return refused(kind, "the API server does not serve its group: install its definition, and run this again");
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_keeps_the_replicas_where_its_objects_have_them() {
+        let scaled = |api_version: &str, kind: &str, replicas: &str| ScaledType {
+            api_version: api_version.into(),
+            kind: kind.into(),
+            replicas: replicas.into(),
+        };
+        let given = [
+            scaled("apps/v1", "StatefulSet", ".spec.replicas"),
+            scaled("apps/v1", "Deployment", ".spec.replicas"),
+            scaled("shop.example.com/v1", "Store", ".spec.size.count"),
+        ];
+        let all = customizations(&given);
+        let names: Vec<_> = all.iter().map(|one| one["metadata"]["name"].as_str().unwrap()).collect();
+        assert_eq!(
+            names,
+            [
+                "fhpa-horizontalpodautoscaler-v2",
+                "fhpa-horizontalpodautoscaler-v1",
+                "fhpa-statefulset-apps-v1",
+                "fhpa-store-shop.example.com-v1"
+            ]
+        );
+        let script = all[3]["spec"]["customizations"]["retention"]["luaScript"].as_str().unwrap();
+        assert!(script.contains("desiredObj.spec.size.count = observedObj.spec.size.count"), "{script}");
+    }
+
+    #[test]
+    fn a_path_of_other_than_words_does_not_become_part_of_a_script() {
+        assert!(is_plain(".spec.replicas") && is_plain(".spec.a_b.c1"));
+        for path in ["", ".", "spec.replicas", ".spec.re plicas", ".spec['a']", ".spec.1a", ".spec.a\nos.exit()"] {
+            assert!(!is_plain(path), "{path:?}");
+        }
+    }
+}

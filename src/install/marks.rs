@@ -1,0 +1,99 @@
+//! ResourceBindings that were suspended here, and which of them nobody serves. Talks to the API server.
+
+use kube::Client;
+use serde_json::Value;
+
+use super::apply::list;
+use crate::decision::names::SUSPENDED_FOR;
+use crate::reconcile::failure::Failure;
+
+/// A marked binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The FederatedHPA that it was suspended for.
+    pub owner: String,
+    /// API version, kind and name of its workload.
+    pub workload: [String; 3],
+}
+
+/// All marked bindings.
+///
+/// # Errors
+/// When the API server refuses or is not reached.
+pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
+    let all =
+        list(client, "/apis/work.karmada.io/v1alpha2/resourcebindings", "work.karmada.io", "resourcebindings").await?;
+    let text = |object: &Value, path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let marked = all.iter().filter_map(|binding| {
+        let owner = binding.pointer("/metadata/annotations")?.get(SUSPENDED_FOR)?.as_str()?;
+        Some(Marked {
+            namespace: text(binding, "/metadata/namespace"),
+            name: text(binding, "/metadata/name"),
+            owner: owner.to_owned(),
+            workload: ["apiVersion", "kind", "name"].map(|field| text(binding, &format!("/spec/resource/{field}"))),
+        })
+    });
+    Ok(marked.collect())
+}
+
+/// The marked bindings on which none of these FederatedHPAs acts: one acts that holds a workload or scales it and is not being
+/// deleted.
+#[must_use]
+pub fn unserved(marked: Vec<Marked>, hpas: &[Value]) -> Vec<Marked> {
+    let text = |object: &Value, path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let acts = |one: &Marked, hpa: &Value| {
+        let target = ["apiVersion", "kind", "name"].map(|field| text(hpa, &format!("/spec/scaleTargetRef/{field}")));
+        let finalizers = hpa.pointer("/metadata/finalizers").and_then(Value::as_array);
+        let held = finalizers.is_some_and(|finalizers| !finalizers.is_empty());
+        text(hpa, "/metadata/namespace") == one.namespace
+            && text(hpa, "/spec/mode") != "Centralized"
+            && (held && text(hpa, "/metadata/name") == one.owner
+                || target == one.workload && text(hpa, "/metadata/deletionTimestamp").is_empty())
+    };
+    marked.into_iter().filter(|one| !hpas.iter().any(|hpa| acts(one, hpa))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn marked() -> Marked {
+        let workload = ["apps/v1", "Deployment", "web"].map(str::to_owned);
+        Marked { namespace: "prod".into(), name: "web-deployment".into(), owner: "web".into(), workload }
+    }
+
+    fn hpa(name: &str, target: &str, more: Value) -> Value {
+        let mut hpa = json!({"metadata": {"name": name, "namespace": "prod"}, "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}}});
+        for (path, value) in more.as_object().unwrap() {
+            *hpa.pointer_mut(path.rsplit_once('/').unwrap().0)
+                .unwrap()
+                .as_object_mut()
+                .unwrap()
+                .entry(path.rsplit_once('/').unwrap().1)
+                .or_insert(Value::Null) = value.clone();
+        }
+        hpa
+    }
+
+    #[test]
+    fn a_binding_is_served_by_who_holds_its_workload_or_scales_it() {
+        let unserved_with = |hpas: &[Value]| unserved(vec![marked()], hpas).len();
+        assert_eq!(unserved_with(&[]), 1);
+        assert_eq!(unserved_with(&[hpa("web", "web", json!({}))]), 0);
+        assert_eq!(unserved_with(&[hpa("other", "web", json!({}))]), 0);
+        assert_eq!(unserved_with(&[hpa("web", "shop", json!({}))]), 1);
+        assert_eq!(unserved_with(&[hpa("web", "shop", json!({"/metadata/finalizers": ["a"]}))]), 0);
+        assert_eq!(unserved_with(&[hpa("web", "web", json!({"/spec/mode": "Centralized"}))]), 1);
+        assert_eq!(
+            unserved_with(&[hpa("web", "web", json!({"/metadata/deletionTimestamp": "2026-11-20T08:00:00Z"}))]),
+            1
+        );
+    }
+}

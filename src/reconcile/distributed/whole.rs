@@ -1,0 +1,63 @@
+//! Whether a FederatedHPA is as the user wrote it, and what makes it so (design: What it must never do, 10). No I/O.
+
+use serde_json::{Map, Value, json};
+
+use super::seen::entry::Order;
+use crate::convert::own;
+use crate::decision::defaults::Mode;
+use crate::decision::mirror::{self, Own, Standing, Wanted};
+
+/// How an object stands.
+#[derive(Debug)]
+pub enum Wholeness {
+    /// As it is to be.
+    Whole,
+    /// As the user wrote it; this is to be merged into it, so that nothing of it can be lost.
+    Uncopied(Value),
+    /// A foreign definition took fields away: this is to be merged into it, and brings back the fields named.
+    Lost(Value, String),
+    /// Fields are gone, and nobody knows which: why.
+    Unknown(&'static str),
+}
+
+/// Its fields were too many for an annotation.
+const OMITTED: &str = "fields of fhpa were dropped by a foreign CustomResourceDefinition, and the annotation fhpa.karmada.io/spec has \
+                       no copy of them: apply the manifest again. Until then everything stays as it is";
+/// It was never written down.
+const NO_MODE: &str = "spec.mode is gone, and no annotation says what it was: set spec.mode, and other fields of fhpa that the manifest \
+                       has. Until then everything stays as it is";
+
+/// How `order` stands, where `default_mode` is the mode of one that names none.
+#[must_use]
+pub fn wholeness(order: &Order, default_mode: Mode) -> Wholeness {
+    let notes = own::notes(&order.object.metadata);
+    let mut own = own::federated_hpa(&order.object);
+    match mirror::judge(&own, &notes) {
+        Standing::Lost(lost) => {
+            let names = lost.keys().map(|name| format!("spec.{name}")).collect::<Vec<_>>().join(", ");
+            let wanted = notes.wanted(&lost);
+            Wholeness::Lost(patch(Some(lost), &wanted), names)
+        }
+        Standing::Unknown => Wholeness::Unknown(OMITTED),
+        Standing::Whole if own.is_empty() && order.held() => Wholeness::Unknown(NO_MODE),
+        Standing::Whole | Standing::Uncopied(_) if !own.contains_key("mode") => {
+            own.insert("mode".to_owned(), default_mode.name().into());
+            let mode = Own::from_iter([("mode".to_owned(), default_mode.name().into())]);
+            Wholeness::Uncopied(patch(Some(mode), &notes.wanted(&own)))
+        }
+        Standing::Whole => Wholeness::Whole,
+        Standing::Uncopied(wanted) => Wholeness::Uncopied(patch(None, &wanted)),
+    }
+}
+
+/// A merge patch of these fields and annotations.
+fn patch(spec: Option<Own>, wanted: &Wanted) -> Value {
+    let values = [(mirror::SPEC, &wanted.spec), (mirror::MODE, &wanted.mode)];
+    let annotations: Map<String, Value> =
+        values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into()))).collect();
+    let mut patch = json!({"metadata": {"annotations": annotations}});
+    if let (Some(spec), Some(members)) = (spec, patch.as_object_mut()) {
+        members.insert("spec".to_owned(), spec.into());
+    }
+    patch
+}

@@ -1,0 +1,96 @@
+//! Lets the leader act only on whole objects: while the definitions of our kinds are another's, and until all objects were
+//! listed since, nobody is told to lead (design: What it must never do, 10). Tells of it by Events.
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+use tracing::warn;
+
+use super::WallClock;
+use super::events::{Events, Record, Reference, Severity};
+use crate::api::served::DEFINITIONS;
+use crate::runtime::leader::Leader;
+use crate::runtime::watch::Served;
+
+/// Between the lease and those who act.
+pub struct Gate {
+    /// Whose definitions are served.
+    pub served: watch::Receiver<Served>,
+    /// Tells people.
+    pub events: Events,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+impl Gate {
+    /// Tells `acts` who leads, while objects are read whole. Returns when `stop` is told, or nobody can tell who leads.
+    pub async fn run(
+        self,
+        mut leadership: watch::Receiver<Option<Leader>>,
+        acts: watch::Sender<Option<Leader>>,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        let Self { mut served, events, clock } = self;
+        let mut frozen: Option<(Timestamp, String)> = None;
+        loop {
+            let leader = leadership.borrow_and_update().clone();
+            let (whole, why) = {
+                let served = served.borrow_and_update();
+                (served.whole(), served.frozen())
+            };
+            if leader.is_none() {
+                frozen = None;
+            }
+            if let (None, Some(why), true) = (&frozen, why, leader.is_some()) {
+                frozen = Some(((clock)(), why));
+            }
+            if whole
+                && let Some(leader) = &leader
+                && let Some((since, why)) = frozen.take()
+            {
+                thawed(leader, &events, (clock)(), since, &why);
+            }
+            let next = leader.filter(|_| whole);
+            acts.send_if_modified(|known| {
+                let same = match (&*known, &next) {
+                    (Some(known), Some(next)) => known.is_same(next),
+                    (None, None) => true,
+                    _ => false,
+                };
+                *known = next;
+                !same
+            });
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return,
+                told = leadership.changed() => if told.is_err() {
+                    return;
+                },
+                told = served.changed() => if told.is_err() {
+                    // Nobody watches the definitions any more: nothing is known of them.
+                    acts.send_replace(None);
+                    return;
+                },
+            }
+        }
+    }
+}
+
+/// Says how long nothing was done, and why.
+fn thawed(leader: &Leader, events: &Events, now: Timestamp, since: Timestamp, why: &str) {
+    let seconds = now.duration_since(since).max(SignedDuration::ZERO).as_secs();
+    let note = format!(
+        "the definitions are fhpa's again; for {seconds} s no FederatedHPA and CronFederatedHPA was read or written, and runs that \
+         were due are made up now ({why})"
+    );
+    warn!("{note}");
+    for name in DEFINITIONS {
+        let regarding = Reference {
+            api_version: "apiextensions.k8s.io/v1".into(),
+            kind: "CustomResourceDefinition".into(),
+            namespace: Box::default(),
+            name: name.into(),
+            uid: Box::default(),
+        };
+        let (severity, reason, note) = (Severity::Warning, "Thawed".into(), note.clone());
+        events.record(leader, Record { severity, reason, action: "Freeze", note, at: now, regarding, related: None });
+    }
+}

@@ -1,0 +1,125 @@
+//! An upgrade of Karmada: its definitions of both kinds are served for a while.
+
+use fhpa::api;
+use fhpa::playground::json::{items, text};
+use fhpa::playground::objects::{Kind, Written};
+use serde_json::{Value, json};
+
+use super::{Stage, kind, weights};
+use crate::install::DEFINITIONS;
+
+impl Stage {
+    fn definitions() -> Kind {
+        Kind::regular("apiextensions.k8s.io/v1", "CustomResourceDefinition", false)
+    }
+
+    /// Applies definitions, as an upgrade of Karmada does, or ours.
+    async fn define(&self, texts: &[String]) {
+        for text in texts {
+            let new: Value = serde_saphyr::from_str(text).unwrap();
+            let named = new["metadata"]["name"].as_str().unwrap();
+            let old = self.control.get(&Self::definitions(), "", named).await.unwrap().unwrap();
+            let patch = json!({"spec": {"versions": new["spec"]["versions"]}});
+            let written = self.control.merge(&Self::definitions(), &old, "", &patch).await.unwrap();
+            assert!(matches!(written, Written::Done(_)), "{written:?}");
+        }
+    }
+
+    async fn karmada_is_upgraded(&self) {
+        self.define(&DEFINITIONS.map(str::to_owned)).await;
+    }
+
+    async fn ours_are_back(&self) {
+        let files = api::crd::files().unwrap().map(|(_, text)| text);
+        self.define(&files).await;
+    }
+
+    async fn restored(&self) -> usize {
+        let events = self.control.list(&kind("Event"), "prod").await.unwrap();
+        events.iter().filter(|event| text(event, "/reason") == "Restored").count()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_sees_the_window_says_how_long_nothing_was_done() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4");
+    stage.karmada_is_upgraded().await;
+    stage.pass(60).await;
+    // What users do meanwhile is done afterwards.
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 12}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4");
+    stage.ours_are_back().await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..6 1..6");
+    assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["clusterAffinity"]["clusterNames"][1], "member2");
+    let events = stage.control.list(&kind("Event"), "default").await.unwrap();
+    let thawed: Vec<&Value> = events.iter().filter(|event| text(event, "/reason") == "Thawed").collect();
+    assert_eq!(thawed.len(), 2, "one for each definition");
+    assert!(text(thawed[0], "/note").contains("for 120 s no FederatedHPA"), "{}", thawed[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_nobody_knows_the_mode_of_is_kept_as_it_stands() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(30).await;
+    let (bounds, entries) = (stage.bounds().await, stage.entries().await);
+    // As after an upgrade under an fhpa that made no copies.
+    let nothing = json!({"spec": {"mode": null}, "metadata": {"annotations": {
+        "fhpa.karmada.io/spec": null, "fhpa.karmada.io/mode": null}}});
+    stage.patch("FederatedHPA", "web", nothing).await;
+    stage.pass(60).await;
+    let conditions = stage.conditions().await;
+    for said in ["Assigned=Unknown ModeUnknown", "Ready=False ModeUnknown"] {
+        assert!(conditions.contains(&said.to_owned()), "{conditions:?}");
+    }
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true);
+    assert_eq!((stage.bounds().await, stage.entries().await), (bounds, entries));
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
+    stage.pass(30).await;
+    let conditions = stage.conditions().await;
+    assert!(conditions.iter().any(|said| said.starts_with("Ready=True")), "{conditions:?}");
+    // It can be deleted in that state, too.
+    let nothing = json!({"spec": {"mode": null}, "metadata": {"annotations": {
+        "fhpa.karmada.io/spec": null, "fhpa.karmada.io/mode": null}}});
+    stage.patch("FederatedHPA", "web", nothing).await;
+    stage.pass(10).await;
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_while_no_webhook_answers_is_no_loss() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}, "scaleAssist": false})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(30).await;
+    stage
+        .patch(
+            "FederatedHPA",
+            "web",
+            json!({"spec": {"scaleAssist": null, "clusterAffinity": {"clusterNames": ["member1"]}}}),
+        )
+        .await;
+    stage.pass(30).await;
+    let object = stage.get("FederatedHPA", "web").await;
+    assert_eq!(object["spec"].get("scaleAssist"), None);
+    let copy = text(&object, "/metadata/annotations/fhpa.karmada.io~1spec");
+    assert_eq!(copy, r#"{"clusterAffinity":{"clusterNames":["member1"]},"mode":"Distributed"}"#);
+    assert_eq!(stage.restored().await, 0);
+    assert!(items(&object, "/status/conditions").iter().all(|one| text(one, "/reason") != "ModeUnknown"));
+}
