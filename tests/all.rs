@@ -37,9 +37,9 @@ mod playground;
 mod random;
 #[cfg(feature = "playground")]
 mod reconcile;
+mod rig;
 #[cfg(feature = "playground")]
 mod rights;
-mod rig;
 mod rules;
 mod simulation;
 #[cfg(feature = "playground")]

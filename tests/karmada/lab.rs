@@ -58,16 +58,8 @@ impl Lab {
             futures::future::join_all(starts),
         );
         karmada.is_ready().await;
-        let mut lab = Self {
-            assets,
-            karmada,
-            members,
-            webhook,
-            manager: None,
-            _programs: Vec::new(),
-            _etcd: etcd,
-            directory,
-        };
+        let mut lab =
+            Self { assets, karmada, members, webhook, manager: None, _programs: Vec::new(), _etcd: etcd, directory };
         lab.federate(&url).await;
         lab
     }
@@ -146,7 +138,8 @@ impl Lab {
     }
 
     async fn established(&self) {
-        let api = self.karmada.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", None);
+        let api =
+            self.karmada.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", None);
         until("Karmada's definitions are served", async || {
             let Ok(list) = api.list(&Default::default()).await else { return false };
             list.items.iter().all(|one| {
@@ -215,7 +208,8 @@ impl Lab {
 
     /// Karmada's webhook configurations, as its installation fills them in.
     pub fn configurations(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.assets.manifest("artifacts/deploy/webhook-configuration.yaml")).unwrap();
+        let text =
+            std::fs::read_to_string(self.assets.manifest("artifacts/deploy/webhook-configuration.yaml")).unwrap();
         let here = format!("127.0.0.1:{}", self.webhook);
         let text = text.replace("{{caBundle}}", &self.bundle());
         documents(&text.replace("karmada-webhook.karmada-system.svc:443", &here))

@@ -67,8 +67,10 @@ impl Member {
             ("horizontal-pod-autoscaler-initial-readiness-delay", "1s".into()),
             ("concurrent-horizontal-pod-autoscaler-syncs", "10".into()),
         ]));
-        self.programs =
-            vec![self.plane.program("kube-controller-manager", &manager), self.plane.program("kube-scheduler", &scheduler)];
+        self.programs = vec![
+            self.plane.program("kube-controller-manager", &manager),
+            self.plane.program("kube-scheduler", &scheduler),
+        ];
     }
 
     /// The whole control plane dies: connections are refused. Its pods go on, as the kubelets do.

@@ -68,6 +68,8 @@ fn answer(path: &str, pods: &Pods) -> (u16, Value) {
             let items = pods.metrics(namespace);
             (200, json!({"kind": "PodMetricsList", "apiVersion": VERSION, "metadata": {}, "items": items}))
         }
-        _ => (404, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404})),
+        _ => {
+            (404, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}))
+        }
     }
 }

@@ -120,17 +120,11 @@ impl Seen {
         if before == after {
             return;
         }
-        let change = Change {
-            at: Timestamp::now(),
-            place: &key.0,
-            kind: key.1,
-            before: before.as_ref(),
-            after: after.as_ref(),
-        };
+        let change =
+            Change { at: Timestamp::now(), place: &key.0, kind: key.1, before: before.as_ref(), after: after.as_ref() };
         self.laws.saw(&change);
         if key.1 == "Pod" {
-            let counted: Vec<(String, usize)> =
-                self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();
+            let counted: Vec<(String, usize)> = self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();
             for (app, ready) in counted {
                 self.least.entry(app).and_modify(|least| *least = ready.min(*least));
             }

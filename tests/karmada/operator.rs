@@ -38,7 +38,9 @@ impl Fhpa {
     pub async fn start(lab: &Lab, more: &[&str]) -> Self {
         let home = home(lab.directory.path(), "fhpa");
         let pair = lab.karmada.authority.server("fhpa", &["127.0.0.1", "localhost"]);
-        for (name, text) in [("tls.crt", pair.certificate), ("tls.key", pair.key), ("ca.crt", lab.karmada.authority.pem())] {
+        for (name, text) in
+            [("tls.crt", pair.certificate), ("tls.key", pair.key), ("ca.crt", lab.karmada.authority.pem())]
+        {
             std::fs::write(home.join(name), text).unwrap();
         }
         let admin = std::fs::read_to_string(lab.karmada.kubeconfig()).unwrap();

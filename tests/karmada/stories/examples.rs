@@ -66,9 +66,10 @@ async fn given(stand: &Stand, example: &Example) {
     if running == 0 {
         stand.apply("federatedhpas", &federated(name, *min, *max, spec.clone())).await;
     } else {
-        let weights = places.iter().filter(|place| place.entry > 0).map(|place| {
-            json!({"targetCluster": {"clusterNames": [place.name]}, "weight": place.entry})
-        });
+        let weights = places
+            .iter()
+            .filter(|place| place.entry > 0)
+            .map(|place| json!({"targetCluster": {"clusterNames": [place.name]}, "weight": place.entry}));
         let weights: Vec<Value> = weights.collect();
         policy["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"] = json!(weights);
     }
@@ -166,10 +167,7 @@ pub async fn pods_without_a_node_are_run_by_the_next_priority(stand: &mut Stand)
     let name = "g8";
     let example = Example {
         name,
-        places: vec![
-            Place { name: "member1", cores: 35, entry: 10 },
-            Place { name: "member2", cores: 1, entry: 0 },
-        ],
+        places: vec![Place { name: "member1", cores: 35, entry: 10 }, Place { name: "member2", cores: 1, entry: 0 }],
         bounds: (8, 24),
         spec: preference("Prioritized", &[("member1", "priority", 2), ("member2", "priority", 1)]),
         expected: vec![(8, 23), (1, 1)],
@@ -180,10 +178,11 @@ pub async fn pods_without_a_node_are_run_by_the_next_priority(stand: &mut Stand)
     size(stand, "member1", 10).await;
     size(stand, "member2", 40).await;
     wants(stand, "member1", name, 16);
-    stand.soon("the next priority runs what finds no node", async |stand| {
-        stand.observer.ready_in("member1", name) == 10 && stand.observer.ready(name) >= 16
-    })
-    .await;
+    stand
+        .soon("the next priority runs what finds no node", async |stand| {
+            stand.observer.ready_in("member1", name) == 10 && stand.observer.ready(name) >= 16
+        })
+        .await;
     assert!(stand.bounds("member1", name).await.unwrap().1 <= 16, "its max comes down to what is ready");
     ends(stand, name).await;
 }

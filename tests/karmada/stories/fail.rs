@@ -17,9 +17,8 @@ async fn tolerating(stand: &Stand, name: &str) {
     }
     stand.apply("deployments", &deployment(name, 3)).await;
     let mut policy = policy(name, "Deployment", &MEMBERS);
-    let tolerations = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"].map(|key| {
-        json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED})
-    });
+    let tolerations = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"]
+        .map(|key| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED}));
     policy["spec"]["placement"]["clusterTolerations"] = json!(tolerations);
     stand.apply("propagationpolicies", &policy).await;
     stand.federated(name, 3, 45, json!({})).await;
@@ -39,10 +38,11 @@ pub async fn a_short_absence_moves_nothing(stand: &mut Stand) {
     assert!(binding["spec"]["gracefulEvictionTasks"].is_null(), "{binding}");
     stand.lab.member_mut("member1").heal(false).await;
     stand.lab.cluster_is("member1", "True").await;
-    stand.soon("all run as before", async |stand| {
-        FIFTEEN.iter().all(|(member, count)| stand.observer.ready_in(member, name) == *count)
-    })
-    .await;
+    stand
+        .soon("all run as before", async |stand| {
+            FIFTEEN.iter().all(|(member, count)| stand.observer.ready_in(member, name) == *count)
+        })
+        .await;
     stand.clear(name).await;
 }
 

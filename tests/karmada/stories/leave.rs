@@ -25,7 +25,9 @@ pub async fn replaced_first(stand: &mut Stand) {
     let name = "leaves";
     fifteen(stand, name, 30).await;
     stand.policy(name, "Deployment", &["member2", "member3"]).await;
-    stand.later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0).await;
+    stand
+        .later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
     assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
     assert!(stand.bounds("member1", name).await.is_none(), "its HPA goes, too");
     stand.clear(name).await;
@@ -42,13 +44,16 @@ pub async fn rolls_without_headroom(stand: &mut Stand) {
     stand.federated(name, 3, 30, json!({})).await;
     stand.runs(name, &FIFTEEN).await;
     stand.federated(name, 3, 15, json!({})).await;
-    stand.soon("the others are held to what they run", async |stand| {
-        stand.bounds("member1", name).await == Some((1, 10))
-    })
-    .await;
+    stand
+        .soon("the others are held to what they run", async |stand| {
+            stand.bounds("member1", name).await == Some((1, 10))
+        })
+        .await;
     stand.observer.note(name);
     stand.policy(name, "Deployment", &["member2", "member3"]).await;
-    stand.later(Duration::from_secs(300), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0).await;
+    stand
+        .later(Duration::from_secs(300), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
     let least = stand.observer.least(name);
     assert!(least >= 12, "no more than a quarter of ten is missing at a time; {least} of 15 were ready");
     stand.clear(name).await;
@@ -76,7 +81,9 @@ pub async fn its_label_falls(stand: &mut Stand) {
     stand.runs(name, &FIFTEEN).await;
     stand.observer.note(name);
     label("member1", serde_json::Value::Null).await;
-    stand.later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0).await;
+    stand
+        .later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
     assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
     stand.clear(name).await;
 }

@@ -21,11 +21,12 @@ pub async fn a_workload_that_runs_nowhere_keeps_its_replicas(stand: &mut Stand) 
     stand.apply("deployments", &deployment(name, 3)).await;
     stand.policy(name, "Deployment", &["elsewhere"]).await;
     stand.federated(name, 1, 9, json!({})).await;
-    stand.soon("it is told of", async |stand| {
-        let hpa = stand.hpa(name).await.unwrap();
-        hpa["status"]["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty())
-    })
-    .await;
+    stand
+        .soon("it is told of", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap();
+            hpa["status"]["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty())
+        })
+        .await;
     stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
     stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
     assert_eq!(asked(stand, name).await, 3);
@@ -45,7 +46,12 @@ pub async fn what_cannot_be_scaled_is_refused(stand: &mut Stand) {
     let customizations = stand
         .lab
         .karmada
-        .api("config.karmada.io/v1alpha1", "ResourceInterpreterCustomization", "resourceinterpretercustomizations", None)
+        .api(
+            "config.karmada.io/v1alpha1",
+            "ResourceInterpreterCustomization",
+            "resourceinterpretercustomizations",
+            None,
+        )
         .list(&Default::default())
         .await
         .unwrap();

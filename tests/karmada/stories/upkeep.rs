@@ -29,7 +29,9 @@ async fn many(stand: &Stand, prefix: &str) -> Vec<String> {
         let assignment = json!({"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": [
             {"targetCluster": {"clusterNames": ["member1"]}, "staticWeight": 2},
             {"targetCluster": {"clusterNames": ["member2", "member3"]}, "staticWeight": 1}]});
-        stand.federated(name, 3, 12, json!({"federatedHPAAssignment": assignment, "autoscaleMultiClusterDelay": 7})).await;
+        stand
+            .federated(name, 3, 12, json!({"federatedHPAAssignment": assignment, "autoscaleMultiClusterDelay": 7}))
+            .await;
     }
     stand
         .later(Duration::from_secs(300), "all have their bounds", async |stand| {
@@ -82,7 +84,9 @@ pub async fn an_upgrade_of_karmada_loses_nothing(stand: &mut Stand) {
     stand.fhpa.kill(leader);
     stand.fhpa.run(leader);
     stand
-        .later(Duration::from_secs(120), "every object is whole again", async |stand| specs(stand, &names).await == before)
+        .later(Duration::from_secs(120), "every object is whole again", async |stand| {
+            specs(stand, &names).await == before
+        })
         .await;
     stand.fhpa.leads(&stand.lab).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
