@@ -357,7 +357,7 @@ async fn review(fleet: &Fleet, runs: &mut JoinSet<()>) {
     let client = fleet.control().client();
     runs.spawn(watches.run(client, Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
-    let reviewer = Reviewer { neighbours: index, zones, settings, preview: None };
+    let reviewer = Reviewer { neighbours: index, zones, settings, preview: None, frozen: None };
     let judge: fhpa::admission::router::Judge =
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]
