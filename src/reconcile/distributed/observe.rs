@@ -129,7 +129,7 @@ pub fn observe<'a>(
     now: Timestamp,
 ) -> Observed<'a> {
     let by_name = Known::of(view, binding);
-    let past = by_name.past(view, words);
+    let past = by_name.past(view, words, now);
     let intent = Intent {
         assignment: words.assignment.as_ref(),
         affinity: words.affinity.as_ref(),
@@ -229,7 +229,7 @@ impl<'a> Known<'a> {
     }
 
     /// What the rules need of it.
-    fn past(&self, view: &'a View, words: &'a Words<'_>) -> Past<'a> {
+    fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
         let noted = |of: fn(&Memory) -> bool| {
             self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
         };
@@ -239,17 +239,18 @@ impl<'a> Known<'a> {
             known: noted(|memory| memory.lost.is_some()),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
-            resumed: resumed(view),
+            resumed: resumed(view, now),
             may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }
 }
 
 /// When failovers were last possible again, as the condition says.
-fn resumed(view: &View) -> Option<Timestamp> {
+fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
     let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
     let time = condition.last_transition_time.as_ref().map(|time| time.0);
-    time.filter(|_| condition.status == "False")
+    // While it lasts nobody fails over, and when it ends now the waiting begins now.
+    if condition.status == "True" { Some(now) } else { time }
 }
 
 fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
