@@ -24,10 +24,8 @@ impl Fleet {
     /// When an API server fails.
     pub async fn round(&self) -> Result<Pass, Fault> {
         let now = self.plan.clock.now();
-        let all: Vec<u64> = std::iter::once(self.control.store().version())
-            .chain(
-                self.places.values().flat_map(|place| [place.server.store().version(), place.member.failed().into()]),
-            )
+        let all: Vec<u64> = std::iter::once(self.control.store().moved())
+            .chain(self.places.values().flat_map(|place| [place.server.store().moved(), place.member.failed().into()]))
             .collect();
         let resting = self.resting(CONTROL, &all, now);
         let mut central = match resting {
@@ -48,7 +46,7 @@ impl Fleet {
     }
 
     async fn member_pass(&self, name: &str, place: &Place, now: Timestamp) -> Result<Pass, Fault> {
-        let look = vec![place.server.store().version(), place.member.failed().into()];
+        let look = vec![place.server.store().moved(), place.member.failed().into()];
         if let Some(pass) = self.resting(name, &look, now) {
             return Ok(pass);
         }
