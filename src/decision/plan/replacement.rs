@@ -163,7 +163,7 @@ impl<'c, 'a> Going<'c, 'a> {
         let unready = deficit(places);
         let kept = runs.min(due.saturating_add(unready));
         let beside = due.min(budget.saturating_sub(others).saturating_sub(kept));
-        if unready > 0 {
+        if unready > 0 || places.iter().any(starts) {
             return beside;
         }
         let part = |lost: &Lost| lost.ran.checked_div(PART).unwrap_or_default().max(1).min(lost.due);
@@ -224,6 +224,13 @@ impl<'c, 'a> Going<'c, 'a> {
 fn busy(place: &Place<'_, '_>) -> Replicas {
     let cluster = place.seat.cluster;
     cluster.running().max(place.target.memory.floor()).max(is_known(cluster).into())
+}
+
+/// Whether it is to have its first replica in a moment: it has been made room for.
+fn starts(place: &Place<'_, '_>) -> bool {
+    let cluster = place.seat.cluster;
+    let bound = place.target.bounds.is_some() && is_known(cluster) && place.answers();
+    bound && cluster.ready == 0 && cluster.pending == 0 && !place.target.memory.zero
 }
 
 /// Whether what it runs is there to be seen.
