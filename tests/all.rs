@@ -23,9 +23,13 @@ mod crds;
 mod cron;
 #[cfg(feature = "playground")]
 mod forecast;
+#[cfg(feature = "playground")]
+mod histories;
 mod hpa;
 #[cfg(feature = "playground")]
 mod install;
+#[cfg(feature = "playground")]
+mod laws;
 #[cfg(feature = "playground")]
 mod leader;
 #[cfg(feature = "playground")]

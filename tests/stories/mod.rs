@@ -281,9 +281,13 @@ impl Process {
 
     /// It has the rights of the roles and no others.
     pub fn start_as(role: Role, server: &ApiServer, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_over(limited(server.client(), role), name, wall, capacity)
+    }
+
+    /// It speaks to the control plane by a client of the test's own.
+    pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
-        let limited = limited(server.client(), role);
         let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),

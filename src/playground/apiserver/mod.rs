@@ -49,9 +49,10 @@ use self::{
     faults::Faults,
     handlers::Call,
     identity::Identity,
-    resources::{Catalog, from_definition},
+    kinds::conversion::from_storage,
+    resources::{Catalog, Resource, from_definition},
     status::Failure,
-    store::{Backup, Expected, Key, Raced, Store},
+    store::{Backup, Expected, Key, Query, Raced, Store},
 };
 
 /// Tells the time.
@@ -236,6 +237,11 @@ impl ApiServer {
         self.state.catalog.store(Arc::new(catalog));
     }
 
+    /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket.
+    pub fn answer_webhooks(&self, base: &str, inside: admission::Inside) {
+        self.chain().answer_inside(base, inside);
+    }
+
     fn proxy(&self, qualified: &str) -> Option<Proxy> {
         self.state.proxies.read().unwrap_or_else(PoisonError::into_inner).get(qualified).cloned()
     }
@@ -293,6 +299,30 @@ impl ApiServer {
         let call = Call::inside(self, &resource, version, object)?;
         let reply = handlers::create::create(&call).await?;
         Ok(reply.into_value())
+    }
+
+    /// All objects of a kind in `namespace`, or everywhere when it is empty, without a request and without `managedFields`;
+    /// none of a kind that is not served.
+    pub fn stored(&self, api_version: &str, plural: &str, namespace: &str) -> Vec<Value> {
+        let Some((resource, version)) = self.served(api_version, plural) else { return Vec::new() };
+        let namespace = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
+        let page = self.store().list(&resource.bucket, &Query { namespace, ..Query::default() });
+        let items = page.map(|page| page.items).unwrap_or_default();
+        items.iter().map(|item| from_storage(&resource, version, object::unmanaged(item.value()))).collect()
+    }
+
+    /// One object, without a request and without `managedFields`.
+    pub fn stored_object(&self, api_version: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        let (resource, version) = self.served(api_version, plural)?;
+        let object = self.store().get(&Key::new(&resource.bucket, namespace, name))?;
+        Some(from_storage(&resource, version, object::unmanaged(object.value())))
+    }
+
+    fn served<'a>(&self, api_version: &'a str, plural: &str) -> Option<(Arc<Resource>, &'a str)> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = self.catalog().find(group, plural)?.clone();
+        resource.version(version)?;
+        Some((resource, version))
     }
 
     /// Serves the kind of a CustomResourceDefinition from now on. One that was served by another definition begins anew: its

@@ -62,6 +62,23 @@ pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
+/// A copy without `managedFields`, which are most of many objects.
+pub fn unmanaged(object: &Value) -> Value {
+    let Some(map) = object.as_object() else { return object.clone() };
+    let copy = |(key, value): (&String, &Value)| {
+        let metadata = value.as_object().filter(|_| key == "metadata");
+        let value = metadata.map_or_else(
+            || value.clone(),
+            |metadata| {
+                let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
+                Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+            },
+        );
+        (key.clone(), value)
+    };
+    Value::Object(map.iter().map(copy).collect())
+}
+
 /// A field of `metadata`.
 pub fn meta<'a>(object: &'a Value, key: &str) -> Option<&'a Value> {
     object.get("metadata")?.get(key)

@@ -7,7 +7,7 @@ mod page;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use serde_json::Value;
@@ -98,26 +98,55 @@ impl Bucket {
 #[derive(Debug, Default)]
 struct Inner {
     version: u64,
+    moved: u64,
     buckets: HashMap<Arc<str>, Bucket>,
     uids: HashMap<Arc<str>, Key>,
     dependents: HashMap<Arc<str>, BTreeSet<Key>>,
     population: HashMap<Arc<str>, usize>,
 }
 
+/// Is told of every change, in order and before anybody else hears of it: the bucket and the change; of a restore it is not.
+/// It must not call the store.
+pub type Observer = Box<dyn Fn(&str, &Change) + Send + Sync>;
+
 /// The store. All methods are short and never wait for anything but each other.
-#[derive(Debug)]
 pub struct Store {
     inner: RwLock<Inner>,
     changed: watch::Sender<u64>,
     keep: usize,
     namespaces: Arc<str>,
+    observer: OnceLock<Observer>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("version", &self.version()).finish_non_exhaustive()
+    }
 }
 
 impl Store {
     /// An empty store that keeps so many changes of each resource for watches.
     pub fn new(keep: usize) -> Self {
         let inner = Inner { version: 1, ..Inner::default() };
-        Self { inner: RwLock::new(inner), changed: watch::Sender::new(0), keep, namespaces: "namespaces".into() }
+        Self {
+            inner: RwLock::new(inner),
+            changed: watch::Sender::new(0),
+            keep,
+            namespaces: "namespaces".into(),
+            observer: OnceLock::new(),
+        }
+    }
+
+    /// Has `observer` told of every change from now on. Returns whether it will be: there can be one.
+    pub fn observe(&self, observer: Observer) -> bool {
+        self.observer.set(observer).is_ok()
+    }
+
+    fn record(&self, bucket: &mut Bucket, name: &str, change: Change) {
+        if let Some(observer) = self.observer.get() {
+            observer(name, &change);
+        }
+        bucket.record(change, self.keep);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -131,6 +160,11 @@ impl Store {
     /// The newest resource version.
     pub fn version(&self) -> u64 {
         self.read().version
+    }
+
+    /// Counts the changes of anything but Leases and Events, on which nobody acts but their owners.
+    pub fn moved(&self) -> u64 {
+        self.read().moved
     }
 
     /// The object at a key.
@@ -179,16 +213,13 @@ impl Store {
             (Some(object), Expected::Version(version)) if object.version() == version => {}
             _ => return Err(Raced::Changed),
         }
-        inner.version += 1;
-        let after = Arc::new(Object::new(value, inner.version));
+        let version = inner.next(key);
+        let after = Arc::new(Object::new(value, version));
         inner.index(key, before.as_deref(), Some(&after));
-        let version = inner.version;
         let bucket = inner.buckets.entry(key.bucket.clone()).or_insert_with(Bucket::new);
         bucket.objects.insert(key.path.clone(), after.clone());
-        bucket.record(
-            Change { version, before, after: after.clone(), deleted: false, path: key.path.clone() },
-            self.keep,
-        );
+        let change = Change { version, before, after: after.clone(), deleted: false, path: key.path.clone() };
+        self.record(bucket, &key.bucket, change);
         self.changed.send_replace(version);
         Ok(after)
     }
@@ -204,15 +235,14 @@ impl Store {
         if emptied && inner.population.get(key.name()).is_some_and(|count| *count > 0) {
             return Err(Raced::Changed);
         }
-        inner.version += 1;
-        let version = inner.version;
+        let version = inner.next(key);
         let after = Arc::new(Object::new(last, version));
         inner.index(key, Some(&before), None);
         let bucket = inner.buckets.entry(key.bucket.clone()).or_insert_with(Bucket::new);
         bucket.objects.remove(&key.path);
         let change =
             Change { version, before: Some(before), after: after.clone(), deleted: true, path: key.path.clone() };
-        bucket.record(change, self.keep);
+        self.record(bucket, &key.bucket, change);
         self.changed.send_replace(version);
         Ok(after)
     }
@@ -283,6 +313,14 @@ impl Store {
 }
 
 impl Inner {
+    fn next(&mut self, key: &Key) -> u64 {
+        self.version += 1;
+        if !matches!(&**key.bucket(), "leases.coordination.k8s.io" | "events" | "events.events.k8s.io") {
+            self.moved = self.moved.saturating_add(1);
+        }
+        self.version
+    }
+
     fn find(&self, key: &Key) -> Option<Arc<Object>> {
         self.buckets.get(&key.bucket)?.objects.get(&key.path).cloned()
     }
@@ -332,60 +370,4 @@ impl Inner {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn store_with(count: usize) -> (Store, Arc<str>) {
-        let (store, bucket) = (Store::new(100), Arc::from("things"));
-        for n in 0..count {
-            store.put(&Key::new(&bucket, "", &format!("t{n}")), Expected::Absent, thing(n)).unwrap();
-        }
-        (store, bucket)
-    }
-
-    fn thing(n: usize) -> Value {
-        json!({"metadata": {"name": format!("t{n}"), "uid": format!("u{n}")}})
-    }
-
-    fn names(page: &Page) -> Vec<String> {
-        page.items.iter().map(|object| object::name(object.value()).to_owned()).collect()
-    }
-
-    #[test]
-    fn a_later_page_shows_the_state_of_the_first() {
-        let (store, bucket) = store_with(4);
-        let first = store.list(&bucket, &Query { limit: 2, ..Query::default() }).unwrap();
-        assert_eq!((names(&first), first.remaining), (vec!["t0".into(), "t1".into()], Some(2)));
-        let gone = Key::new(&bucket, "", "t2");
-        store.remove(&gone, store.get(&gone).unwrap().version(), thing(2)).unwrap();
-        store.put(&Key::new(&bucket, "", "t9"), Expected::Absent, thing(9)).unwrap();
-        let rest = Query { version: Some(first.version), after: first.more, ..Query::default() };
-        assert_eq!(names(&store.list(&bucket, &rest).unwrap()), ["t2", "t3"]);
-        store.compact();
-        assert!(store.list(&bucket, &rest).is_err());
-    }
-
-    #[test]
-    fn a_write_on_an_old_version_is_refused() {
-        let (store, bucket) = store_with(1);
-        let key = Key::new(&bucket, "", "t0");
-        let old = store.get(&key).unwrap().version();
-        store.put(&key, Expected::Version(old), thing(0)).unwrap();
-        assert_eq!(store.put(&key, Expected::Version(old), thing(0)).unwrap_err(), Raced::Changed);
-        assert_eq!(store.put(&key, Expected::Absent, thing(0)).unwrap_err(), Raced::Changed);
-    }
-
-    #[test]
-    fn owners_know_their_dependents() {
-        let (store, bucket) = store_with(1);
-        let child = json!({"metadata": {"name": "c", "uid": "uc", "ownerReferences": [{"uid": "u0"}]}});
-        let key = Key::new(&bucket, "", "c");
-        let version = store.put(&key, Expected::Absent, child).unwrap().version();
-        assert_eq!(store.dependents("u0"), std::slice::from_ref(&key));
-        store.put(&key, Expected::Version(version), json!({"metadata": {"name": "c", "uid": "uc"}})).unwrap();
-        assert!(store.dependents("u0").is_empty());
-        assert_eq!(store.find_uid("uc"), Some(key));
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@ use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
 use crate::playground::member::{self, Link, Member, Nature, nodes};
+use crate::playground::objects::Objects;
 use crate::playground::pass::Pass;
 
 /// Rounds after which controllers that still write are taken to fight each other.
@@ -151,12 +152,12 @@ impl Fleet {
             let nature = plan.natures.get(&name).cloned().unwrap_or_default();
             server.become_kubernetes(&nature.kubernetes);
             let (clock, load) = (plan.clock.clone(), load.clone());
-            let member = Member::new(&name, nature, server.client(), clock, load, plan.member);
+            let member = Member::new(&name, nature, Objects::inside(&server), clock, load, plan.member);
             places.insert(name, Place { member: Arc::new(member), server });
         }
         let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();
         route(&control, &places);
-        let karmada = Karmada::new(control.client(), plan.clock.clone(), plan.karmada, &members);
+        let karmada = Karmada::new(Objects::inside(&control), plan.clock.clone(), plan.karmada, &members);
         karmada.join("playground").await?;
         Ok(Self { plan, control, karmada, places, load, rests: Mutex::default() })
     }

@@ -25,7 +25,7 @@ impl Fleet {
     pub async fn round(&self) -> Result<Pass, Fault> {
         let now = self.plan.clock.now();
         let all: Vec<u64> =
-            std::iter::once(self.control.store().version()).chain(self.places.values().flat_map(look)).collect();
+            std::iter::once(self.control.store().moved()).chain(self.places.values().flat_map(look)).collect();
         let resting = self.resting(CONTROL, &all, now);
         let mut central = match resting {
             Some(pass) => pass,
@@ -135,5 +135,5 @@ impl Fleet {
 
 /// What a pass depends on in a member, besides the time.
 fn look(place: &Place) -> [u64; 3] {
-    [place.server.store().version(), place.member.link() as u64, place.member.halted().into()]
+    [place.server.store().moved(), place.member.link() as u64, place.member.halted().into()]
 }

@@ -146,11 +146,11 @@ struct Memory {
 }
 
 impl Karmada {
-    /// On the control plane behind `client`, over `members`.
+    /// On the control plane of `objects`, over `members`.
     #[must_use]
-    pub fn new(client: kube::Client, clock: Clock, timing: Timing, members: &[Arc<Member>]) -> Self {
+    pub fn new(objects: Objects, clock: Clock, timing: Timing, members: &[Arc<Member>]) -> Self {
         Self {
-            objects: Objects::new(client),
+            objects,
             kinds: Kinds::default(),
             clock,
             timing,

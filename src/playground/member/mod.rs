@@ -133,20 +133,13 @@ struct Seen {
 }
 
 impl Member {
-    /// The cluster `name` on the API server behind `client`.
+    /// The cluster `name` with the objects of its API server.
     #[must_use]
-    pub fn new(
-        name: &str,
-        nature: Nature,
-        client: kube::Client,
-        clock: Clock,
-        load: Arc<Load>,
-        timing: Timing,
-    ) -> Self {
+    pub fn new(name: &str, nature: Nature, objects: Objects, clock: Clock, load: Arc<Load>, timing: Timing) -> Self {
         Self {
             name: name.to_owned(),
             nature: Mutex::new(nature),
-            objects: Objects::new(client),
+            objects,
             kinds: Kinds::default(),
             clock,
             load,

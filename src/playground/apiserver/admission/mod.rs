@@ -6,15 +6,15 @@ mod hook;
 mod matching;
 mod outcome;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 
 use self::call::review;
-use self::hook::Hook;
+use self::hook::{Hook, Target};
 use self::matching::Invocation;
 use self::outcome::{Answer, Failed};
 
@@ -111,10 +111,14 @@ pub struct Mutated {
 /// Brings an object that a webhook changed into form: defaults and pruning of its kind.
 pub type Normalize<'a> = &'a (dyn Fn(&mut Value) + Sync);
 
+/// Answers reviews in the process: path and review to the answer, or to why there is none.
+pub type Inside = Arc<dyn Fn(&str, Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
+
 /// The webhooks that are asked, in order.
 pub struct Chain {
     mutating: ArcSwap<Vec<Hook>>,
     validating: ArcSwap<Vec<Hook>>,
+    inside: ArcSwap<BTreeMap<String, Inside>>,
     uid: Box<dyn Fn() -> String + Send + Sync>,
 }
 
@@ -140,7 +144,32 @@ const EXEMPT: [&str; 6] = [
 impl Chain {
     /// A chain without webhooks. `uid` makes the identity of each review.
     pub fn new(uid: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        Self { mutating: ArcSwap::default(), validating: ArcSwap::default(), uid: Box::new(uid) }
+        Self {
+            mutating: ArcSwap::default(),
+            validating: ArcSwap::default(),
+            inside: ArcSwap::default(),
+            uid: Box::new(uid),
+        }
+    }
+
+    /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket, as virtual time needs it.
+    pub fn answer_inside(&self, base: &str, inside: Inside) {
+        self.inside.rcu(|known| {
+            let mut all = BTreeMap::clone(known);
+            all.insert(base.to_owned(), Arc::clone(&inside));
+            all
+        });
+    }
+
+    async fn call(&self, hook: &Hook, sent: Value) -> Result<Value, String> {
+        if let Target::Url(url, _) = &hook.target {
+            let inside = self.inside.load_full();
+            let found = inside.iter().find_map(|(base, inside)| Some((inside, url.strip_prefix(base.as_str())?)));
+            if let Some((inside, path)) = found {
+                return inside(path, sent).await;
+            }
+        }
+        review(hook, &sent).await
     }
 
     /// Why a configuration, of either kind, cannot be read. The server refuses to store such a one; here it is passed over.
@@ -269,7 +298,8 @@ impl Chain {
         }
         let uid = (self.uid)();
         let sent = review_of(&uid, request, &invocation);
-        let answer = review(hook, &sent).await.map_err(|why| Failed::Call(format!("failed to call webhook: {why}")))?;
+        let answer = self.call(hook, sent).await;
+        let answer = answer.map_err(|why| Failed::Call(format!("failed to call webhook: {why}")))?;
         outcome::read(hook, &uid, mutating, &answer).map(Some)
     }
 }

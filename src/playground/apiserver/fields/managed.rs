@@ -168,11 +168,7 @@ pub(crate) fn entries(object: &Value) -> Option<&Value> {
 
 /// The object without its entries.
 pub(crate) fn without_entries(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        meta.remove("managedFields");
-    }
-    object
+    super::super::object::unmanaged(object)
 }
 
 /// Writes the entries, or takes them away when there are none.

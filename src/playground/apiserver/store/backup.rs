@@ -30,6 +30,7 @@ impl Store {
         let version = if bump { inner.version.saturating_add(1) } else { backup.version };
         (inner.version, inner.uids, inner.dependents, inner.population) =
             (version, HashMap::new(), HashMap::new(), HashMap::new());
+        inner.moved = inner.moved.saturating_add(1);
         for (name, bucket) in &mut inner.buckets {
             bucket.objects = backup.objects.get(name).cloned().unwrap_or_default();
             bucket.log.clear();

@@ -1,0 +1,180 @@
+//! Chance with a seed: which histories there are. No I/O.
+
+use serde_json::{Value, json};
+
+use super::fields::{Field, Meaning};
+use super::held_back::is_held_back;
+use super::operation::{History, Operation, Step, Trouble};
+
+/// SplitMix64.
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5851_F42D_4C95_7F2D)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
+    }
+
+    pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        let at = self.below(all.len());
+        &all[at]
+    }
+
+    fn yes(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// Seconds between two steps: within one reaction, between reactions, over the stabilization window.
+const WAITS: [u64; 8] = [0, 1, 3, 10, 20, 45, 90, 320];
+
+/// Names of the workloads.
+pub const WORKLOADS: [&str; 2] = ["web", "shop"];
+
+/// The history of a seed.
+pub fn history(seed: u64, fields: &[Field]) -> History {
+    let mut chance = Chance::new(seed);
+    let clusters = 2 + u32::try_from(chance.below(3)).unwrap();
+    let mut steps = vec![Step {
+        what: Operation::Create { workload: "web".into(), spec: spec(&mut chance) },
+        then: *chance.one_of(&[1, 20, 45]),
+    }];
+    let count = 3 + chance.below(10);
+    while steps.len() < count {
+        let what = operation(&mut chance, clusters, fields);
+        if !is_held_back(&what) {
+            steps.push(Step { what, then: *chance.one_of(&WAITS) });
+        }
+    }
+    History { clusters, steps }
+}
+
+/// Fields of a new FederatedHPA beside its target.
+fn spec(chance: &mut Chance) -> Value {
+    let min = 1 + chance.below(4);
+    let max = min + chance.below(16);
+    let mut spec = json!({"minReplicas": min, "maxReplicas": max, "mode": "Distributed"});
+    if chance.yes(2) {
+        let kinds = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"];
+        spec["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": chance.one_of(&kinds)});
+    }
+    if chance.yes(4) {
+        spec["scalingToZero"] = json!(true);
+    }
+    spec
+}
+
+fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation {
+    let workload = (*chance.one_of(&["web", "web", "web", "shop"])).to_owned();
+    let cluster = 1 + u32::try_from(chance.below(clusters as usize)).unwrap();
+    let replica = chance.below(2);
+    match chance.below(100) {
+        0..=3 => Operation::Create { workload, spec: spec(chance) },
+        4..=7 => Operation::Delete { workload },
+        8..=27 => edit(chance, workload, fields),
+        28..=31 => cron(chance, workload, fields),
+        32..=40 => Operation::Place { workload, placement: placement(chance, clusters) },
+        41..=44 => {
+            Operation::Label { cluster, value: chance.one_of(&[None, Some("gold"), Some("iron")]).map(str::to_owned) }
+        }
+        45..=47 => {
+            let effects = [None, Some("NoSchedule"), Some("NoExecute")];
+            Operation::Taint { cluster, effect: chance.one_of(&effects).map(str::to_owned) }
+        }
+        48..=49 => Operation::Scale { workload, replicas: i64::try_from(chance.below(9)).unwrap() },
+        50..=51 => Operation::RollOut { workload, image: format!("web:{}", 2 + chance.below(3)) },
+        52 => Operation::Remove { workload },
+        53..=55 => Operation::Bring { workload, replicas: i64::try_from(1 + chance.below(6)).unwrap() },
+        56 => Operation::DropHpa { workload, cluster },
+        57 => Operation::BendHpa { workload, cluster, max: i64::try_from(1 + chance.below(20)).unwrap() },
+        58..=73 => Operation::Load { workload, milli: i64::try_from(chance.below(24)).unwrap() * 60 },
+        74..=80 => Operation::Fail { cluster, on: !chance.yes(2) },
+        81..=82 => Operation::Nodes { cluster, by: *chance.one_of(&[-1, 1]) },
+        83..=85 => Operation::Kill { replica },
+        86 => Operation::Stop { replica },
+        87..=90 => Operation::Start { replica },
+        91 => Operation::DropLease,
+        92 => Operation::DropWatches,
+        93 => Operation::Down { replica, on: !chance.yes(3) },
+        94 => Operation::Hang { replica, on: !chance.yes(3) },
+        95 => Operation::Stale { replica, on: !chance.yes(3) },
+        _ => {
+            let what = *chance.one_of(&[Trouble::Conflict, Trouble::Internal, Trouble::Lost, Trouble::Late]);
+            Operation::Trouble { replica, what, count: 1 + u32::try_from(chance.below(3)).unwrap() }
+        }
+    }
+}
+
+fn edit(chance: &mut Chance, workload: String, fields: &[Field]) -> Operation {
+    let of_kind: Vec<&Field> = fields.iter().filter(|field| field.of == Meaning::Federated).collect();
+    let field = chance.one_of(&of_kind);
+    let value = if chance.yes(5) { Value::Null } else { chance.one_of(&field.values).clone() };
+    Operation::Edit { workload, field: field.path.clone(), value }
+}
+
+fn cron(chance: &mut Chance, workload: String, fields: &[Field]) -> Operation {
+    match chance.below(4) {
+        0 => Operation::DeleteCron { workload },
+        1 => {
+            let of_kind: Vec<&Field> = fields.iter().filter(|field| field.of == Meaning::Cron).collect();
+            let field = chance.one_of(&of_kind);
+            Operation::EditCron { workload, field: field.path.clone(), value: chance.one_of(&field.values).clone() }
+        }
+        _ => {
+            let bounds = chance.yes(2);
+            let number = 1 + chance.below(9);
+            let rule = if bounds {
+                json!({"name": "a", "schedule": "*/2 * * * *", "targetMaxReplicas": 9 + number})
+            } else {
+                json!({"name": "a", "schedule": "*/3 * * * *", "targetReplicas": number})
+            };
+            Operation::CreateCron { workload, bounds, rules: json!([rule]) }
+        }
+    }
+}
+
+/// A placement over some of the clusters.
+fn placement(chance: &mut Chance, clusters: u32) -> Value {
+    let all: Vec<String> = (1..=clusters).map(|number| format!("member{number}")).collect();
+    let mut names: Vec<&String> = all.iter().filter(|_| !chance.yes(4)).collect();
+    if names.is_empty() {
+        names.push(&all[0]);
+    }
+    let mut placement = match chance.below(6) {
+        0 => json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}),
+        1 => json!({}),
+        _ => json!({"clusterAffinity": {"clusterNames": names}}),
+    };
+    let weights: Vec<Value> = all
+        .iter()
+        .map(|name| json!({"targetCluster": {"clusterNames": [name]}, "weight": 1 + chance.below(3)}))
+        .collect();
+    placement["replicaScheduling"] = match chance.below(5) {
+        0 => json!({"replicaSchedulingType": "Duplicated"}),
+        1 => json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}),
+        2 => json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+            "weightPreference": {"dynamicWeight": "AvailableReplicas"}}),
+        _ => json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+            "weightPreference": {"staticWeightList": weights}}),
+    };
+    if chance.yes(5) {
+        placement["clusterTolerations"] =
+            json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]);
+    }
+    if chance.yes(8) {
+        placement["spreadConstraints"] = json!([{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 2}]);
+    }
+    placement
+}

@@ -1,0 +1,163 @@
+//! Generated histories: what users and the world do by chance, against the whole controller - two replicas, the webhook in
+//! the path, an embedded Karmada with its members - in virtual time. The laws are looked at with every event; at the end
+//! everything is well again, and fhpa comes to rest.
+//!
+//! * `FHPA_HISTORIES=10000` runs so many, over all cores (`FHPA_THREADS`); `FHPA_HISTORY_FROM` is the first seed.
+//! * `FHPA_HISTORY_SEED=17` replays one, and tells what happens.
+//! * A failing history is shrunk; what it shrinks to goes into `cases`, where it is replayed with each run of the tests.
+
+mod chance;
+mod fields;
+mod flaky;
+mod held_back;
+mod operation;
+mod scene;
+mod shrink;
+mod stillness;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use fields::Field;
+use operation::History;
+use scene::Scene;
+
+/// Histories of an ordinary run, and the time after which it begins no more of them.
+const ORDINARY: u64 = 7;
+const TIME: Duration = Duration::from_secs(150);
+/// Time to shrink one that failed.
+const SHRINKING: Duration = Duration::from_secs(120);
+
+/// What became of a history.
+struct Told {
+    failed: Option<String>,
+    operations: usize,
+}
+
+/// Plays a history in virtual time.
+fn play(history: &History, tells: bool) -> Told {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let begun = now();
+    runtime.block_on(async {
+        let mut scene = Scene::new(history.clusters).await;
+        if tells {
+            println!("{} clusters, {:.1} s", history.clusters, begun.elapsed().as_secs_f64());
+        }
+        let mut operations = 0;
+        let mut failed = failure(&scene);
+        for step in &history.steps {
+            if failed.is_some() {
+                break;
+            }
+            if tells {
+                println!("{} {:?} {:.1} s", scene.wall.now(), step.what, begun.elapsed().as_secs_f64());
+            }
+            scene.happen(&step.what).await;
+            operations += 1;
+            scene.pass(step.then).await;
+            if tells {
+                println!("{}", scene.show().await);
+            }
+            failed = failure(&scene);
+        }
+        if failed.is_none() {
+            failed = stillness::settle(&mut scene).await.err();
+            if tells {
+                let (requests, spent) = (scene.requests(), begun.elapsed().as_secs_f64());
+                println!("{} {requests} requests, {spent:.1} s\n{}", scene.wall.now(), scene.show().await);
+            }
+        }
+        scene.end().await;
+        Told { failed, operations }
+    })
+}
+
+fn failure(scene: &Scene) -> Option<String> {
+    let broken = scene.watched.broken();
+    (!broken.is_empty()).then(|| broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// One that fails, with what it shrinks to.
+fn report(seed: u64, history: &History, why: &str) -> String {
+    let begun = now();
+    let play = |history: &History| (begun.elapsed() < SHRINKING).then(|| play(history, false).failed).flatten();
+    let (shrunk, why) = shrink::shrink(history, why, &play);
+    let text = serde_json::to_string(&shrunk).unwrap();
+    format!("history {seed} breaks a law:\n{why}\nshrunk to {text}\n")
+}
+
+fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field]) -> Vec<String> {
+    let (next, operations, played) = (AtomicU64::new(first), AtomicUsize::new(0), AtomicUsize::new(0));
+    let begun = now();
+    let found = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= first + count || begun.elapsed() > within {
+                        break;
+                    }
+                    let history = chance::history(seed, fields);
+                    let told = play(&history, false);
+                    played.fetch_add(1, Ordering::SeqCst);
+                    operations.fetch_add(told.operations, Ordering::SeqCst);
+                    if let Some(why) = told.failed {
+                        let text = report(seed, &history, &why);
+                        eprintln!("{text}");
+                        found.lock().unwrap().push(text);
+                    }
+                }
+            });
+        }
+    });
+    for held in held_back::HELD_BACK {
+        eprintln!("held back: {}", held.why);
+    }
+    let (seconds, played) = (begun.elapsed().as_secs_f64(), played.load(Ordering::SeqCst));
+    eprintln!("{played} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
+    found.into_inner().unwrap()
+}
+
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn no_history_breaks_a_law() {
+    let fields = fields::all();
+    if let Some(seed) = number("FHPA_HISTORY_SEED") {
+        let history = chance::history(seed, &fields);
+        let told = play(&history, true);
+        assert!(told.failed.is_none(), "{}", told.failed.unwrap());
+        return;
+    }
+    if let Ok(text) = std::env::var("FHPA_HISTORY") {
+        let told = play(&serde_json::from_str(&text).unwrap(), true);
+        assert!(told.failed.is_none(), "{}", told.failed.unwrap());
+        return;
+    }
+    let wanted = number("FHPA_HISTORIES");
+    let within = if wanted.is_some() { Duration::MAX } else { TIME };
+    let threads = number("FHPA_THREADS").map_or(1, |threads| usize::try_from(threads).unwrap());
+    let first = number("FHPA_HISTORY_FROM").unwrap_or(1);
+    let found = run(first, wanted.unwrap_or(ORDINARY), threads, within, &fields);
+    assert!(found.is_empty(), "{} histories break a law:\n{}", found.len(), found.join("\n"));
+}
+
+/// Shrunk histories that broke a law once.
+const CASES: &str = include_str!("cases.jsonl");
+
+#[test]
+fn histories_that_broke_a_law_once_break_none() {
+    for line in CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let history: History = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let told = play(&history, false);
+        assert!(told.failed.is_none(), "{line}\n{}", told.failed.unwrap());
+    }
+}

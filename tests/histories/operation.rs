@@ -1,0 +1,91 @@
+//! What users and the world do, as data: made by chance, shrunk, kept in files.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a write of fhpa meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Trouble {
+    /// 409, and nothing is done.
+    Conflict,
+    /// 500, and nothing is done.
+    Internal,
+    /// It is done, and the answer is lost.
+    Lost,
+    /// It arrives eight seconds later.
+    Late,
+}
+
+/// One thing that happens. What does not apply is passed over, so that any part of a history is one, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Operation {
+    /// A user creates the FederatedHPA of a workload.
+    Create { workload: String, spec: Value },
+    /// A user deletes it.
+    Delete { workload: String },
+    /// A user sets one field of its spec, or with null takes it away.
+    Edit { workload: String, field: String, value: Value },
+    /// A user creates the CronFederatedHPA of a workload, on it or on its FederatedHPA.
+    CreateCron { workload: String, bounds: bool, rules: Value },
+    /// A user sets one field of its spec.
+    EditCron { workload: String, field: String, value: Value },
+    /// A user deletes it.
+    DeleteCron { workload: String },
+    /// A user changes the placement of a workload.
+    Place { workload: String, placement: Value },
+    /// A user gives a cluster a label, or takes it away.
+    Label { cluster: u32, value: Option<String> },
+    /// A user taints a cluster, or takes the taint away.
+    Taint { cluster: u32, effect: Option<String> },
+    /// A user sets the replicas of a template.
+    Scale { workload: String, replicas: i64 },
+    /// A user rolls a new version out.
+    RollOut { workload: String, image: String },
+    /// A user deletes a workload.
+    Remove { workload: String },
+    /// A user brings it back.
+    Bring { workload: String, replicas: i64 },
+    /// Somebody deletes our HPA in a member.
+    DropHpa { workload: String, cluster: u32 },
+    /// Somebody edits our HPA in a member.
+    BendHpa { workload: String, cluster: u32, max: i64 },
+    /// The load of a workload changes.
+    Load { workload: String, milli: i64 },
+    /// A cluster is cut off, or comes back.
+    Fail { cluster: u32, on: bool },
+    /// A cluster gets a node, or loses one.
+    Nodes { cluster: u32, by: i32 },
+    /// A replica is killed.
+    Kill { replica: usize },
+    /// A replica is stopped.
+    Stop { replica: usize },
+    /// A replica that does not run is started.
+    Start { replica: usize },
+    /// Somebody deletes the Lease.
+    DropLease,
+    /// All watches end.
+    DropWatches,
+    /// Requests of a replica are refused, or no more.
+    Down { replica: usize, on: bool },
+    /// Requests of a replica are not answered, or again.
+    Hang { replica: usize, on: bool },
+    /// What a replica watches stands still, or goes on.
+    Stale { replica: usize, on: bool },
+    /// The next writes of a replica meet trouble.
+    Trouble { replica: usize, what: Trouble, count: u32 },
+}
+
+/// Something happens, and then time goes by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    pub what: Operation,
+    /// Seconds.
+    pub then: u64,
+}
+
+/// A history: a fleet and what happens to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    pub clusters: u32,
+    pub steps: Vec<Step>,
+}

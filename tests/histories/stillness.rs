@@ -1,0 +1,98 @@
+//! The end of a history: inputs frozen and faults off, fhpa comes to rest, in a state that the rules explain.
+
+use fhpa::api::FederatedHPA;
+use fhpa::playground::json::text;
+use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::run::forecast::live;
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use super::scene::Scene;
+use crate::stories::distributed::kind;
+
+/// Longest time until rest: after an outage Karmada comes to a Work as late as the outage was long, tolerations and
+/// replacements end after ten minutes, windows after five.
+const LONGEST: i64 = 3_600;
+/// Nothing is written for so long at rest.
+const QUIET: i64 = 150;
+/// Changes of bounds on the way to rest, for each bound there is.
+const CHANGES: usize = 12;
+
+/// Waits for rest and looks at it. Says what is wrong.
+pub async fn settle(scene: &mut Scene) -> Result<(), String> {
+    scene.heal().await;
+    // What was on its way arrives, pods start, members are ready again.
+    scene.pass(120).await;
+    scene.watched.laws().freeze();
+    let begun = scene.wall.now();
+    let cron_runs = scene.has_crons().await;
+    loop {
+        scene.pass(30).await;
+        broken(scene)?;
+        let now = scene.wall.now();
+        let (last, what) = {
+            let laws = scene.watched.laws();
+            let rest = laws.rest();
+            rest.last.clone().map_or((rest.since, String::new()), |(at, what)| (at, what))
+        };
+        let waits = scene.waits();
+        // Rules that run every few minutes write for ever.
+        if now.duration_since(last) >= SignedDuration::from_secs(QUIET) && waits.is_empty() || cron_runs {
+            break;
+        }
+        let what = if waits.is_empty() { what } else { format!("{what}; {}", waits.join(", ")) };
+        if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST) {
+            return Err(format!("no rest after {LONGEST} s: {last} {what}"));
+        }
+    }
+    if cron_runs {
+        return Ok(());
+    }
+    {
+        let laws = scene.watched.laws();
+        let rest = laws.rest();
+        let (restless, bounds) = (rest.restless(), laws.world().sent.len().max(1) * 2);
+        if !restless.is_empty() {
+            return Err(format!("under constant load bounds went to and fro: {}", restless.join("; ")));
+        }
+        if rest.changes() > CHANGES * bounds {
+            return Err(format!("{} changes of {bounds} bounds under constant load", rest.changes()));
+        }
+    }
+    nothing_is_planned(scene).await
+}
+
+fn broken(scene: &Scene) -> Result<(), String> {
+    let broken = scene.watched.broken();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// The plan of what is seen is empty.
+async fn nothing_is_planned(scene: &Scene) -> Result<(), String> {
+    let all: Vec<Value> = scene.control.list(&kind("FederatedHPA"), "").await.unwrap();
+    for object in all {
+        let hpa: FederatedHPA = serde_json::from_value(object.clone()).unwrap();
+        let conditions = fhpa::playground::json::condition(&object, "/status/conditions", "Assigned");
+        let assigned = conditions.is_some_and(|assigned| text(assigned, "/status") == "True");
+        if hpa.spec.mode.as_deref() == Some("Centralized") || !assigned {
+            continue;
+        }
+        let client = scene.control.client();
+        let objects = live::objects(client, &hpa).await.unwrap();
+        let steps = objects.forecast(&hpa, Rooms::default(), scene.wall.now(), |forecast| {
+            let steps = forecast.plan.steps.iter().map(|step| format!("{:?} ({})", step.action, step.why));
+            steps.collect::<Vec<_>>()
+        });
+        if let Some(steps) = steps.filter(|steps| !steps.is_empty()) {
+            return Err(format!(
+                "at rest something is planned for {}: {}",
+                text(&object, "/metadata/name"),
+                steps.join("; ")
+            ));
+        }
+    }
+    Ok(())
+}

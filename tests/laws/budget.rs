@@ -1,0 +1,152 @@
+//! Law 2: the member HPAs together never allow more than `spec.maxReplicas`.
+//!
+//! Tolerated: Duplicated; a sum that a lowered max left behind, as long as nothing is raised; a raise that was written when
+//! max was greater and is still on its way; the bounds of a cluster that does not answer and whose Work is gone, which are
+//! given away until the member's HPA is gone, too, or is written anew; an HPA that somebody else edited in the member counts
+//! with what its Work says.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::SignedDuration;
+
+use super::world::{Bounds, Name, World};
+use super::{Change, Court, Law};
+
+/// Between a write of spec and the moment at which a leader that is well has seen it.
+const SEEN: SignedDuration = SignedDuration::from_secs(5);
+
+#[derive(Default)]
+pub struct Budget {
+    /// Clusters whose bounds others have, by FederatedHPA.
+    given_up: BTreeSet<(Name, String)>,
+    /// Greatest max of each member's HPA and each Work as they were before.
+    max: BTreeMap<(Name, String), (i64, i64)>,
+    /// What the last Works of each cluster said.
+    said: BTreeMap<(Name, String), VecDeque<i64>>,
+}
+
+/// Works of a cluster that may still be on their way.
+const ON_THE_WAY: usize = 16;
+
+impl Law for Budget {
+    fn name(&self) -> &'static str {
+        "2 (budget)"
+    }
+
+    fn saw(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
+        let name = Name::of(change.object());
+        match change.kind {
+            "HorizontalPodAutoscaler" if !change.in_control() => self.saw_hpa(&name, change.place, court),
+            "Work" if change.in_control() => {
+                let sent = court.world.sent.get(&name).cloned();
+                let cluster = name.namespace.trim_start_matches("karmada-es-").to_owned();
+                let owner =
+                    super::world::label(change.object(), "annotations", fhpa::reconcile::distributed::names::OWNER);
+                let Some((namespace, own)) = owner.split_once('/') else { return };
+                let owner = Name::new(namespace, own);
+                self.give_up(court.world);
+                self.saw_work(&owner, &cluster, sent.map(|sent| sent.bounds), court);
+            }
+            "Cluster" | "FederatedHPA" if change.in_control() => self.give_up(court.world),
+            _ => {}
+        }
+    }
+}
+
+impl Budget {
+    /// A cluster that does not answer is given up when the status has no share for it, or its Work is gone.
+    fn give_up(&mut self, world: &World) {
+        for (cluster, member) in world.members.iter().filter(|(cluster, _)| !world.answers(cluster)) {
+            for (name, _) in member.hpas.iter().filter(|(_, hpa)| hpa.ours) {
+                let unsent = world.sent(name, cluster).is_none_or(|sent| sent.deleting);
+                let told = world.federated.get(name).filter(|hpa| !hpa.desired.is_empty());
+                if unsent || told.is_some_and(|hpa| hpa.desired.get(cluster).is_none_or(|bounds| bounds.max == 0)) {
+                    self.given_up.insert((name.clone(), cluster.clone()));
+                }
+            }
+        }
+    }
+
+    fn saw_hpa(&mut self, name: &Name, cluster: &str, court: &mut Court<'_>) {
+        let world = court.world;
+        let hpa = world.members.get(cluster).and_then(|member| member.hpas.get(name));
+        let hpa = hpa.filter(|hpa| hpa.ours && !hpa.deleting);
+        let now = hpa.map_or(0, |hpa| hpa.bounds.max);
+        let key = (name.clone(), cluster.to_owned());
+        let known = self.max.entry(key.clone()).or_default();
+        let raised = now > known.0;
+        let changed = now != known.0;
+        known.0 = now;
+        if changed && world.answers(cluster) {
+            self.given_up.remove(&key);
+        }
+        let raised = raised && !self.is_bent(&key, now);
+        let Some(hpa) = world.federated.get(name).filter(|_| raised) else { return };
+        let allowed = hpa.most_since(world.now - court.terms.queue);
+        let sum: i64 = self.in_effect(name, world).values().sum();
+        if sum > allowed && !world.duplicates(hpa) {
+            let all = show(&self.in_effect(name, world));
+            court.breaks(
+                format!("FederatedHPA {name}, HPA in {cluster}"),
+                format!("its max was raised to {now}, and the members allow {sum} of {allowed}: {all}"),
+            );
+        }
+    }
+
+    /// A raise is written only when it fits next to all that is in effect or on its way.
+    fn saw_work(&mut self, owner: &Name, cluster: &str, bounds: Option<Bounds>, court: &mut Court<'_>) {
+        let world = court.world;
+        let max = bounds.map_or(0, |bounds| bounds.max);
+        let known = self.max.entry((owner.clone(), cluster.to_owned())).or_default();
+        let raised = max > known.1;
+        known.1 = max;
+        let said = self.said.entry((owner.clone(), cluster.to_owned())).or_default();
+        said.push_back(max);
+        if said.len() > ON_THE_WAY {
+            said.pop_front();
+        }
+        let Some(hpa) = world.federated.get(owner).filter(|_| raised) else { return };
+        let mut all = self.in_effect(owner, world);
+        for sent in world.sent.values().filter(|sent| sent.owner == *owner && !sent.deleting) {
+            if self.counts(owner, &sent.cluster) {
+                let max = all.entry(sent.cluster.clone()).or_default();
+                *max = (*max).max(sent.bounds.max);
+            }
+        }
+        let allowed = hpa.most_since(world.now - SEEN);
+        let sum: i64 = all.values().sum();
+        if sum > allowed && !world.duplicates(hpa) {
+            court.breaks(
+                format!("FederatedHPA {owner}, Work for {cluster}"),
+                format!(
+                    "a max of {max} was written before it fits: {} may be in effect, {sum} of {allowed}",
+                    show(&all)
+                ),
+            );
+        }
+    }
+
+    /// Whether no Work of ours said so.
+    fn is_bent(&self, key: &(Name, String), max: i64) -> bool {
+        !self.said.get(key).is_some_and(|said| said.contains(&max))
+    }
+
+    fn counts(&self, owner: &Name, cluster: &str) -> bool {
+        !self.given_up.contains(&(owner.clone(), cluster.to_owned()))
+    }
+
+    /// Max of each member's HPA that counts.
+    fn in_effect(&self, owner: &Name, world: &World) -> BTreeMap<String, i64> {
+        let of = |(cluster, member): (&String, &super::world::Member)| {
+            let hpa = member.hpas.get(owner).filter(|hpa| hpa.ours && !hpa.deleting)?;
+            let bent = self.is_bent(&(owner.clone(), cluster.clone()), hpa.bounds.max);
+            let said = world.sent(owner, cluster).filter(|_| bent).map_or(hpa.bounds.max, |sent| sent.bounds.max);
+            self.counts(owner, cluster).then(|| (cluster.clone(), said))
+        };
+        world.members.iter().filter_map(of).collect()
+    }
+}
+
+fn show(all: &BTreeMap<String, i64>) -> String {
+    all.iter().map(|(cluster, max)| format!("{cluster} {max}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,114 @@
+//! Law 8: what was taken over is always let go, in bounded time, without a change of the user's replicas.
+//!
+//! Deadlines count the time in which somebody could act.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use super::managed::owners;
+use super::world::{Name, Target, text};
+use super::{Change, Court, Law, is_ours};
+
+#[derive(Default)]
+pub struct LetsGo {
+    /// Since when, in worked time, each object is to be let go and is not; nothing: told already.
+    waiting: BTreeMap<String, Option<SignedDuration>>,
+}
+
+impl Law for LetsGo {
+    fn name(&self) -> &'static str {
+        "8 (always lets go)"
+    }
+
+    fn saw(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
+        if change.in_control() {
+            self.saw_replicas(change, court);
+        }
+        self.look(court);
+    }
+
+    fn passed(&mut self, court: &mut Court<'_>) {
+        self.look(court);
+    }
+}
+
+impl LetsGo {
+    fn look(&mut self, court: &mut Court<'_>) {
+        let held = due(court);
+        self.waiting.retain(|what, _| held.contains(what));
+        let mut late = Vec::new();
+        for what in held {
+            let since = self.waiting.entry(what.clone()).or_insert(Some(court.worked));
+            if since.is_some_and(|since| court.worked - since > court.terms.release) {
+                *since = None;
+                late.push(what);
+            }
+        }
+        for what in late {
+            court.breaks(what, format!("it was not let go within {}", court.terms.release));
+        }
+    }
+
+    /// A template is given back with what its members are asked for.
+    fn saw_replicas(&self, change: &Change<'_>, court: &mut Court<'_>) {
+        let Some((before, after)) = change.before.zip(change.after) else { return };
+        let replicas = |object| super::world::int(object, "/spec/replicas");
+        if after.pointer("/spec/template").is_none() || replicas(before) == replicas(after) {
+            return;
+        }
+        let owners = owners(after, &["spec", "replicas"]);
+        // Cron rules set what the user says.
+        if !owners.iter().any(|owner| is_ours(owner.manager) && !owner.manager.starts_with("fhpa-cron")) {
+            return;
+        }
+        let kind = format!("{} {}", text(after, "/apiVersion"), change.kind);
+        let target = Target { kind, name: Name::of(after) };
+        let given = replicas(after).unwrap_or_default();
+        let world = court.world;
+        let Some(binding) = world.binding(&target) else { return };
+        let clusters = binding.entries.keys().filter(|cluster| world.answers(cluster));
+        let asked: Vec<i64> = clusters.map(|cluster| world.workload(cluster, &target).asked).collect();
+        let wanted = if binding.divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() };
+        let silent = binding.entries.keys().any(|cluster| !world.answers(cluster));
+        let wrong = if silent { given < wanted } else { given != wanted };
+        if wrong || given == 0 && replicas(before) != Some(0) && asked.is_empty() {
+            court.breaks(
+                change.about(),
+                format!(
+                    "its replicas were set from {:?} to {given}, and its members are asked for {asked:?}",
+                    replicas(before)
+                ),
+            );
+        }
+    }
+}
+
+/// What is to be let go now.
+fn due(court: &Court<'_>) -> Vec<String> {
+    let world = court.world;
+    let mut held = Vec::new();
+    for (name, hpa) in world.federated.iter().filter(|(_, hpa)| hpa.held) {
+        if hpa.deleting {
+            held.push(format!("FederatedHPA {name}, which is deleted"));
+        } else if hpa.centralized {
+            held.push(format!("FederatedHPA {name}, which is Centralized"));
+        } else if hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
+            held.push(format!("FederatedHPA {name}, which scales {} now", hpa.target));
+        }
+    }
+    for (name, binding) in world.bindings.iter().filter(|(_, binding)| binding.suspended && !binding.deleting) {
+        let served = |hpa: &&super::world::Federated| {
+            hpa.workload() == &binding.target || (hpa.target == binding.target && !hpa.deleting && !hpa.centralized)
+        };
+        if !world.federated.values().any(|hpa| served(&hpa)) {
+            held.push(format!("ResourceBinding {name}, which is suspended and which no FederatedHPA acts on"));
+        }
+    }
+    for (name, sent) in world.sent.iter().filter(|(_, sent)| !sent.deleting) {
+        if !world.federated.contains_key(&sent.owner) {
+            held.push(format!("Work {name}, whose FederatedHPA {} is gone", sent.owner));
+        }
+    }
+    held
+}

@@ -1,0 +1,86 @@
+//! Stillness: who wrote what since the inputs were frozen, and which bounds went to and fro.
+
+use std::collections::BTreeMap;
+
+use fhpa::runtime::watch::{MANAGED_BY, OURS};
+use jiff::Timestamp;
+
+use super::managed::{changed, owners};
+use super::world::{Bounds, Name, World, label};
+use super::{Change, is_ours};
+
+/// The course of one number.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    values: Vec<(Timestamp, i64)>,
+    reversals: usize,
+    rises: Option<bool>,
+}
+
+impl Course {
+    fn saw(&mut self, at: Timestamp, value: i64) {
+        let Some((_, last)) = self.values.last().copied() else {
+            self.values.push((at, value));
+            return;
+        };
+        if last == value {
+            return;
+        }
+        let rises = value > last;
+        self.reversals += usize::from(self.rises.is_some_and(|before| before != rises));
+        self.rises = Some(rises);
+        self.values.push((at, value));
+    }
+}
+
+/// What happened since.
+pub struct Rest {
+    pub since: Timestamp,
+    /// When fhpa wrote last, and what; Leases and Events left out.
+    pub last: Option<(Timestamp, String)>,
+    courses: BTreeMap<(String, Name, &'static str), Course>,
+}
+
+impl Rest {
+    pub fn new(since: Timestamp) -> Self {
+        Self { since, last: None, courses: BTreeMap::new() }
+    }
+
+    pub(super) fn saw(&mut self, change: &Change<'_>, world: &World) {
+        if matches!(change.kind, "Event" | "Lease") {
+            return;
+        }
+        let ours = match change.after {
+            Some(after) => changed(change.before, after)
+                .iter()
+                .any(|path| owners(after, path).iter().any(|owner| is_ours(owner.manager))),
+            None => change.kind == "Work" && label(change.object(), "labels", MANAGED_BY) == OURS,
+        };
+        if ours {
+            self.last = Some((change.at, change.about()));
+        }
+        if change.kind == "HorizontalPodAutoscaler" && !change.in_control() {
+            let name = Name::of(change.object());
+            let hpa = world.members.get(change.place).and_then(|member| member.hpas.get(&name));
+            let Bounds { min, max } = hpa.map_or(Bounds { min: 0, max: 0 }, |hpa| hpa.bounds);
+            for (what, value) in [("min", min), ("max", max)] {
+                self.courses.entry((change.place.to_owned(), name.clone(), what)).or_default().saw(change.at, value);
+            }
+        }
+    }
+
+    /// Bounds that changed their direction more than once.
+    pub fn restless(&self) -> Vec<String> {
+        let restless = self.courses.iter().filter(|(_, course)| course.reversals > 1);
+        let line = |((cluster, name, what), course): (&(String, Name, &str), &Course)| {
+            let values: Vec<String> = course.values.iter().map(|(at, value)| format!("{value} at {at}")).collect();
+            format!("{what} of {name} in {cluster}: {}", values.join(", "))
+        };
+        restless.map(line).collect()
+    }
+
+    /// Bounds that were changed, in all.
+    pub fn changes(&self) -> usize {
+        self.courses.values().map(|course| course.values.len().saturating_sub(1)).sum()
+    }
+}

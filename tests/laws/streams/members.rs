@@ -1,0 +1,243 @@
+//! Laws that are seen in members: budget, pods, survival.
+
+use serde_json::{Value, json};
+
+use super::{Stream, binding, deployment, federated, member_hpa, owned, place, work};
+
+/// A Deployment whose replicas the member's HPA, fhpa or Karmada wrote.
+fn written(by: &str, replicas: i64, ready: i64) -> Value {
+    let (manager, subresource) = match by {
+        "hpa" => ("kube-controller-manager", "scale"),
+        "fhpa" => ("fhpa-replicas", "scale"),
+        _ => ("karmada-controller-manager", ""),
+    };
+    owned(deployment(replicas, ready), &[(manager, subresource, json!({"f:spec": {"f:replicas": {}}}))])
+}
+
+#[test]
+fn a_raise_that_does_not_fit_breaks_the_budget_in_the_work_and_in_the_member() {
+    let mut stream = Stream::new();
+    stream.put("", work("member2", 1, 13));
+    stream.breaks("law 2");
+    stream.put("member2", member_hpa(1, 13));
+    stream.breaks("law 2");
+}
+
+#[test]
+fn a_donor_is_seen_to_be_lowered_first() {
+    let mut stream = Stream::new();
+    stream.put("", work("member1", 1, 17));
+    stream.put("", work("member2", 1, 13));
+    stream.breaks("law 2");
+    let mut stream = Stream::new();
+    stream.put("", work("member1", 1, 17));
+    stream.put("member1", member_hpa(1, 17));
+    stream.put("", work("member2", 1, 13));
+    stream.put("member2", member_hpa(1, 13));
+    stream.keeps();
+}
+
+#[test]
+fn duplicated_bounds_have_no_sum() {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| {
+        hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
+        hpa["status"] = json!({});
+    });
+    stream.put("", work("member2", 1, 30));
+    stream.put("member2", member_hpa(1, 30));
+    stream.keeps();
+}
+
+#[test]
+fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
+    let late = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.put("", work("member1", 1, 15));
+        stream.put("member1", member_hpa(1, 15));
+        stream.put("", work("member2", 1, 15));
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["maxReplicas"] = json!(20);
+            hpa["status"] = json!({});
+        });
+        stream.put("", work("member1", 1, 6));
+        stream.put("member1", member_hpa(1, 6));
+        stream.keeps();
+        stream.pass(seconds);
+        // What was written before arrives.
+        stream.put("member2", member_hpa(1, 15));
+        stream
+    };
+    late(30).keeps();
+    late(120).breaks("law 2");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_counts_until_its_work_is_gone() {
+    let lost = |given_up: bool| {
+        let mut stream = Stream::new();
+        stream.put("", place("member2", "False"));
+        if given_up {
+            stream.delete("", &work("member2", 1, 12));
+        }
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("", work("member1", 1, 30));
+        stream.put("member1", member_hpa(1, 30));
+        stream
+    };
+    lost(false).breaks("law 2");
+    lost(true).keeps();
+}
+
+#[test]
+fn what_somebody_else_edits_in_a_member_is_not_fhpas_doing() {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("member2", member_hpa(1, 25));
+    stream.put("member2", member_hpa(1, 12));
+    stream.keeps();
+}
+
+#[test]
+fn an_hpa_that_no_member_can_run_breaks_survival() {
+    let mut stream = Stream::new();
+    stream.put("member1", member_hpa(5, 4));
+    stream.breaks("law 5");
+}
+
+/// member1 leaves: 6 pods go, of which so many run in member2 before.
+fn leaves(ready_elsewhere: i64) -> Stream {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("member2", written("fhpa", 10, 4));
+    stream.put("member2", written("fhpa", 10, ready_elsewhere));
+    stream.put("", binding(&[("member2", 10)]));
+    stream.delete("member1", &deployment(6, 6));
+    stream
+}
+
+#[test]
+fn a_cluster_that_leaves_before_its_replacement_is_ready_breaks_the_law_of_pods() {
+    leaves(4).breaks("law 3");
+    leaves(9).breaks("law 3");
+    leaves(10).keeps();
+}
+
+#[test]
+fn a_pod_replaces_one_only() {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("member2", written("fhpa", 7, 7));
+    stream.put("member1", written("karmada", 3, 6));
+    stream.put("member1", written("karmada", 3, 3));
+    stream.keeps();
+    stream.pass(30);
+    stream.put("member1", written("karmada", 1, 3));
+    stream.breaks("law 3");
+}
+
+#[test]
+fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
+    let taken = |left: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("member2", written("fhpa", 10, 10));
+        stream.put("member2", written("hpa", left, left));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    taken(10).keeps();
+    taken(7).breaks("law 3");
+}
+
+#[test]
+fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
+    let mut stream = Stream::new();
+    stream.put("member1", written("hpa", 2, 6));
+    stream.keeps();
+    // Its max was taken away from what runs.
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("", work("member1", 1, 2));
+    stream.put("member1", member_hpa(1, 2));
+    stream.put("member1", written("hpa", 2, 6));
+    stream.breaks("law 3");
+}
+
+#[test]
+fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
+    let lost = |asked: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("", place("member1", "False"));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.pass(20);
+        stream.put("member2", written("fhpa", asked, asked));
+        stream.pass(50);
+        stream.pass(1);
+        // Back again, it loses what it ran.
+        stream.put("", place("member1", "True"));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    lost(10).keeps();
+    lost(9).breaks("law 3");
+}
+
+#[test]
+fn pods_that_run_for_long_replace_nothing() {
+    let mut stream = Stream::new();
+    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    stream.put("member2", written("fhpa", 10, 10));
+    stream.pass(100);
+    stream.pass(100);
+    stream.delete("member1", &deployment(6, 6));
+    stream.breaks("law 3");
+}
+
+#[test]
+fn what_the_user_wishes_breaks_nothing() {
+    let mut lowered = Stream::new();
+    lowered.edit("", "FederatedHPA", |hpa| {
+        hpa["spec"]["maxReplicas"] = json!(4);
+        hpa["status"] = json!({});
+    });
+    lowered.put("member1", written("karmada", 2, 6));
+    lowered.keeps();
+    let mut deleted = Stream::new();
+    deleted.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    deleted.delete("", &deployment(10, 10));
+    deleted.delete("member1", &deployment(6, 6));
+    deleted.keeps();
+    let mut zero = Stream::new();
+    zero.edit("", "FederatedHPA", |hpa| {
+        hpa["spec"]["scalingToZero"] = json!(true);
+        hpa["status"] = json!({});
+    });
+    zero.put("member2", written("fhpa", 0, 4));
+    zero.keeps();
+}
+
+#[test]
+fn a_handed_back_workload_keeps_its_pods_too() {
+    let mut stream = Stream::new();
+    stream.delete("", &federated(json!({})));
+    stream.broken();
+    stream.put("member1", written("karmada", 0, 6));
+    stream.breaks("law 3");
+}
+
+#[test]
+fn where_max_leaves_no_headroom_a_quarter_may_be_away() {
+    let rolls = |removed: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["maxReplicas"] = json!(10);
+            hpa["status"] = json!({});
+        });
+        stream.put("member1", written("karmada", 6 - removed, 6));
+        stream
+    };
+    rolls(1).keeps();
+    rolls(3).breaks("law 3");
+}

@@ -1,0 +1,98 @@
+//! Laws that are seen in what is said: acceptance, records of cron rules, truth.
+
+use serde_json::{Value, json};
+
+use super::{Stream, deployment, federated, member_hpa, status};
+
+fn said(reason: &str) -> Value {
+    json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": reason, "message": "no"}]})
+}
+
+#[test]
+fn an_object_that_was_stored_and_is_refused_breaks_the_law_of_acceptance() {
+    let mut stream = Stream::new();
+    stream.put("", federated(said("NoCandidates")));
+    stream.keeps();
+    stream.put("", federated(said("Refused")));
+    stream.breaks("law 1");
+}
+
+/// A CronFederatedHPA with one rule, and what is recorded of it.
+fn cron(next: &str, executed: &[&str], rule: Value) -> Value {
+    let executed: Vec<Value> = executed.iter().map(|time| json!({"scheduleTime": time})).collect();
+    json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA",
+        "metadata": {"name": "shop", "namespace": "prod", "uid": "c"}, "spec": {"rules": [rule]},
+        "status": {"executionHistories": [
+            {"ruleName": "up", "nextExecutionTime": next, "successfulExecutions": executed}]}})
+}
+
+fn rule() -> Value {
+    json!({"name": "up", "schedule": "*/5 * * * *", "targetReplicas": 3})
+}
+
+const FIVE: &str = "2026-11-20T08:05:00Z";
+const TEN: &str = "2026-11-20T08:10:00Z";
+
+#[test]
+fn a_run_that_is_due_and_not_recorded_breaks_the_law_of_the_record() {
+    let go = |executed: &[&str], edited: Value| {
+        let mut stream = Stream::new();
+        stream.put("", cron(FIVE, &[], rule()));
+        stream.pass(310);
+        stream.put("", cron(TEN, executed, edited));
+        stream
+    };
+    go(&[FIVE], rule()).keeps();
+    go(&[], rule()).breaks("law 6");
+    // An edited rule begins anew.
+    go(&[], json!({"name": "up", "schedule": "*/10 * * * *", "targetReplicas": 3})).keeps();
+}
+
+#[test]
+fn a_run_that_is_recorded_twice_breaks_the_law_of_the_record() {
+    let mut stream = Stream::new();
+    stream.put("", cron(FIVE, &[], rule()));
+    stream.pass(310);
+    stream.put("", cron(TEN, &[FIVE, FIVE], rule()));
+    stream.breaks("law 6");
+}
+
+#[test]
+fn an_hpa_that_is_not_there_makes_ready_untrue_after_a_while() {
+    let mut stream = Stream::new();
+    stream.delete("member1", &member_hpa(1, 18));
+    stream.pass(50);
+    stream.keeps();
+    stream.pass(20);
+    stream.breaks("law 9");
+    stream.put("", federated(status(&[("member1", 1, 18), ("member2", 1, 12)], "False", 10)));
+    stream.pass(600);
+    let broken = stream.broken();
+    assert!(broken.iter().all(|one| !one.contains("Ready=True")), "{broken:?}");
+}
+
+#[test]
+fn a_workload_that_is_not_there_makes_ready_untrue() {
+    let mut stream = Stream::new();
+    // The user deletes it, and Karmada takes it out of the member.
+    stream.delete("", &deployment(10, 10));
+    stream.delete("member1", &deployment(6, 6));
+    stream.pass(100);
+    stream.breaks("law 9");
+}
+
+#[test]
+fn bounds_that_are_not_in_force_make_assigned_untrue() {
+    let mut stream = Stream::new();
+    stream.put("member1", member_hpa(1, 17));
+    stream.pass(100);
+    stream.breaks("law 9");
+}
+
+#[test]
+fn replicas_that_are_miscounted_are_untrue() {
+    let mut stream = Stream::new();
+    stream.put("", federated(status(&[("member1", 1, 18), ("member2", 1, 12)], "True", 11)));
+    stream.pass(100);
+    stream.breaks("law 9");
+}

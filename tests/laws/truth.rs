@@ -1,0 +1,112 @@
+//! Law 9: status never says more than is known.
+//!
+//! What it says may be late by [`super::Terms::telling`] of the time in which somebody could act.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use super::world::{Federated, Name, World};
+use super::{Change, Court, Law};
+
+#[derive(Default)]
+pub struct TellsTheTruth {
+    /// Since when, in worked time, each untruth is told; nothing: that was noted.
+    untrue: BTreeMap<(Name, &'static str), Option<SignedDuration>>,
+}
+
+impl Law for TellsTheTruth {
+    fn name(&self) -> &'static str {
+        "9 (tells the truth)"
+    }
+
+    fn saw(&mut self, _: &Change<'_>, court: &mut Court<'_>) {
+        self.look(court);
+    }
+
+    fn passed(&mut self, court: &mut Court<'_>) {
+        self.look(court);
+    }
+}
+
+impl TellsTheTruth {
+    fn look(&mut self, court: &mut Court<'_>) {
+        let mut found = BTreeMap::new();
+        for (name, hpa) in court.world.federated.iter().filter(|(_, hpa)| hpa.held && !hpa.deleting) {
+            for (what, why) in untruths(name, hpa, court.world) {
+                found.insert((name.clone(), what), why);
+            }
+        }
+        self.untrue.retain(|key, _| found.contains_key(key));
+        for (key, why) in found {
+            let since = self.untrue.entry(key.clone()).or_insert(Some(court.worked));
+            if since.is_some_and(|since| court.worked - since > court.terms.telling) {
+                *since = None;
+                court
+                    .breaks(format!("FederatedHPA {}", key.0), format!("{} for {}: {why}", key.1, court.terms.telling));
+            }
+        }
+    }
+}
+
+/// What the status says now that is not so.
+fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let holds = |kind| hpa.condition(kind).is_some_and(|condition| condition.status == "True");
+    let wanted = hpa.desired.iter().filter(|(_, bounds)| bounds.max > 0);
+    let in_force: Vec<(&str, String)> = wanted
+        .filter_map(|(cluster, bounds)| {
+            let there = world.members.get(cluster).and_then(|member| member.hpas.get(name));
+            let there = there.filter(|there| there.ours && !there.deleting);
+            match there {
+                None => Some((cluster.as_str(), format!("{cluster} has no HPA"))),
+                Some(there) if there.bounds != *bounds => {
+                    Some((cluster.as_str(), format!("the HPA of {cluster} is {}, not {bounds}", there.bounds)))
+                }
+                Some(_) => None,
+            }
+        })
+        .collect();
+    if holds("Ready") {
+        // Whether they are in force is what Assigned says.
+        if let Some((_, why)) = in_force.iter().find(|(_, why)| why.ends_with("has no HPA")) {
+            found.push(("Ready=True is said", why.clone()));
+        }
+        let without = hpa.desired.iter().find(|(cluster, bounds)| {
+            let target =
+                world.members.get(*cluster).is_some_and(|member| member.workloads.contains_key(hpa.workload()));
+            bounds.max > 0 && world.answers(cluster) && !target
+        });
+        if let Some((cluster, _)) = without {
+            found.push(("Ready=True is said", format!("{cluster} has no {}", hpa.workload())));
+        }
+    }
+    if holds("Assigned") {
+        // Bounds that go on shrinking with what runs are told with the shares.
+        let answers = |cluster: &str| world.answers(cluster);
+        let waits =
+            |cluster: &str| hpa.desired.get(cluster).is_some_and(|bounds| runs_more(cluster, bounds.max, hpa, world));
+        if let Some((_, why)) = in_force.iter().find(|(cluster, _)| answers(cluster) && !waits(cluster)) {
+            found.push(("Assigned=True is said", why.clone()));
+        }
+    }
+    if hpa.is_current && holds("Ready") {
+        let entries = world.binding(hpa.workload()).map(|binding| binding.entries.clone()).unwrap_or_default();
+        let mut clusters = entries.keys();
+        if clusters.all(|cluster| world.answers(cluster)) {
+            let runs: i64 = entries.keys().map(|cluster| world.workload(cluster, hpa.workload()).asked).sum();
+            let steady = entries.keys().all(|cluster| {
+                let there = world.workload(cluster, hpa.workload());
+                there.asked == there.ready
+            });
+            if steady && runs != hpa.current {
+                found.push(("currentReplicas is wrong", format!("{} is said, {runs} run", hpa.current)));
+            }
+        }
+    }
+    found
+}
+
+fn runs_more(cluster: &str, max: i64, hpa: &Federated, world: &World) -> bool {
+    world.workload(cluster, hpa.workload()).asked > max
+}

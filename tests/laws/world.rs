@@ -1,0 +1,416 @@
+//! What the laws look at: the states of a control plane and its members, as far as they are about scaling. No I/O.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use fhpa::reconcile::distributed::names;
+use fhpa::runtime::watch::{MANAGED_BY, OURS};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Change;
+
+/// Namespace and name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Name {
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub fn of(object: &Value) -> Self {
+        Self::new(text(object, "/metadata/namespace"), text(object, "/metadata/name"))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joint = if self.namespace.is_empty() { "" } else { "/" };
+        write!(f, "{}{joint}{}", self.namespace, self.name)
+    }
+}
+
+/// A workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// `apps/v1 Deployment`.
+    pub kind: String,
+    pub name: Name,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.rsplit(' ').next().unwrap_or_default(), self.name)
+    }
+}
+
+/// `min..max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    pub min: i64,
+    pub max: i64,
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.min, self.max)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Condition {
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+}
+
+/// A FederatedHPA.
+#[derive(Clone, Debug, Default)]
+pub struct Federated {
+    pub uid: String,
+    pub bounds: Bounds,
+    pub target: Target,
+    /// What is written down as taken over.
+    pub taken: Option<Target>,
+    pub centralized: bool,
+    pub duplicated: Option<bool>,
+    pub scales_to_zero: bool,
+    pub assists: bool,
+    pub deleting: bool,
+    /// Whether it has our finalizer.
+    pub held: bool,
+    /// Bounds by cluster.
+    pub desired: BTreeMap<String, Bounds>,
+    pub conditions: Vec<Condition>,
+    pub current: i64,
+    pub is_current: bool,
+    /// What max was, and until when.
+    pub older: VecDeque<(Timestamp, i64)>,
+}
+
+impl Federated {
+    /// The workload that it acts on, or gives back.
+    pub fn workload(&self) -> &Target {
+        self.taken.as_ref().unwrap_or(&self.target)
+    }
+
+    /// The greatest max that held since.
+    pub fn most_since(&self, since: Timestamp) -> i64 {
+        let older = self.older.iter().filter(|(until, _)| *until >= since).map(|(_, max)| *max);
+        older.chain([self.bounds.max]).max().unwrap_or_default()
+    }
+
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+}
+
+/// A ResourceBinding.
+#[derive(Clone, Debug, Default)]
+pub struct Binding {
+    pub target: Target,
+    pub suspended: bool,
+    pub divides: bool,
+    /// Replicas by cluster.
+    pub entries: BTreeMap<String, i64>,
+    pub evicting: Vec<String>,
+    /// The user has replicas of a lost cluster removed without a replacement, or never.
+    pub purges_at_once: bool,
+    pub deleting: bool,
+}
+
+/// A Work of ours.
+#[derive(Clone, Debug, Default)]
+pub struct Sent {
+    pub cluster: String,
+    pub owner: Name,
+    pub bounds: Bounds,
+    pub deleting: bool,
+}
+
+/// An HPA of a member.
+#[derive(Clone, Debug, Default)]
+pub struct MemberHpa {
+    pub bounds: Bounds,
+    pub ours: bool,
+    pub deleting: bool,
+}
+
+/// A workload: a template, or what a member has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Workload {
+    pub asked: i64,
+    pub ready: i64,
+    pub deleting: bool,
+}
+
+/// A Cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub ready: bool,
+    pub deleting: bool,
+}
+
+/// A member.
+#[derive(Clone, Debug, Default)]
+pub struct Member {
+    pub hpas: BTreeMap<Name, MemberHpa>,
+    pub workloads: BTreeMap<Target, Workload>,
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub now: Timestamp,
+    pub federated: BTreeMap<Name, Federated>,
+    pub bindings: BTreeMap<Name, Binding>,
+    pub sent: BTreeMap<Name, Sent>,
+    pub templates: BTreeMap<Target, Workload>,
+    pub clusters: BTreeMap<String, Place>,
+    pub members: BTreeMap<String, Member>,
+    /// Whether the definitions that are served are ours, by plural.
+    pub definitions: BTreeMap<String, bool>,
+}
+
+impl World {
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            federated: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            templates: BTreeMap::new(),
+            clusters: BTreeMap::new(),
+            members: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a cluster is there and says so.
+    pub fn answers(&self, cluster: &str) -> bool {
+        self.clusters.get(cluster).is_some_and(|place| place.ready && !place.deleting)
+    }
+
+    /// The Work of a FederatedHPA for a cluster.
+    pub fn sent(&self, owner: &Name, cluster: &str) -> Option<&Sent> {
+        self.sent.values().find(|sent| sent.owner == *owner && sent.cluster == cluster)
+    }
+
+    /// The binding of a workload.
+    pub fn binding(&self, target: &Target) -> Option<&Binding> {
+        self.bindings.values().find(|binding| binding.target == *target)
+    }
+
+    /// Who acts on a workload, or still holds it.
+    pub fn acts_on(&self, target: &Target) -> Option<(&Name, &Federated)> {
+        self.federated.iter().find(|(_, hpa)| hpa.held && hpa.workload() == target)
+    }
+
+    /// Whether every cluster gets the whole of it.
+    pub fn duplicates(&self, hpa: &Federated) -> bool {
+        hpa.duplicated.unwrap_or_else(|| self.binding(hpa.workload()).is_some_and(|binding| !binding.divides))
+    }
+
+    /// A workload in a member; one that is not there asks for nothing.
+    pub fn workload(&self, cluster: &str, target: &Target) -> Workload {
+        self.members.get(cluster).and_then(|member| member.workloads.get(target)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn take_in(&mut self, change: &Change<'_>) {
+        if change.in_control() { self.take_in_control(change) } else { self.take_in_member(change) }
+    }
+
+    fn take_in_control(&mut self, change: &Change<'_>) {
+        let name = Name::of(change.object());
+        match change.kind {
+            "FederatedHPA" => {
+                let before = self.federated.remove(&name);
+                if let Some(object) = change.after {
+                    let hpa = federated(object, before, self.now);
+                    self.federated.insert(name, hpa);
+                }
+            }
+            "ResourceBinding" => put(&mut self.bindings, name, change.after.map(binding)),
+            "Work" => put(&mut self.sent, name, change.after.and_then(sent)),
+            "Cluster" => put(&mut self.clusters, name.name, change.after.map(place)),
+            "CustomResourceDefinition" => {
+                let plural = text(change.object(), "/spec/names/plural").to_owned();
+                put(&mut self.definitions, plural, change.after.map(is_ours));
+            }
+            kind => {
+                if let Some(target) = target_of(kind, change.object()) {
+                    put(&mut self.templates, target, change.after.map(workload));
+                }
+            }
+        }
+    }
+
+    fn take_in_member(&mut self, change: &Change<'_>) {
+        let name = Name::of(change.object());
+        let member = self.members.entry(change.place.to_owned()).or_default();
+        if change.kind == "HorizontalPodAutoscaler" {
+            put(&mut member.hpas, name, change.after.map(member_hpa));
+        } else if let Some(target) = target_of(change.kind, change.object()) {
+            put(&mut member.workloads, target, change.after.map(workload));
+        }
+    }
+}
+
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+    match value {
+        Some(value) => drop(map.insert(key, value)),
+        None => drop(map.remove(&key)),
+    }
+}
+
+pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(super) fn int(object: &Value, path: &str) -> Option<i64> {
+    object.pointer(path).and_then(Value::as_i64)
+}
+
+pub(super) fn truth(object: &Value, path: &str) -> bool {
+    object.pointer(path).and_then(Value::as_bool).unwrap_or_default()
+}
+
+pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub(super) fn label<'a>(object: &'a Value, map: &str, key: &str) -> &'a str {
+    let map = object.get("metadata").and_then(|metadata| metadata.get(map));
+    map.and_then(|map| map.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn deleting(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// Whether an object of this kind is a workload that a FederatedHPA could scale.
+fn target_of(kind: &str, object: &Value) -> Option<Target> {
+    let scaled = object.pointer("/spec/template").is_some() && !matches!(kind, "ReplicaSet" | "Job" | "DaemonSet");
+    scaled.then(|| Target { kind: format!("{} {kind}", text(object, "/apiVersion")), name: Name::of(object) })
+}
+
+fn workload(object: &Value) -> Workload {
+    Workload {
+        asked: int(object, "/spec/replicas").unwrap_or(1),
+        ready: int(object, "/status/readyReplicas").unwrap_or_default(),
+        deleting: deleting(object),
+    }
+}
+
+pub(super) fn bounds(spec: Option<&Value>) -> Bounds {
+    let bound = |field: &str| spec.and_then(|spec| spec.get(field)).and_then(Value::as_i64);
+    Bounds { min: bound("minReplicas").unwrap_or(1), max: bound("maxReplicas").unwrap_or_default() }
+}
+
+fn member_hpa(object: &Value) -> MemberHpa {
+    MemberHpa {
+        bounds: bounds(object.get("spec")),
+        ours: label(object, "labels", MANAGED_BY) == OURS,
+        deleting: deleting(object),
+    }
+}
+
+fn federated(object: &Value, before: Option<Federated>, now: Timestamp) -> Federated {
+    let namespace = text(object, "/metadata/namespace");
+    let target = |field: &str| text(object, &format!("/spec/scaleTargetRef/{field}")).to_owned();
+    let taken = label(object, "annotations", names::WORKLOAD);
+    let taken =
+        taken.rsplit_once(' ').map(|(kind, name)| Target { kind: kind.to_owned(), name: Name::new(namespace, name) });
+    let kind = object.pointer("/spec/federatedHPAAssignment/federatedHPAAssignmentType").and_then(Value::as_str);
+    let conditions = items(object, "/status/conditions").iter().map(|condition| Condition {
+        kind: text(condition, "/type").to_owned(),
+        status: text(condition, "/status").to_owned(),
+        reason: text(condition, "/reason").to_owned(),
+    });
+    let desired = items(object, "/status/clusterHPADesired").iter();
+    let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), bounds(Some(one))));
+    let mut hpa = Federated {
+        uid: text(object, "/metadata/uid").to_owned(),
+        bounds: bounds(object.get("spec")),
+        target: Target {
+            kind: format!("{} {}", target("apiVersion"), target("kind")),
+            name: Name::new(namespace, &target("name")),
+        },
+        taken,
+        centralized: text(object, "/spec/mode") == "Centralized",
+        duplicated: kind.filter(|kind| !kind.is_empty()).map(|kind| kind == "Duplicated"),
+        scales_to_zero: truth(object, "/spec/scalingToZero"),
+        assists: object.pointer("/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
+        deleting: deleting(object),
+        held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
+        desired: desired.collect(),
+        conditions: conditions.collect(),
+        current: int(object, "/status/currentReplicas").unwrap_or_default(),
+        is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),
+        older: VecDeque::new(),
+    };
+    if let Some(before) = before.filter(|before| before.uid == hpa.uid) {
+        hpa.older = before.older;
+        // Each cluster has the whole of it: there is no sum that was allowed.
+        let duplicated = before.duplicated == Some(true) && hpa.duplicated != Some(true);
+        if duplicated || before.bounds.max != hpa.bounds.max {
+            hpa.older.push_back((now, if duplicated { i64::MAX } else { before.bounds.max }));
+            if hpa.older.len() > 20 {
+                hpa.older.pop_front();
+            }
+        }
+    }
+    hpa
+}
+
+fn binding(object: &Value) -> Binding {
+    let resource = |field: &str| text(object, &format!("/spec/resource/{field}")).to_owned();
+    let entries = items(object, "/spec/clusters").iter();
+    let entries = entries.map(|entry| (text(entry, "/name").to_owned(), int(entry, "/replicas").unwrap_or_default()));
+    let evicting =
+        items(object, "/spec/gracefulEvictionTasks").iter().map(|task| text(task, "/fromCluster").to_owned());
+    let purge = text(object, "/spec/failover/cluster/purgeMode");
+    Binding {
+        target: Target {
+            kind: format!("{} {}", resource("apiVersion"), resource("kind")),
+            name: Name::new(&resource("namespace"), &resource("name")),
+        },
+        suspended: truth(object, "/spec/suspension/scheduling"),
+        divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
+        entries: entries.collect(),
+        evicting: evicting.collect(),
+        purges_at_once: matches!(purge, "Directly" | "Immediately"),
+        deleting: deleting(object),
+    }
+}
+
+fn sent(object: &Value) -> Option<Sent> {
+    let cluster = text(object, "/metadata/namespace").strip_prefix("karmada-es-")?.to_owned();
+    if label(object, "labels", MANAGED_BY) != OURS {
+        return None;
+    }
+    let (namespace, name) = label(object, "annotations", names::OWNER).split_once('/')?;
+    let spec = object.pointer("/spec/workload/manifests/0/spec");
+    Some(Sent { cluster, owner: Name::new(namespace, name), bounds: bounds(spec), deleting: deleting(object) })
+}
+
+fn place(object: &Value) -> Place {
+    let ready = items(object, "/status/conditions").iter().find(|condition| text(condition, "/type") == "Ready");
+    Place { ready: ready.is_some_and(|ready| text(ready, "/status") == "True"), deleting: deleting(object) }
+}
+
+/// Whether a definition has the fields that only ours has.
+fn is_ours(definition: &Value) -> bool {
+    let own = match text(definition, "/spec/names/plural") {
+        "federatedhpas" => "/schema/openAPIV3Schema/properties/spec/properties/mode",
+        "cronfederatedhpas" => {
+            "/schema/openAPIV3Schema/properties/spec/properties/rules/items/properties/maxDelaySeconds"
+        }
+        _ => return true,
+    };
+    items(definition, "/spec/versions").iter().any(|version| version.pointer(own).is_some())
+}
