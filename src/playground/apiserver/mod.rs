@@ -218,8 +218,8 @@ impl ApiServer {
     }
 
     /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.
-    pub fn admit_by(&self, plugin: Plugin) {
-        self.state.plugins.rcu(|plugins| plugins.iter().chain([&plugin]).cloned().collect::<Vec<_>>());
+    pub fn admit_by(&self, plugin: &Plugin) {
+        self.state.plugins.rcu(|plugins| plugins.iter().chain([plugin]).cloned().collect::<Vec<_>>());
     }
 
     /// The version of Kubernetes that the server is.

@@ -132,9 +132,9 @@ impl Fleet {
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
             control.create(&definition).await?;
         }
-        control.admit_by(karmada::customizations::webhook());
+        control.admit_by(&karmada::customizations::webhook());
         if plan.karmada.quota {
-            control.admit_by(karmada::quota::webhook());
+            control.admit_by(&karmada::quota::webhook());
         }
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;

@@ -178,9 +178,14 @@ impl DistributedWorker {
         if !order.held() {
             return self.begin(leader, view).await;
         }
-        match bound(view) {
-            Some(binding) => self.plan(leader, view, binding, trouble).await,
-            None => self.unbound(leader, view).await,
+        let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
+        match Words::of(view, binding) {
+            Ok(words) => self.plan(leader, view, binding, &words, trouble).await,
+            Err(why) => {
+                let failure = preflight::unreadable(binding, why);
+                self.say_why(leader, view, failure.reason, failure.message).await?;
+                Ok(Round::Settled(self.later()))
+            }
         }
     }
 
@@ -242,25 +247,18 @@ impl DistributedWorker {
         leader: &Leader,
         view: &View,
         binding: &Binding,
+        words: &Words<'_>,
         trouble: &Trouble,
     ) -> Result<Round, WriteError> {
         let now = (self.clock)();
         if confirmation::take_in(&self.sight, view, now) {
             return Ok(Round::Wrote);
         }
-        let words = match Words::of(view, binding) {
-            Ok(words) => words,
-            Err(why) => {
-                let failure = preflight::unreadable(binding, why);
-                self.say_why(leader, view, failure.reason, failure.message).await?;
-                return Ok(Round::Settled(self.later()));
-            }
-        };
-        let mut observed = observe(view, binding, &words, &self.sight, now);
+        let mut observed = observe(view, binding, words, &self.sight, now);
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
             self.sight.capacity.hear(&asks, &observed.requirements).await;
-            observed = observe(view, binding, &words, &self.sight, now);
+            observed = observe(view, binding, words, &self.sight, now);
         }
         let plan = plan(&observed.request);
         let key = view.order.key();
