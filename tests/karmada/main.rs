@@ -7,6 +7,7 @@
     missing_docs,
     unreachable_pub,
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
