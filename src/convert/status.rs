@@ -104,6 +104,15 @@ reads! {
         "assistReplicas": Option<i32>,
         "assistTime": Option<Time<'de>>,
         "atZero": Option<bool>,
+        "replacementMinReplicas": Option<i32>,
+        "replacementTime": Option<Time<'de>>,
+        "lostReplicas": Option<i32>,
+        "uncoveredReplicas": Option<i32>,
+        "lostTime": Option<Time<'de>>,
+        "otherReplicas": Option<i32>,
+        "evictionTime": Option<Time<'de>>,
+        "failures": Option<i32>,
+        "lastFailureTime": Option<Time<'de>>,
     }
     ClusterStatus {
         ; shape

@@ -44,6 +44,7 @@ fn series() -> Series {
         let said = conditions.map(|condition| (condition, status, "ScalingDisabled"));
         metrics.controller().conditions.say(status, said.into_iter());
     }
+    metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);
     let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";

@@ -145,7 +145,13 @@ fn good() -> Vec<Value> {
         with(hpa(), &[("/spec/behavior/scaleDown/tolerance", json!(0))]),
         with(hpa(), &[("/spec/behavior/scaleDown/stabilizationWindowSeconds", json!(3600))]),
         with(hpa(), &[("/spec/scalingToZero", json!(true)), ("/spec/scaleAssist", json!(false))]),
-        with(hpa(), &[("/spec/scaleTargetRef/apiVersion", json!("v1"))]),
+        with(
+            hpa(),
+            &[
+                ("/spec/scaleTargetRef/apiVersion", json!("v1")),
+                ("/spec/scaleTargetRef/kind", json!("ReplicationController")),
+            ],
+        ),
         // As much as there may be.
         with(
             hpa(),

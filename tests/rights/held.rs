@@ -148,7 +148,7 @@ async fn fail_over(role: Role) -> Result<(), String> {
     same("bounds", stage.bounds().await, "1..3 2..6".to_owned())?;
     stage.fleet.fail("member2", true).unwrap();
     stage.pass(400).await;
-    same("bounds", stage.bounds().await, "2..9 2..6".to_owned())
+    same("bounds", stage.bounds().await, "3..9 2..6".to_owned())
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,6 +157,11 @@ impl Release<'_> {
         }
     }
 
+    /// What has to be there before the label may fall, or pods would move: until it is late, nothing goes on without it.
+    fn insist<T>(self, tried: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
+        if tried.is_err() && !self.is_late() { tried.map(Some) } else { self.attempt(tried) }
+    }
+
     /// Takes the HPAs out of the members.
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
@@ -219,7 +224,7 @@ impl Release<'_> {
                 self.attempt(applier.follow(about).await)?.unwrap_or(false)
             } else {
                 let action = Action::Bind { entries, evictions: Vec::new() };
-                self.attempt(applier.apply(about, &action).await)?.is_some()
+                self.insist(applier.apply(about, &action).await)?.is_some()
             };
             if wrote {
                 return Ok(Some(Released::Partly));

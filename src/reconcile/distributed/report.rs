@@ -17,6 +17,9 @@ use crate::reconcile::failure::Failure;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 
+/// Reason of the Event that others are to run what a cluster ran.
+const REPLACEMENT_STARTED: &str = "ReplacementStarted";
+
 /// Tells what happened.
 pub struct Reporter {
     /// The Events.
@@ -56,7 +59,7 @@ impl Reporter {
             let after = share.memory;
             if let Some(lost) = after.lost.filter(|_| before.lost.is_none()) {
                 let note = format!("{} leaves or failed: others are to run its {} replicas", share.cluster, lost.ran);
-                self.say(leader, order, "ReplacementStarted", note);
+                self.say(leader, order, REPLACEMENT_STARTED, note);
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
             if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {

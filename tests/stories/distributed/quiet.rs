@@ -84,7 +84,8 @@ async fn two_hundred_objects_at_rest_cost_no_request() {
     }
     let mut one = stage.controller("one");
     one.leads().await;
-    stage.pass(60).await;
+    // What members measure is written each half minute at most.
+    stage.pass(180).await;
     let last = stage.get("FederatedHPA", "web199").await;
     assert_eq!(last["status"]["conditions"][0]["reason"], "Assigned", "{last}");
     let before = asked(&one.metrics.text());

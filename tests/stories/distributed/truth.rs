@@ -57,17 +57,17 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     let mut one = stage.controller("one");
     one.leads().await;
     let hpas = Which { resource: "horizontalpodautoscalers".into(), name: "web".into(), ..Which::default() };
-    let mut held = stage.fleet.member("member2").unwrap().faults().hold(hpas, Moment::Arriving);
+    let member = stage.fleet.member("member2").unwrap();
+    member.faults().fail(hpas, usize::MAX, Failure::plain(500, "InternalError", "not now"));
     stage.hpa(2, 10, json!({})).await;
-    held.reached().await;
-    stage.pass(5).await;
+    stage.pass(10).await;
     assert_eq!(stage.conditions().await, ["Assigned=False WaitingForMembers", "Ready=False MemberHPAMissing"]);
     assert!(message(&stage, "Ready").await.starts_with("in "), "{:?}", stage.messages().await);
     assert!(message(&stage, "Ready").await.contains("member2"), "{:?}", stage.messages().await);
     assert_eq!(counts(&stage).await["total"], 3);
     assert_eq!(warnings(&stage).await, [""; 0], "this is how it begins");
-    drop(held);
-    stage.pass(30).await;
+    member.faults().heal();
+    stage.pass(60).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
     let counts = counts(&stage).await;
     assert_eq!(counts, json!({"total": 3, "ready": 3, "limited": 0, "unknown": 0, "scaledToZero": 0}));
@@ -143,7 +143,8 @@ async fn a_cluster_that_is_lost_is_unknown_and_in_the_status() {
     let (stage, one) = running().await;
     stage.pass(30).await;
     stage.fleet.fail("member2", true).unwrap();
-    stage.pass(60).await;
+    // Its toleration is five minutes.
+    stage.pass(420).await;
     assert_eq!(stage.conditions().await[1], "Ready=False MembersUnreachable");
     assert!(message(&stage, "Ready").await.starts_with("member2 cannot be reached"), "{:?}", stage.messages().await);
     // The others have its share, and go on.
