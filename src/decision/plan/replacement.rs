@@ -212,9 +212,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// What leaving clusters run beyond what is owed for all of them: the rest stands for one another, whoever runs it.
     fn spare(&self, unready: Replicas) -> Replicas {
-        let leaving = self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
-        let due = sum(leaving.filter_map(|(_, lost)| lost.as_ref()).map(|lost| lost.due));
-        self.running().saturating_sub(due.saturating_add(unready))
+        self.running().saturating_sub(self.due().saturating_add(unready))
     }
 
     /// What leaving clusters run.
