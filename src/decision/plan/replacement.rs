@@ -89,8 +89,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// What leaving clusters gave up by themselves is not due any more.
     fn follow(&mut self) {
-        let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
-        let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| cluster.running()));
+        let runs = self.running();
         let dues = self
             .clusters
             .iter()
@@ -177,13 +176,16 @@ impl<'c, 'a> Going<'c, 'a> {
         let serves = places.iter().any(|place| place.answers() && place.seat.cluster.ready > 0);
         let mut next = floors_end(request, places);
         let mut timed_out = false;
+        let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
         for (cluster, lost) in self.clusters.iter().zip(&mut self.lost) {
             let Some(Lost { due, since, .. }) = *lost else {
                 verdicts.push(Verdict::Goes);
                 continue;
             };
-            let replaced = if request.policy.divides() { due == 0 && unready == 0 } else { serves };
+            let covers = if still_runs(cluster) { cluster.running() } else { 0 };
+            let replaced = if request.policy.divides() { due == 0 && unready == 0 && covers <= spare } else { serves };
+            spare = spare.saturating_sub(if replaced { covers } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
             // One that is gone already is spoken of for as long again.
             let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
@@ -206,6 +208,18 @@ impl<'c, 'a> Going<'c, 'a> {
             if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
         });
         Replacement { lost: self.lost, verdicts, note, next }
+    }
+
+    /// What leaving clusters run beyond what is owed for all of them: the rest stands for one another, whoever runs it.
+    fn spare(&self, unready: Replicas) -> Replicas {
+        self.running().saturating_sub(self.due().saturating_add(unready))
+    }
+
+    /// What leaving clusters run.
+    fn running(&self) -> Replicas {
+        let leaving =
+            self.clusters.iter().zip(&self.lost).filter(|(cluster, lost)| still_runs(cluster) && lost.is_some());
+        sum(leaving.map(|(cluster, _)| cluster.running()))
     }
 
     fn obstacle(&self, places: &[Place<'_, '_>]) -> Obstacle {
