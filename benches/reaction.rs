@@ -255,6 +255,7 @@ fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
         identity: "reaction".into(),
         concurrency: 64,
         optimize_period: None,
+        failover: fhpa::reconcile::distributed::failover::Settings::default(),
     };
     let controller = Controller::with_capacity(options, Arc::new(Rooms::default()));
     let mut readers = Readers::default();

@@ -268,7 +268,7 @@ pub struct ClusterHPADesired {
     /// Name of the member cluster.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_name: String,
-    /// `minReplicas` of its HPA.
+    /// `minReplicas` of its HPA; absent, as `maxReplicas`, for a cluster that takes no part any more and is replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_replicas: Option<i32>,
     /// `maxReplicas` of its HPA; 0 means that it has none.
@@ -301,6 +301,33 @@ pub struct ClusterHPADesired {
     /// Whether it is to have no replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_zero: Option<bool>,
+    /// The least that it runs in the place of clusters that leave or failed, with its own replicas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement_min_replicas: Option<i32>,
+    /// When others were last seen to be replaced; some time later that ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement_time: Option<Time>,
+    /// What it ran when it began to leave or failed; others are to run that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_replicas: Option<i32>,
+    /// What of that no other cluster has been asked to run yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncovered_replicas: Option<i32>,
+    /// When it began to leave or failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_time: Option<Time>,
+    /// Replicas that the other clusters ran when it stopped to answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_replicas: Option<i32>,
+    /// When Karmada's own failover took the workload away from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eviction_time: Option<Time>,
+    /// How often it failed lately: each time it is waited for twice as long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<i32>,
+    /// When it failed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure_time: Option<Time>,
 }
 
 /// What the HPA of one cluster reports.

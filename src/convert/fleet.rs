@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
-use crate::api::cluster::Cluster;
+use crate::api::cluster::{Cluster, ClusterCondition};
 use crate::api::{federated_hpa as api, hpa, resource_binding as binding};
 use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
 use crate::decision::fleet::spread::{Spread, SpreadBy};
@@ -155,14 +155,17 @@ pub fn member(cluster: &Cluster) -> Member<'static> {
             })
             .collect(),
         readiness: readiness(cluster),
+        since: ready(cluster).and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0),
         deleting: cluster.metadata.deletion_timestamp.is_some(),
     }
 }
 
+fn ready(cluster: &Cluster) -> Option<&ClusterCondition> {
+    cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready")
+}
+
 fn readiness(cluster: &Cluster) -> Readiness {
-    let Some(ready) = cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready") else {
-        return Readiness::Unsaid;
-    };
+    let Some(ready) = ready(cluster) else { return Readiness::Unsaid };
     let since = ready.last_transition_time.as_ref().map(|time| time.0).unwrap_or_default();
     match &*ready.status {
         "True" => Readiness::Ready,

@@ -5,11 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::fleet::{number, replicas};
 use super::instant::stored;
 use crate::api::federated_hpa::ClusterHPADesired;
-use crate::decision::plan::{Assist, Bounds, Cause, Memory, Reason, Share, Stuck};
+use crate::decision::plan::{Assist, Bounds, Cause, Failed, Floor, Lost, Memory, Reason, Share, Stuck};
 
-/// The bounds of a cluster and what is remembered of it.
+/// The bounds of a cluster and what is remembered of it; no bounds for one that takes no part.
 #[must_use]
-pub fn read(desired: &ClusterHPADesired) -> (Bounds, Memory) {
+pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     let count = |number: Option<i32>| replicas(number.unwrap_or_default());
     let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     let cause = desired.stuck_reason.as_deref().and_then(Cause::parse);
@@ -23,19 +23,35 @@ pub fn read(desired: &ClusterHPADesired) -> (Bounds, Memory) {
             .zip(since(&desired.assist_time))
             .map(|(number, since)| Assist { replicas: replicas(number), since }),
         zero: desired.at_zero.unwrap_or_default(),
+        floor: desired
+            .replacement_min_replicas
+            .zip(since(&desired.replacement_time))
+            .map(|(number, since)| Floor { replicas: replicas(number), since }),
+        lost: desired.lost_replicas.zip(since(&desired.lost_time)).map(|(ran, since)| Lost {
+            ran: replicas(ran),
+            due: count(desired.uncovered_replicas),
+            since,
+        }),
+        others: desired.other_replicas.map(replicas),
+        evicted: since(&desired.eviction_time),
+        failed: desired
+            .failures
+            .zip(since(&desired.last_failure_time))
+            .map(|(times, last)| Failed { times: replicas(times), last }),
     };
-    (Bounds { min: count(desired.min_replicas), max: count(desired.max_replicas) }, memory)
+    let bounds = desired.min_replicas.zip(desired.max_replicas);
+    (bounds.map(|(min, max)| Bounds { min: replicas(min), max: replicas(max) }), memory)
 }
 
 /// A share as it is kept; `known` is what was kept before. A share that stays keeps the reason that it was made for.
 #[must_use]
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
-    let Memory { stuck, gave, got, helped, assist, zero } = share.memory;
+    let Memory { stuck, gave, got, helped, assist, zero, floor, lost, others, evicted, failed } = share.memory;
     let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Kept);
     ClusterHPADesired {
         cluster_name: share.cluster.to_owned(),
-        min_replicas: Some(number(share.target.min)),
-        max_replicas: Some(number(share.target.max)),
+        min_replicas: share.kept().map(|target| number(target.min)),
+        max_replicas: share.kept().map(|target| number(target.max)),
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
         stuck_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
         stuck_since: stuck.and_then(|stuck| stored(stuck.since)),
@@ -45,6 +61,15 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
         at_zero: zero.then_some(true),
+        replacement_min_replicas: floor.map(|floor| number(floor.replicas)),
+        replacement_time: floor.and_then(|floor| stored(floor.since)),
+        lost_replicas: lost.map(|lost| number(lost.ran)),
+        uncovered_replicas: lost.filter(|lost| lost.due > 0).map(|lost| number(lost.due)),
+        lost_time: lost.and_then(|lost| stored(lost.since)),
+        other_replicas: others.map(number),
+        eviction_time: evicted.and_then(stored),
+        failures: failed.map(|failed| number(failed.times)),
+        last_failure_time: failed.and_then(|failed| stored(failed.last)),
     }
 }
 
@@ -64,17 +89,24 @@ mod tests {
             helped: 4,
             assist: Some(Assist { replicas: 7, since: at(40) }),
             zero: true,
+            floor: Some(Floor { replicas: 5, since: at(50) }),
+            lost: Some(Lost { ran: 6, due: 2, since: at(60) }),
+            others: Some(8),
+            evicted: Some(at(70)),
+            failed: Some(Failed { times: 2, last: at(80) }),
         };
         let target = Bounds { min: 1, max: 9 };
         let share = Share { cluster: "m1", target, now: target, reason: Reason::Stuck, hold: None, memory };
         let kept = write(&share, None);
-        assert_eq!(read(&kept), (target, memory));
+        assert_eq!(read(&kept), (Some(target), memory));
         assert_eq!(kept.reason.as_deref(), Some("Stuck"));
         let stays = Share { reason: Reason::Kept, ..share };
         assert_eq!(write(&stays, Some(&kept)), kept);
         let nothing = Share { memory: Memory::default(), ..share };
         let bare = write(&nothing, None);
-        assert_eq!(read(&bare), (target, Memory::default()));
+        assert_eq!(read(&bare), (Some(target), Memory::default()));
         assert_eq!(serde_json::to_value(&bare).unwrap().as_object().unwrap().len(), 4);
+        let gone = Share { reason: Reason::Replaced, target: Bounds::NONE, ..share };
+        assert_eq!(read(&write(&gone, None)), (None, memory), "no bounds, unlike one that has none to have");
     }
 }

@@ -30,6 +30,7 @@ use self::cron::observe::Steppers;
 use self::cron::report::Reporter;
 use self::cron::turn::CronWorker;
 use self::distributed::capacity::{Capacity, Unknown};
+use self::distributed::failover;
 use self::distributed::members::Members;
 use self::distributed::seen::Seen;
 use self::distributed::sight::Sight;
@@ -65,6 +66,8 @@ pub struct Options {
     pub concurrency: usize,
     /// How often headroom is divided again (design: Period optimization); nothing: never.
     pub optimize_period: Option<SignedDuration>,
+    /// How long clusters that fail or leave are waited for.
+    pub failover: failover::Settings,
 }
 
 /// A controller that does not work yet.
@@ -88,7 +91,8 @@ impl Controller {
     /// As [`Self::new`]; `capacity` knows how much room clusters have.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
-        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period } = options;
+        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period, failover } =
+            options;
         let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
@@ -96,7 +100,7 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period };
+        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period, failover };
         let reporter = distributed::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),
@@ -172,7 +176,7 @@ impl Withdrawal {
     /// Puts the parts together.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { client, zones: _, settings, clock, metrics, identity, concurrency, optimize_period: _ } = options;
+        let Options { client, settings, clock, metrics, identity, concurrency, .. } = options;
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let seen = Arc::new(Seen::default());
         let worker = DistributedWorker::new(Parts {

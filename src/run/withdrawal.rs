@@ -16,6 +16,7 @@ use crate::api::{FederatedHPA, ResourceBinding};
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
+use crate::reconcile::distributed::failover;
 use crate::reconcile::distributed::seen::entry::Order;
 use crate::reconcile::distributed::seen::{Seen, View};
 use crate::reconcile::key::Key;
@@ -129,6 +130,7 @@ impl Hold {
             identity: succession::PARKED.to_owned(),
             concurrency: CONCURRENCY,
             optimize_period: None,
+            failover: failover::Settings::default(),
         });
         let mut readers = Readers::default();
         let seen = withdrawal.read_by(&mut readers);

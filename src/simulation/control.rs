@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::member::{Command, Report};
 use super::scenario::instant;
 use super::{Driver, Scenario, Second};
+use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::settings::Settings;
 use crate::decision::fleet::survey::{Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
@@ -175,8 +176,16 @@ impl<'a> Control<'a> {
         self.stale = false;
         let sites = self.scenario.sites.iter().zip(&self.files);
         let held = sites.filter(|(_, file)| file.work.is_some() || file.entry.is_some());
-        let held: BTreeSet<&str> = held.map(|(site, _)| &*site.member.name).collect();
-        let survey = survey(&self.scenario.intent, &self.members, &held, at);
+        let held = held.map(|(site, _)| &*site.member.name).collect();
+        let known =
+            || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
+        let past = Past {
+            held,
+            known: known().filter(|(_, memory)| memory.lost.is_some()).map(|(name, _)| name).collect(),
+            failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
+            ..Past::default()
+        };
+        let survey = survey(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
         self.policy = self.scenario.policy.unwrap_or(survey.policy);
         self.rejudge = survey.next;
         let judged = survey.clusters.iter().filter_map(|surveyed| {
@@ -207,6 +216,7 @@ impl<'a> Control<'a> {
                 limits: judged.settings.limits,
                 cap: site.usage.map(|usage| Cluster::cap(report.capacity, usage)),
                 current: report.current,
+                last: None,
                 ready,
                 pending: report.pending,
                 available: Some(report.available),
@@ -243,6 +253,7 @@ impl<'a> Control<'a> {
             delay: scenario.delay,
             window: scenario.window(),
             period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
+            replacement: (timing.replacement > 0).then(|| SignedDuration::from_secs(timing.replacement)),
             idle: self.idle,
             divided: self.divided,
         }
@@ -273,7 +284,8 @@ impl<'a> Control<'a> {
         }
         for share in &plan.shares {
             let Some(file) = self.places.get(share.cluster).and_then(|at| self.files.get_mut(*at)) else { continue };
-            (file.target, file.memory) = (Some(share.target), share.memory);
+            (file.target, file.memory) = (share.kept(), share.memory);
+            self.stale |= file.memory.lost.is_some();
         }
     }
 

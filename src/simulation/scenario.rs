@@ -9,7 +9,7 @@ use crate::decision::fleet::Member;
 use crate::decision::fleet::survey::Intent;
 use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
-use crate::decision::plan::{Bounds, HpaVersion, Policy, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{Bounds, HpaVersion, Policy, REPLACEMENT, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// Seconds since the start.
@@ -146,6 +146,8 @@ pub struct Timing {
     pub optimize: Second,
     /// A cluster that has not confirmed a write for so long is waited for no longer.
     pub unconfirmed: Second,
+    /// A cluster that leaves waits for so long until others run what it runs; 0: for ever.
+    pub replacement: Second,
     /// A cluster whose replicas are not ready for so long is waited for no longer; evictions end after the same time.
     pub unready: Second,
 }
@@ -162,6 +164,7 @@ impl Default for Timing {
             settle: 1,
             optimize: 60,
             unconfirmed: UNCONFIRMED.as_secs(),
+            replacement: REPLACEMENT.as_secs(),
             unready: UNREADY.as_secs(),
         }
     }

@@ -20,7 +20,8 @@ pub fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -
 }
 
 pub fn targets(plan: &Plan<'_>) -> Vec<(String, u32, u32)> {
-    plan.shares.iter().map(|share| (share.cluster.to_owned(), share.target.min, share.target.max)).collect()
+    let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
+    taking_part.map(|share| (share.cluster.to_owned(), share.target.min, share.target.max)).collect()
 }
 
 fn binding(plan: &Plan<'_>) -> Vec<(String, u32)> {
@@ -329,34 +330,6 @@ fn a_raise_under_way_counts_after_it_was_taken_back() {
     assert_eq!(writes(&plan(&request)), [("m2".to_owned(), 10, Wait::Lowered)]);
     request.clusters[0].hpa.as_mut().unwrap().confirmed = true;
     assert_eq!(writes(&plan(&request)), [("m2".to_owned(), 10, Wait::Nothing)]);
-}
-
-#[test]
-fn a_leaving_cluster_goes_after_the_others_run_their_min() {
-    let clusters = vec![runs("m1", 4), cluster("m2"), runs("m3", 6)];
-    let mut request = settled(request(total(3, 30), Policy::StaticWeighted, clusters));
-    request.clusters[2].chosen = false;
-    request.clusters[2].standing = Standing::Leaving { evicted: false };
-    request.clusters[1].ready = 0;
-    // First its headroom goes to the others, and what it runs stays.
-    let first = plan(&request);
-    let now: Vec<_> = writes(&first).into_iter().filter(|(.., wait)| *wait == Wait::Nothing).collect();
-    assert_eq!(now, [("m3".to_owned(), 6, Wait::Nothing)]);
-    assert!(first.now().all(|step| !matches!(step.action, Action::Bind { .. } | Action::Unbound { .. })));
-    under_way(&mut request.clusters[2], 6, 10);
-    request.clusters[2].hpa.as_mut().unwrap().confirmed = true;
-    let seen = request.clone();
-    let second = plan(&seen);
-    assert!(second.now().all(|step| !matches!(step.action, Action::Bind { .. } | Action::Unbound { .. })));
-    for (cluster, share) in request.clusters.iter_mut().zip(&second.shares) {
-        cluster.hpa.as_mut().unwrap().written = Some(share.now);
-    }
-    let left = |request: &Request<'_>| {
-        plan(request).now().filter(|step| matches!(step.action, Action::Unbound { .. })).count()
-    };
-    assert_eq!(left(&request), 0);
-    request.clusters[1].ready = 1;
-    assert_eq!(left(&request), 1);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Random fleets.
 
 use fhpa::decision::plan::{
-    Assist, Bounds, Cause, Cluster, Hpa, Limits, Load, Memory, Policy, Reach, Request, Standing, Stuck,
+    Assist, Bounds, Cause, Cluster, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach, Request,
+    Standing, Stuck,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -60,6 +61,7 @@ pub fn fresh() -> impl Strategy<Value = Request<'static>> {
         scaling_to_zero,
         scale_assist: true,
         clusters,
+        replacement: Some(REPLACEMENT),
         ..Request::default()
     })
 }
@@ -93,19 +95,34 @@ fn ago() -> impl Strategy<Value = Option<Timestamp>> {
     prop::option::of((0..400_i64).prop_map(|seconds| NOW - SignedDuration::from_secs(seconds)))
 }
 
+fn floor() -> impl Strategy<Value = Option<Floor>> {
+    rarely((0..20_u32, 0..400_i64))
+        .prop_map(|floor| floor.map(|(replicas, ago)| Floor { replicas, since: NOW - SignedDuration::from_secs(ago) }))
+}
+
+fn lost() -> impl Strategy<Value = Option<Lost>> {
+    rarely((1..20_u32, 0..20_u32, 0..900_i64)).prop_map(|lost| {
+        lost.map(|(ran, due, ago)| Lost { ran, due: due.min(ran), since: NOW - SignedDuration::from_secs(ago) })
+    })
+}
+
 fn memory() -> impl Strategy<Value = Memory> {
     let cause = prop::sample::select(vec![Cause::Pending, Cause::AtMax]);
     let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| Stuck { cause, since }));
     let assist = prop::option::of((0..20_u32, 0..100_i64)).prop_map(|assist| {
         assist.map(|(replicas, ago)| Assist { replicas, since: NOW - SignedDuration::from_secs(ago) })
     });
-    (stuck, ago(), ago(), 0..9_u32, assist, any::<bool>()).prop_map(|(stuck, gave, got, helped, assist, zero)| Memory {
+    let now = (stuck, ago(), ago(), 0..9_u32, assist, any::<bool>());
+    (now, floor(), lost()).prop_map(|((stuck, gave, got, helped, assist, zero), floor, lost)| Memory {
         stuck,
         gave,
         got,
         helped,
         assist,
         zero,
+        floor,
+        lost,
+        ..Memory::default()
     })
 }
 

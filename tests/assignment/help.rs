@@ -262,10 +262,10 @@ fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_onc
         assert_eq!(scales(&first), [("c2".to_owned(), 5, Why::Assists), ("c3".to_owned(), 3, Why::Assists)]);
         // The status says now that c1 has nothing any more.
         let kept = |name: &str| first.shares.iter().find(|share| share.cluster == name);
-        let kept = request.clusters.iter().map(|cluster| kept(cluster.name).map(|share| (share.target, share.memory)));
+        let kept = request.clusters.iter().map(|cluster| kept(cluster.name).map(|share| (share.kept(), share.memory)));
         let kept: Vec<_> = kept.collect();
         for (cluster, kept) in request.clusters.iter_mut().zip(kept) {
-            (cluster.target, cluster.memory) = (kept.map(|kept| kept.0), kept.unwrap_or_default().1);
+            (cluster.target, cluster.memory) = (kept.and_then(|kept| kept.0), kept.unwrap_or_default().1);
         }
         assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
     }
@@ -274,17 +274,19 @@ fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_onc
 }
 
 #[test]
-fn what_a_failed_cluster_ran_is_replaced_within_the_room_and_not_where_nobody_is_to_help() {
+fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
     let mut request = gone(Policy::Aggregated, Standing::Away);
     (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
+    let lost = plan(&request).shares[0].memory.lost.unwrap();
+    assert_eq!((lost.ran, lost.due), (4, 1), "no room");
+    // Replacement of what ran is not scaling.
     request.scale_assist = false;
-    assert_eq!(assists(&plan(&request)), []);
-    // What their own HPAs took over already is not run twice.
-    let mut measured = gone(Policy::StaticWeighted, Standing::Away);
-    let half_more = Load { value: 150, target: 100 };
-    (measured.clusters[1].load, measured.clusters[2].load) = (Some(half_more), Some(HALF));
-    assert_eq!(assists(&plan(&measured)), helped([("c2", 1)]));
+    assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
+    // What the others run more since it fell silent is not run twice.
+    let mut grown = gone(Policy::StaticWeighted, Standing::Away);
+    grown.clusters[0].memory.others = Some(1);
+    assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
     assert_eq!(assists(&plan(&gone(Policy::Duplicated, Standing::Away))), []);
 }
 

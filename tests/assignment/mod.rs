@@ -6,4 +6,5 @@ mod fleet;
 mod help;
 mod laws;
 mod life;
+mod replacement;
 mod world;

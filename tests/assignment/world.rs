@@ -135,7 +135,7 @@ impl World {
         (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
         for (name, member) in &mut self.members {
             let share = plan.shares.iter().find(|share| share.cluster == *name);
-            member.target = share.map(|share| share.target);
+            member.target = share.and_then(fhpa::decision::plan::Share::kept);
             member.memory = share.map(|share| share.memory).unwrap_or_default();
         }
     }

@@ -152,6 +152,11 @@ controller:
   retryPeriodSeconds: 4
   concurrency: 128
   optimizePeriodSeconds: 0
+  defaultNotReadyTolerationSeconds: 60
+  defaultUnreachableTolerationSeconds: 90
+  unhealthyClusterThreshold: 0.75
+  resourceEvictionRate: 2
+  replacementTimeout: 15m
   finishSeconds: 15
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"

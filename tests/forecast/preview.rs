@@ -151,6 +151,7 @@ async fn served(controller: bool) -> Vec<String> {
         timings: Timings::default(),
         concurrency: 4,
         optimize_period: None,
+        failover: fhpa::reconcile::distributed::failover::Settings::default(),
         estimators: None,
         guard: None,
     });

@@ -147,7 +147,7 @@ async fn fail_over(role: Role) -> Result<(), String> {
     stage.pass(20).await;
     same("bounds", stage.bounds().await, "1..3 2..6".to_owned())?;
     stage.fleet.fail("member2", true).unwrap();
-    stage.pass(90).await;
+    stage.pass(400).await;
     same("bounds", stage.bounds().await, "2..9 2..6".to_owned())
 }
 

@@ -8,6 +8,7 @@ pub mod distributed;
 mod failures;
 mod fleet;
 mod interleavings;
+mod perturbation;
 mod restore;
 mod several;
 mod upgrade;
@@ -24,6 +25,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Seen, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
+use fhpa::reconcile::distributed::failover;
 use fhpa::reconcile::distributed::sight::Sight;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::clock;
@@ -297,6 +299,7 @@ impl Process {
             identity: name.to_owned(),
             concurrency: 64,
             optimize_period: Some(jiff::SignedDuration::from_mins(1)),
+            failover: failover::Settings::default(),
         };
         let controller = Controller::with_capacity(options, capacity);
         let sight = controller.sight();

@@ -143,7 +143,7 @@ fn range(bounds: Bounds) -> Range {
 
 fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
     let Forecast { request, plan, .. } = forecast;
-    let share = plan.shares.iter().find(|share| share.cluster == cluster.name);
+    let share = plan.shares.iter().find(|share| share.cluster == cluster.name && share.kept().is_some());
     let entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name);
     let said = |share: &Share<'_>| Said { code: share.reason.code(), message: share.reason.to_string() };
     Row {

@@ -90,6 +90,7 @@ fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
     let mut own = preferences.filter(|preference| preference.cluster_name == cluster.name);
     Site {
         member: Member {
+            since: None,
             name: text(&cluster.name),
             labels: cluster.labels.iter().map(|(key, value)| (text(key), text(value))).collect(),
             provider: text(&cluster.provider),

@@ -1,6 +1,7 @@
 //! The member clusters and which of them take part: from what the user and the placement say to [`survey::survey`]. Pure.
 
 pub mod affinity;
+pub mod patience;
 pub mod placement;
 pub mod settings;
 pub mod spread;
@@ -32,6 +33,8 @@ pub struct Member<'a> {
     pub taints: Vec<Taint<'a>>,
     /// Condition `Ready`.
     pub readiness: Readiness,
+    /// Since when that condition says what it says.
+    pub since: Option<Timestamp>,
     /// Whether it is being deleted.
     pub deleting: bool,
 }

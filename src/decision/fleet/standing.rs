@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE, tolerated};
+use super::patience::Patience;
+use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE};
 use super::{Member, Readiness};
-use crate::decision::plan::Standing;
+use crate::decision::plan::{Failed, Standing};
 
 /// What a cluster is, and when to look again because a toleration ends then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,24 +16,43 @@ pub struct Judgement {
     pub next: Option<Timestamp>,
 }
 
-/// Judges a cluster that the rules choose, or `!chosen` one that still holds something; `held` says that it has an HPA or
-/// an entry in the binding.
+/// What is known of the one cluster that is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Whether the rules choose it.
+    pub chosen: bool,
+    /// Whether it has an HPA or an entry in the binding.
+    pub held: bool,
+    /// When Karmada's own failover took the workload away from it.
+    pub evicted: Option<Timestamp>,
+    /// How often it failed lately.
+    pub failed: Option<Failed>,
+    /// When failovers were last possible again: it is waited for from then on.
+    pub resumed: Option<Timestamp>,
+    /// Whether nothing fails over now, or this one has to wait for its turn.
+    pub waits: bool,
+}
+
+/// Judges a cluster that the rules choose, or one that still holds something.
 ///
 /// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`, `unreachable`),
-/// added when the condition changed, so that one toleration bounds both: Karmada's webhook tolerates these for 300 seconds
-/// where the user says nothing. A cluster about which nothing was said yet answers nobody; with nothing held it is away.
+/// added when the condition changed, so that one toleration bounds both. Where the placement names none, `patience` does:
+/// Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds), and a blip must not either. A cluster
+/// about which nothing was said yet answers nobody; with nothing held it is away.
 ///
 /// A cluster that answers but carries a NoExecute taint past its toleration has to go like one that is no candidate: it
-/// can still lower its bounds, so rule 2 holds for it without an exception.
+/// can still lower its bounds, so rule 2 holds for it without an exception. So does one that Karmada's own failover has
+/// begun to evict; it stays out for as long as one that failed is waited for.
 #[must_use]
 pub fn judge(
     member: &Member<'_>,
     tolerations: &[Toleration<'_>],
-    chosen: bool,
-    held: bool,
+    patience: &Patience,
+    known: Known,
     now: Timestamp,
 ) -> Judgement {
-    let ends = |taint: &Taint<'_>| tolerated(taint, tolerations, now);
+    let Known { chosen, held, evicted, failed, resumed, waits } = known;
+    let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
         Tolerated::Until(end) if held => Some(end),
@@ -42,21 +62,25 @@ pub fn judge(
     if member.deleting {
         return here(Standing::Away);
     }
+    let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
-        let end = ends(&taint);
-        if over(end) || !held {
+        let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
+        // Others have its share since then: it is not waited for a second time.
+        let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
+        if !held || out.is_some() || failed_over || over(end) && !waits {
             return here(Standing::Away);
         }
         let standing = if chosen { Standing::Silent } else { Standing::Leaving { evicted: false } };
-        return Judgement { standing, next: later(end) };
+        return Judgement { standing, next: later(end).filter(|end| *end > now) };
     }
     if !chosen {
         return here(if held { Standing::Leaving { evicted: false } } else { Standing::Away });
     }
     let of = |effect: &'static str| member.taints.iter().filter(move |taint| taint.effect == effect).map(ends);
     let end = of(NO_EXECUTE).min().unwrap_or(Tolerated::Forever);
-    if over(end) {
-        return here(if held { Standing::Leaving { evicted: true } } else { Standing::Away });
+    if over(end) || out.is_some() {
+        let standing = if held { Standing::Leaving { evicted: true } } else { Standing::Away };
+        return Judgement { standing, next: out };
     }
     if !held && of(NO_SCHEDULE).any(|end| end == Tolerated::Until(Timestamp::MIN)) {
         return here(Standing::Away);
@@ -100,7 +124,8 @@ mod tests {
     }
 
     fn standing(member: &Member<'_>, tolerations: &[Toleration<'_>], held: bool) -> (Standing, Option<Timestamp>) {
-        let judged = judge(member, tolerations, true, held, NOW);
+        let known = Known { chosen: true, held, ..Known::default() };
+        let judged = judge(member, tolerations, &Patience::default(), known, NOW);
         (judged.standing, judged.next)
     }
 
@@ -108,8 +133,9 @@ mod tests {
     fn a_ready_cluster_serves_and_leaves_when_it_is_not_chosen() {
         let member = ready(Readiness::Ready);
         assert_eq!(standing(&member, &[], false), (Standing::Serving, None));
-        assert_eq!(judge(&member, &[], false, true, NOW).standing, Standing::Leaving { evicted: false });
-        assert_eq!(judge(&member, &[], false, false, NOW).standing, Standing::Away);
+        let other = |held| judge(&member, &[], &Patience::default(), Known { held, ..Known::default() }, NOW).standing;
+        assert_eq!(other(true), Standing::Leaving { evicted: false });
+        assert_eq!(other(false), Standing::Away);
     }
 
     #[test]
@@ -117,12 +143,63 @@ mod tests {
         let member = ready(Readiness::NotReady(at(800)));
         assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), true), (Standing::Silent, Some(at(1_100))));
         assert_eq!(standing(&member, &for_seconds(NOT_READY, 200), true), (Standing::Away, None));
-        assert_eq!(standing(&member, &for_seconds(UNREACHABLE, 300), true), (Standing::Away, None));
         assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), false), (Standing::Away, None));
-        assert_eq!(standing(&member, &[], true), (Standing::Away, None));
         let unknown = ready(Readiness::Unknown(at(800)));
         assert_eq!(standing(&unknown, &for_seconds(UNREACHABLE, 300), true), (Standing::Silent, Some(at(1_100))));
         assert_eq!(standing(&ready(Readiness::Unsaid), &for_seconds(UNREACHABLE, 300), true).0, Standing::Away);
+    }
+
+    #[test]
+    fn without_a_toleration_a_cluster_is_waited_for_as_long_as_the_installation_says() {
+        let since = |second| ready(Readiness::NotReady(at(second)));
+        let silent = (Standing::Silent, Some(at(1_100)));
+        assert_eq!(standing(&since(800), &[], true), silent);
+        assert_eq!(standing(&since(800), &for_seconds(UNREACHABLE, 0), true), silent, "that is for another taint");
+        assert_eq!(standing(&since(700), &[], true), (Standing::Away, None));
+        let taint =
+            Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
+        let tainted = Member { taints: vec![taint], ..ready(Readiness::Ready) };
+        assert_eq!(standing(&tainted, &[], true), (Standing::Serving, Some(at(1_100))));
+    }
+
+    #[test]
+    fn one_that_may_not_fail_now_is_silent_for_as_long() {
+        let member = ready(Readiness::NotReady(at(0)));
+        let known = Known { chosen: true, held: true, waits: true, ..Known::default() };
+        let judged = judge(&member, &[], &Patience::default(), known, NOW);
+        assert_eq!(judged, Judgement { standing: Standing::Silent, next: None });
+    }
+
+    #[test]
+    fn one_that_failed_over_is_not_waited_for_again_before_it_was_back() {
+        let failed = |last| Some(Failed { times: 1, last: at(last) });
+        let judged = |failed| {
+            let known = Known { chosen: true, held: true, failed, waits: true, ..Known::default() };
+            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).standing
+        };
+        assert_eq!((judged(failed(950)), judged(failed(500))), (Standing::Away, Standing::Silent));
+    }
+
+    #[test]
+    fn after_a_pause_a_cluster_is_waited_for_anew() {
+        let judged = |resumed| {
+            let known = Known { chosen: true, held: true, resumed, ..Known::default() };
+            judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), known, NOW)
+        };
+        assert_eq!(judged(None).standing, Standing::Away);
+        assert_eq!(judged(Some(at(900))), Judgement { standing: Standing::Silent, next: Some(at(1_200)) });
+        assert_eq!(judged(Some(at(700))).standing, Standing::Away);
+    }
+
+    #[test]
+    fn one_that_karmada_evicts_leaves_and_stays_out_as_long_as_one_that_failed() {
+        let known = |held, evicted| Known { chosen: true, held, evicted: Some(at(evicted)), ..Known::default() };
+        let member = ready(Readiness::Ready);
+        let judged = |known| judge(&member, &[], &Patience::default(), known, NOW);
+        let leaves = Judgement { standing: Standing::Leaving { evicted: true }, next: Some(at(1_200)) };
+        assert_eq!(judged(known(true, 900)), leaves);
+        assert_eq!(judged(known(false, 900)), Judgement { standing: Standing::Away, ..leaves });
+        assert_eq!(judged(known(false, 700)).standing, Standing::Serving);
     }
 
     #[test]

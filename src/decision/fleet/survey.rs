@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use super::Member;
 use super::affinity::takes;
-use super::placement::Placement;
+use super::patience::{Past, Patience};
+use super::placement::{Group, Placement};
 use super::settings::{Settings, policy, settings};
 use super::spread::{Candidate, Unmet, choose};
-use super::standing::{Judgement, judge};
-use super::taint::Toleration;
+use super::standing::{Judgement, Known, judge};
 use crate::decision::plan::{Policy, Standing};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -53,57 +53,31 @@ pub struct Survey<'a> {
     pub next: Option<Timestamp>,
     /// Constraints of the placement that the clusters cannot keep.
     pub unmet: Vec<Unmet<'a>>,
+    /// Clusters whose time is over and that may not fail yet ([`Past::may_fail`]).
+    pub waiting: Vec<&'a str>,
+    /// Nothing fails over: so many clusters of so many are not Ready.
+    pub paused: Option<(usize, usize)>,
 }
 
-/// Chooses and judges the clusters; `held` are those with an HPA of ours or an entry in the binding. One that is held and
-/// not among the members any more was deleted, which is a way to fail (design: Failover).
+/// Chooses and judges the clusters. One that is held and not among the members any more was deleted, which is a way to fail
+/// (design: Failover).
 ///
 /// Groups of a placement are tried in their order, from the observed one on: the first with a cluster that serves or may
-/// come back is used. Where there is none the observed one stays.
+/// come back is used. Where there is none the observed one stays. One before it is gone back to when a cluster of it has been
+/// well for as long as one that failed is waited for.
 #[must_use]
 pub fn survey<'a>(
     intent: &Intent<'a>,
     members: &'a [Member<'_>],
-    held: &BTreeSet<&'a str>,
+    past: &Past<'a>,
+    patience: &Patience,
     now: Timestamp,
 ) -> Survey<'a> {
-    let placement = intent.placement;
-    let look = |affinity: Option<&ClusterAffinity<'_>>| {
-        let mut found = Vec::new();
-        let mut next: Option<Timestamp> = None;
-        let taken =
-            |member: &&Member<'_>| [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
-        let spread = (!placement.spread.is_empty()).then(|| {
-            let ranked = ranked(members.iter().filter(taken), &placement.tolerations, held, now);
-            choose(&ranked, &placement.spread)
-        });
-        for member in members {
-            let within = spread.as_ref().is_none_or(|(kept, _)| kept.contains(&*member.name));
-            let chosen = within && taken(&member);
-            let held = held.contains(&*member.name);
-            if !chosen && !held {
-                continue;
-            }
-            let Judgement { standing, next: end } = judge(member, &placement.tolerations, chosen, held, now);
-            next = [next, end].into_iter().flatten().min();
-            let settings = settings(intent.assignment, placement, member);
-            found.push(Surveyed { name: &member.name, chosen, standing, settings });
-        }
-        let unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
-        (found, next, unmet)
-    };
-    let observed = placement.groups.iter().position(|group| group.name == intent.observed_group).unwrap_or_default();
-    let mut tried = placement.groups.iter().skip(observed).map(|group| (&*group.name, look(Some(&group.affinity))));
-    let serves = |found: &[Surveyed<'_>]| {
-        found.iter().any(|one| one.chosen && matches!(one.standing, Standing::Serving | Standing::Silent))
-    };
-    let (group, (mut clusters, next, unmet)) = match tried.next() {
-        None => ("", look(placement.affinity.as_ref())),
-        Some(first) if serves(&first.1.0) => first,
-        Some(first) => tried.find(|(_, (found, ..))| serves(found)).unwrap_or(first),
-    };
-    let known: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
-    let gone = held.iter().filter(|name| !known.contains(*name));
+    let paused = patience.pauses(members);
+    let look = Look { intent, members, past, patience, paused: paused.is_some(), now };
+    let (Found { mut clusters, next, unmet, waiting }, group) = look.group();
+    let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
+    let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
     clusters.extend(gone.map(|&name| Surveyed {
         name,
         chosen: false,
@@ -111,33 +85,140 @@ pub fn survey<'a>(
         settings: Settings::default(),
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));
-    Survey { policy: policy(intent.assignment, placement), group, clusters, next, unmet }
+    let policy = policy(intent.assignment, intent.placement);
+    let delays = clusters.iter().any(|one| one.standing == Standing::Silent);
+    Survey { policy, group, clusters, next, unmet, waiting, paused: paused.filter(|_| delays) }
 }
 
-/// Those that serve before those that do not, of these the ones that run the workload already, then by name: what runs stays
-/// where it is, and what failed is replaced.
-fn ranked<'a>(
-    candidates: impl Iterator<Item = &'a Member<'a>>,
-    tolerations: &[Toleration<'_>],
-    held: &BTreeSet<&str>,
+/// What the clusters are looked at by.
+struct Look<'s, 'a> {
+    intent: &'s Intent<'a>,
+    members: &'a [Member<'a>],
+    past: &'s Past<'a>,
+    patience: &'s Patience,
+    paused: bool,
     now: Timestamp,
-) -> Vec<Candidate<'a>> {
-    let mut ranked: Vec<(bool, Candidate<'a>)> = candidates
-        .map(|member| {
-            let held = held.contains(&*member.name);
-            let standing = judge(member, tolerations, true, held, now).standing;
-            (held, Candidate { member, serves: matches!(standing, Standing::Serving | Standing::Silent) })
-        })
-        .collect();
-    ranked.sort_unstable_by_key(|(held, one)| (!one.serves, !held, &one.member.name));
-    ranked.into_iter().map(|(_, one)| one).collect()
+}
+
+/// What was found.
+struct Found<'a> {
+    clusters: Vec<Surveyed<'a>>,
+    next: Option<Timestamp>,
+    unmet: Vec<Unmet<'a>>,
+    waiting: Vec<&'a str>,
+}
+
+impl Found<'_> {
+    fn serves(&self) -> bool {
+        self.clusters.iter().any(|one| one.chosen && matches!(one.standing, Standing::Serving | Standing::Silent))
+    }
+}
+
+impl<'a> Look<'_, 'a> {
+    /// The group that is used.
+    fn group(&self) -> (Found<'a>, &'a str) {
+        let placement = self.intent.placement;
+        let Some(first) = placement.groups.first() else { return (self.look(placement.affinity.as_ref()), "") };
+        let named = |group: &Group<'a>| group.name == self.intent.observed_group;
+        let observed = placement.groups.iter().position(named).unwrap_or_default();
+        let mut well: Option<Timestamp> = None;
+        for group in placement.groups.iter().take(observed) {
+            match self.well(&group.affinity) {
+                Some(since) if since <= self.now => return (self.look(Some(&group.affinity)), &group.name),
+                then => well = [well, then].into_iter().flatten().min(),
+            }
+        }
+        let mut tried = placement.groups.iter().skip(observed).map(|group| (self.look(Some(&group.affinity)), group));
+        let (mut found, group) = match tried.next() {
+            None => (self.look(Some(&first.affinity)), first),
+            Some((found, group)) if found.serves() => (found, group),
+            Some(given_up) => tried.find(|(found, _)| found.serves()).unwrap_or(given_up),
+        };
+        found.next = [found.next, well].into_iter().flatten().min();
+        (found, &group.name)
+    }
+
+    /// From when on a group that was given up is one to go back to.
+    fn well(&self, affinity: &ClusterAffinity<'_>) -> Option<Timestamp> {
+        let found = self.look(Some(affinity));
+        let serves = |member: &&Member<'_>| {
+            let own = found.clusters.iter().find(|one| one.name == member.name);
+            own.is_some_and(|one| one.chosen && one.standing == Standing::Serving)
+        };
+        let well = |member: &Member<'_>| {
+            member.since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
+        };
+        self.members.iter().filter(serves).filter_map(well).min()
+    }
+
+    fn look(&self, affinity: Option<&ClusterAffinity<'_>>) -> Found<'a> {
+        let Self { intent, members, past, patience, now, .. } = *self;
+        let placement = intent.placement;
+        let mut found = Found { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new() };
+        let taken =
+            |member: &&Member<'_>| [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
+        let spread = (!placement.spread.is_empty()).then(|| {
+            let ranked = self.ranked(members.iter().filter(taken));
+            choose(&ranked, &placement.spread)
+        });
+        for member in members {
+            let name = &*member.name;
+            let within = spread.as_ref().is_none_or(|(kept, _)| kept.contains(name));
+            let chosen = within && taken(&member);
+            if !chosen && !past.held.contains(name) && !past.known.contains(name) {
+                continue;
+            }
+            let known = self.known(name, chosen);
+            let Judgement { standing, next: end } = judge(member, &placement.tolerations, patience, known, now);
+            found.next = [found.next, end].into_iter().flatten().min();
+            if known.waits && !self.paused {
+                let freely = judge(member, &placement.tolerations, patience, Known { waits: false, ..known }, now);
+                found.waiting.extend((freely.standing != standing).then_some(name));
+            }
+            let settings = settings(intent.assignment, placement, member);
+            found.clusters.push(Surveyed { name, chosen, standing, settings });
+        }
+        found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
+        found
+    }
+
+    fn known(&self, name: &str, chosen: bool) -> Known {
+        let past = self.past;
+        Known {
+            chosen,
+            held: past.held.contains(name),
+            evicted: past.evicted.get(name).copied(),
+            failed: past.failed.get(name).copied(),
+            resumed: past.resumed,
+            waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),
+        }
+    }
+
+    /// Those that serve before those that do not, of these the ones that run the workload already, then by name: what runs
+    /// stays where it is, and what failed is replaced.
+    fn ranked<'m>(&self, candidates: impl Iterator<Item = &'m Member<'a>>) -> Vec<Candidate<'m>>
+    where
+        'a: 'm,
+    {
+        let mut ranked: Vec<(bool, Candidate<'m>)> = candidates
+            .map(|member| {
+                let known = self.known(&member.name, true);
+                let standing =
+                    judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).standing;
+                (known.held, Candidate { member, serves: matches!(standing, Standing::Serving | Standing::Silent) })
+            })
+            .collect();
+        ranked.sort_unstable_by_key(|(held, one)| (!one.serves, !held, &one.member.name));
+        ranked.into_iter().map(|(_, one)| one).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decision::fleet::Readiness;
-    use crate::decision::fleet::placement::Group;
+    use jiff::SignedDuration;
+
     use crate::decision::fleet::spread::Spread;
 
     const NOW: Timestamp = Timestamp::constant(1_000, 0);
@@ -168,7 +249,8 @@ mod tests {
     fn those_that_are_chosen_or_held_are_surveyed() {
         let placement = Placement { affinity: Some(named(&["a", "b"])), ..Placement::default() };
         let members = members(&[("d", true), ("c", true), ("b", false), ("a", true)]);
-        let survey = survey(&intent(&placement), &members, &BTreeSet::from(["c", "gone"]), NOW);
+        let past = Past { held: BTreeSet::from(["c", "gone"]), ..Past::default() };
+        let survey = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
         let expected = [
             ("a", true, Standing::Serving),
             ("b", true, Standing::Away),
@@ -184,8 +266,9 @@ mod tests {
             Placement { spread: vec![Spread { most: Some(2), ..Spread::default() }], ..Placement::default() };
         let chosen = |ready: &[(&'static str, bool)], held: &[&'static str]| -> Vec<String> {
             let members = members(ready);
-            let held = held.iter().copied().collect();
-            let survey = survey(&intent(&placement), &members, &held, NOW);
+            let past = Past { held: held.iter().copied().collect(), ..Past::default() };
+            let none = Patience { not_ready: SignedDuration::ZERO, ..Patience::default() };
+            let survey = survey(&intent(&placement), &members, &past, &none, NOW);
             survey.clusters.iter().filter(|one| one.chosen).map(|one| one.name.to_owned()).collect()
         };
         assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &[]), ["a", "b"]);
@@ -200,21 +283,50 @@ mod tests {
         let own = named(&["b", "c"]);
         let members = members(&[("a", true), ("b", true), ("c", true)]);
         let intent = Intent { affinity: Some(&own), ..intent(&placement) };
-        let survey = survey(&intent, &members, &BTreeSet::new(), NOW);
+        let survey = survey(&intent, &members, &Past::default(), &Patience::default(), NOW);
         assert_eq!(standings(&survey), [("b", true, Standing::Serving)]);
     }
 
     #[test]
-    fn the_first_group_that_serves_is_used_and_none_before_the_observed_one() {
+    fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_has_been_well() {
         let group = |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]) };
         let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
-        let group_of = |ready: &[(&'static str, bool)], observed_group| {
+        let group_of = |ready: &[(&'static str, bool)], observed_group, since: i64| {
             let intent = Intent { observed_group, ..intent(&placement) };
-            survey(&intent, &members(ready), &BTreeSet::new(), NOW).group.to_owned()
+            let mut members = members(ready);
+            members.iter_mut().for_each(|member| member.since = Timestamp::from_second(since).ok());
+            let survey = survey(&intent, &members, &Past::default(), &Patience::default(), NOW);
+            (survey.group.to_owned(), survey.next.map(Timestamp::as_second))
         };
-        assert_eq!(group_of(&[("a", true), ("b", true)], ""), "own");
-        assert_eq!(group_of(&[("a", false), ("b", true)], ""), "cloud");
-        assert_eq!(group_of(&[("a", true), ("b", true)], "cloud"), "cloud");
-        assert_eq!(group_of(&[("a", false), ("b", false)], ""), "own");
+        assert_eq!(group_of(&[("a", true), ("b", true)], "", 900), ("own".to_owned(), None));
+        assert_eq!(group_of(&[("a", false), ("b", true)], "", 900), ("cloud".to_owned(), None));
+        assert_eq!(group_of(&[("a", true), ("b", true)], "cloud", 900), ("cloud".to_owned(), Some(1_200)));
+        assert_eq!(group_of(&[("a", true), ("b", true)], "cloud", 700), ("own".to_owned(), None));
+        assert_eq!(group_of(&[("a", false), ("b", true)], "cloud", 0), ("cloud".to_owned(), None));
+        assert_eq!(group_of(&[("a", false), ("b", false)], "", 900), ("own".to_owned(), None));
+    }
+
+    #[test]
+    fn while_most_of_the_fleet_is_not_ready_nobody_fails() {
+        let placement = Placement::default();
+        let mut members = members(&[("a", false), ("b", false), ("c", true)]);
+        members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
+        let past = Past { held: BTreeSet::from(["a", "c"]), ..Past::default() };
+        let judged = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let expected = [("a", true, Standing::Silent), ("b", true, Standing::Away), ("c", true, Standing::Serving)];
+        assert_eq!((standings(&judged), judged.paused), (expected.to_vec(), Some((2, 3))));
+    }
+
+    #[test]
+    fn failovers_are_let_through_one_after_the_other() {
+        let placement = Placement::default();
+        let mut members = members(&[("a", false), ("b", false), ("c", true), ("d", true)]);
+        members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
+        let may_fail = Some(BTreeSet::from(["b"]));
+        let past = Past { held: BTreeSet::from(["a", "b"]), may_fail, ..Past::default() };
+        let survey = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let standing = |name| survey.clusters.iter().find(|one| one.name == name).unwrap().standing;
+        assert_eq!((standing("a"), standing("b")), (Standing::Silent, Standing::Away));
+        assert_eq!(survey.waiting, ["a"]);
     }
 }

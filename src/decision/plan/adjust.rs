@@ -4,8 +4,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::assignment::{Target, Targets};
+use super::replacement::{self, Replacement};
 use super::seat::Seat;
-use super::{Bounds, Memory, Reason, Request, Standing, assist, optimization, relief, signal, tiers, zero};
+use super::{Bounds, Cluster, Memory, Reason, Request, Standing, assist, optimization, relief, signal, tiers, zero};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
@@ -18,7 +19,7 @@ pub(super) struct Place<'s, 'a> {
 }
 
 /// What else comes of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Adjusted {
     /// When to look again.
     pub(super) next: Option<Timestamp>,
@@ -26,10 +27,18 @@ pub(super) struct Adjusted {
     pub(super) idle: Option<Timestamp>,
     /// When bounds were last divided.
     pub(super) divided: Option<Timestamp>,
+    /// Who goes, and what others run in their place.
+    pub(super) replacement: Replacement,
 }
 
 /// Adjusts the targets; `kept`: they are those of the plan before, not new ones.
-pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Targets, kept: bool) -> Adjusted {
+pub(super) fn adjust(
+    request: &Request<'_>,
+    clusters: &[&Cluster<'_>],
+    seats: &[Seat<'_>],
+    targets: &mut Targets,
+    kept: bool,
+) -> Adjusted {
     let target = |seat: &Seat<'_>| targets.get(seat.at).copied().flatten();
     let mut places: Vec<Place<'_, '_>> =
         seats.iter().filter_map(|seat| Some(Place { seat, target: target(seat)? })).collect();
@@ -37,7 +46,15 @@ pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Ta
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
     // What runs answers to new bounds in a moment.
     let settled = kept && !within(divided, REACTION, request.now);
-    if request.scale_assist {
+    if !request.scale_assist {
+        assist::forget(request, &mut places);
+        for place in &mut places {
+            let Memory { floor, others, failed, assist, .. } = place.target.memory;
+            let assist = assist.filter(|_| floor.is_some());
+            place.target.memory = Memory { floor, others, failed, assist, ..Memory::default() };
+        }
+        adjusted.replacement = replacement::replace(request, clusters, &mut places);
+    } else {
         let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
         next.push(signal::look(request, &mut places));
         if settled && request.policy.divides() {
@@ -49,7 +66,7 @@ pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Ta
         if settled {
             assist::assist(request, &mut places);
         }
-        assist::replace(request, &mut places);
+        adjusted.replacement = replacement::replace(request, clusters, &mut places);
         places.sort_by_key(|place| !place.target.bounds.is_some());
         let bound = places.partition_point(|place| place.target.bounds.is_some());
         let bound = places.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
@@ -57,11 +74,8 @@ pub(super) fn adjust(request: &Request<'_>, seats: &[Seat<'_>], targets: &mut Ta
         adjusted.idle = zero.idle;
         next.push(zero.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
-    } else {
-        for place in &mut places {
-            place.target.memory = Memory::default();
-        }
     }
+    adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
     tiers::hold(request, &mut places);
     for place in places {
         if let Some(target) = targets.get_mut(place.seat.at) {
@@ -82,9 +96,10 @@ impl Place<'_, '_> {
         self.target.memory.stuck.is_some()
     }
 
-    /// What its max may not go below: what runs, and its min.
+    /// What its max may not go below: what runs or is to run in the place of others, and its min.
     pub(super) fn floor(&self) -> Replicas {
-        self.seat.cluster.running().max(self.target.bounds.min).max(self.seat.cluster.limits.least)
+        let busy = self.seat.cluster.running().max(self.target.memory.floor());
+        busy.max(self.target.bounds.min).max(self.seat.cluster.limits.least)
     }
 
     /// Whether it may get headroom: it did not give any within the window.

@@ -1,5 +1,5 @@
-//! Replicas that others run at once in the place of clusters that cannot scale or that failed (design: When a cluster cannot
-//! scale, assist; Failover). Pure.
+//! Replicas that others run at once in the place of clusters that cannot scale (design: When a cluster cannot scale, assist).
+//! Pure.
 
 use jiff::SignedDuration;
 
@@ -7,7 +7,7 @@ use super::adjust::{Place, sum, take, within};
 use super::pour::{Range, pour};
 use super::seat::Seat;
 use super::signal::counts;
-use super::{Assist, Cause, Cluster, Policy, Reach, Request, Standing};
+use super::{Assist, Cause, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
 /// After this time what was not reached will not be.
@@ -19,55 +19,16 @@ pub(super) fn assist(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
     let short: Vec<(&str, Replicas)> =
         places.iter().map(|place| (place.seat.cluster.name, shortfall(request, place))).collect();
     let total = sum(short.iter().map(|(_, short)| *short));
-    let given = share_out(request, places, total, |_| true);
+    let given = share_out(request, places, total);
     for (place, helped) in places.iter_mut().zip(take(given, &short)) {
         let memory = &mut place.target.memory;
         memory.helped = memory.helped.saturating_add(helped);
     }
 }
 
-/// What clusters ran that failed or are evicted just now: the others run it at once, before their HPAs see what is missing
-/// (design: Failover, first the replacement). Nothing tells of them in the next plan, so that this is asked once.
-///
-/// One that failed did so a while ago, and the HPAs of the others may have seen its load since: no more is replaced than they
-/// still lack, where they measure it. One that is evicted runs until it is replaced.
-pub(super) fn replace(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
-    let ran = |cluster: &Cluster<'_>| {
-        let target = cluster.target.unwrap_or_default();
-        cluster.current.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending).min(target.max)
-    };
-    let of = |gone: fn(&Cluster<'_>) -> bool| sum(request.clusters.iter().filter(|cluster| gone(cluster)).map(ran));
-    let failed = of(|cluster| cluster.standing == Standing::Away && cluster.chosen);
-    let leaves = of(|cluster| match cluster.standing {
-        Standing::Away => !cluster.chosen,
-        Standing::Leaving { evicted } => evicted,
-        Standing::Serving | Standing::Silent => false,
-    });
-    if request.policy.divides() {
-        let total = leaves.saturating_add(failed.min(lack(places)));
-        share_out(request, places, total, |place| !place.target.memory.zero);
-    }
-}
-
-/// What those that serve lack by their load; everything where one of them does not measure it.
-fn lack(places: &[Place<'_, '_>]) -> Replicas {
-    let awake = places.iter().filter(|place| place.answers() && !place.target.memory.zero);
-    let lacks = awake.map(|place| {
-        let running = place.seat.cluster.running();
-        let wanted = place.seat.cluster.load?.wanted(running);
-        Some(wanted.saturating_sub(runs(place).max(running)))
-    });
-    lacks.collect::<Option<Vec<_>>>().map_or(Replicas::MAX, |lacks| sum(lacks.into_iter()))
-}
-
-/// Has the clusters that can and that `may` run so many more, by policy. Returns how many they will.
-fn share_out(
-    request: &Request<'_>,
-    places: &mut [Place<'_, '_>],
-    total: Replicas,
-    may: impl Fn(&Place<'_, '_>) -> bool,
-) -> Replicas {
-    let able = places.iter().enumerate().filter(|(_, place)| may(place));
+/// Has the clusters that can run so many more, by policy. Returns how many they will.
+fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replicas) -> Replicas {
+    let able = places.iter().enumerate();
     let receivers: Vec<(usize, Seat<'_>, Range)> =
         able.filter_map(|(at, place)| Some((at, receiver(request, place)?))).map(seated).collect();
     if total == 0 || receivers.is_empty() {
@@ -88,7 +49,7 @@ fn share_out(
 }
 
 /// What was reached is forgotten, and what was not within a while: its HPA has decided since, and two would fight.
-fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+pub(super) fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
     for place in places {
         let max = place.seat.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
         let current = place.seat.cluster.current;
@@ -119,7 +80,7 @@ fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
 
 /// What it runs or is to run.
 fn runs(place: &Place<'_, '_>) -> Replicas {
-    let assist = place.target.memory.assist.map_or(0, |assist| assist.replicas);
+    let assist = place.target.memory.assist.map_or(0, |assist| assist.replicas).max(place.target.memory.floor());
     place.seat.cluster.current.unwrap_or_default().max(assist)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::assignment::Targets;
 use super::course::Course;
-use super::{Bounds, Cluster, Entry, Eviction, Request, Standing};
+use super::{Bounds, Cluster, Entry, Eviction, Purge, Request, Standing};
 use crate::decision::split::Replicas;
 
 /// The entries.
@@ -13,7 +13,7 @@ pub(super) struct Entries<'a> {
     pub(super) now: Vec<Entry<'a>>,
     /// As they are in the end.
     pub(super) last: Vec<Entry<'a>>,
-    /// Tasks for those that go now because of a failure or a taint.
+    /// Tasks for those that go now and run something.
     pub(super) evictions: Vec<Eviction<'a>>,
 }
 
@@ -26,11 +26,11 @@ pub(super) fn entries<'a>(
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
     courses: &[Course],
-    goes: impl Fn(&Cluster<'_>, &Course) -> bool,
+    goes: &[bool],
     bound: &BTreeSet<&str>,
 ) -> Entries<'a> {
     let mut entries = Entries { now: Vec::new(), last: Vec::new(), evictions: Vec::new() };
-    for ((cluster, target), course) in clusters.iter().zip(targets).zip(courses) {
+    for (((cluster, target), course), goes) in clusters.iter().zip(targets).zip(courses).zip(goes) {
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
         match *course {
             Course::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
@@ -48,10 +48,12 @@ pub(super) fn entries<'a>(
             }
             Course::Leave(_) | Course::Drop => {
                 let Some(replicas) = cluster.entry else { continue };
-                if !goes(cluster, course) {
+                if !goes {
                     entries.now.push(entry(replicas));
                 } else if evicts(cluster, course) {
-                    entries.evictions.push(Eviction { cluster: cluster.name, replicas, purge: request.purge });
+                    let failed = *course == Course::Drop || cluster.standing == Standing::Leaving { evicted: true };
+                    let purge = if failed { request.purge } else { Purge::Gracefully };
+                    entries.evictions.push(Eviction { cluster: cluster.name, replicas, purge });
                 }
             }
         }
@@ -60,9 +62,7 @@ pub(super) fn entries<'a>(
 }
 
 fn evicts(cluster: &Cluster<'_>, course: &Course) -> bool {
-    cluster.chosen
-        && !cluster.evicting
-        && (*course == Course::Drop || matches!(cluster.standing, Standing::Leaving { evicted: true }))
+    !cluster.evicting && if *course == Course::Drop { cluster.chosen } else { cluster.running() > 0 }
 }
 
 /// The replicas of a cluster: what it has, within its bounds; a new one gets its min, or 0 where it may be at zero.

@@ -31,27 +31,51 @@ pub(super) enum Course {
 ///
 /// A max does not go below what runs, save for a threshold of the user, under Duplicated, and where the budget is below
 /// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
-/// A leaving cluster gives up its headroom first, and replicas only where the others could not have their min or what they
-/// run otherwise.
+/// A leaving cluster gives up its headroom first, and replicas only where the others could not have what they run, or are to
+/// run in its place, otherwise.
 pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
     let wanted: Vec<Course> =
         clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, *target)).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
 
-fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
-    let holds = cluster.hpa.is_some() || cluster.entry.is_some();
+/// Whether a cluster that has no bounds to have holds something that has to go.
+pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<Target>) -> bool {
+    let holds = is_known(cluster);
     // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
     let waits = cluster.standing == Standing::Serving && target.is_none() && cluster.hpa.is_none();
+    holds && !waits && matches!(cluster.standing, Standing::Serving | Standing::Leaving { .. })
+}
+
+/// Whether it has something already, so that it keeps one replica at least.
+pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
+    cluster.hpa.is_some() || cluster.entry.is_some()
+}
+
+/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give twice.
+pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
+    cluster.running().min(cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max)
+}
+
+/// What the target comes to with what it runs in the place of others.
+pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
+    Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
+}
+
+fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
     match (cluster.standing, target) {
         (Standing::Away, _) => Course::Drop,
-        (Standing::Serving | Standing::Silent, Some(Target { bounds: target, held, .. })) if target.is_some() => {
+        (Standing::Serving | Standing::Silent, Some(whole @ Target { bounds: target, memory, held, .. }))
+            if target.is_some() =>
+        {
             let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
-            let hold = (running > target.max).then_some(Hold::Running { running });
-            Course::Have { bounds: Bounds { max: target.max.max(running), ..target }, hold, held }
+            let bounds = floored(Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
+            let replaces = (bounds.min > target.min).then_some(Hold::Replaces { replicas: memory.floor() });
+            let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
+            Course::Have { bounds, hold, held }
         }
-        (Standing::Serving | Standing::Leaving { .. }, _) if holds && !waits => {
-            let running = cluster.running().min(cluster.hpa.map_or(0, |hpa| hpa.ceiling()));
+        _ if leaves(cluster, target) => {
+            let running = frozen(cluster);
             Course::Leave(Bounds { min: running.min(1), max: running })
         }
         (Standing::Serving | Standing::Silent | Standing::Leaving { .. }, _) => Course::Rest,
@@ -67,42 +91,48 @@ struct Line<'a> {
     max: Replicas,
     /// What runs, and its min.
     gentle: Replicas,
+    /// What runs or is to run in the place of others; 1 where there is an HPA or an entry already.
+    busy: Replicas,
     /// What runs; 1 where there is an HPA or an entry already.
     running: Replicas,
     /// What nobody may take from it: its min, and what runs within its target.
     due: Replicas,
 }
 
-/// Cuts the courses to the budget: of leaving clusters as far as the others need their min and what they run, then of the others first
-/// headroom, then min - a new cluster waits rather than take running replicas - and last what runs above a target.
+/// Cuts the courses to the budget: of leaving clusters as far as the others need what they run or are to run in their place,
+/// then of the others first headroom, then min - a new cluster waits rather than take running replicas - and last what runs
+/// above a target.
 fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut courses: Vec<Course>) -> Vec<Course> {
     let budget = u64::from(request.total.max);
     let (mut stay, mut go) = (Vec::new(), Vec::new());
     for (at, ((cluster, target), course)) in clusters.iter().zip(targets).zip(&courses).enumerate() {
         match course {
             Course::Have { bounds, .. } => {
+                let whole = *target;
                 let target = target.map(|target| target.bounds).unwrap_or_default();
                 let running = cluster.running();
-                let gentle = running.max(target.min).min(bounds.max);
+                let gentle = running.max(target.min).max(bounds.min).min(bounds.max);
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
-                let known = cluster.hpa.is_some() || cluster.entry.is_some();
+                let known = is_known(cluster);
                 let running = running.max(known.into()).min(bounds.max);
-                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, running, due });
+                let busy = running.max(whole.map_or(0, |target| target.memory.floor())).min(bounds.max);
+                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, running, due });
             }
             Course::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
-                go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, running: 0, due: 0 });
+                go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, busy: 0, running: 0, due: 0 });
             }
             Course::Drop | Course::Rest => {}
         }
     }
     let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
-    let gentle: u64 = stay.iter().map(|line| u64::from(line.gentle)).sum();
-    let over = sum(&go).saturating_sub(budget.saturating_sub(gentle));
+    let busy: u64 = stay.iter().map(|line| u64::from(line.busy)).sum();
+    let over = sum(&go).saturating_sub(budget.saturating_sub(busy));
     cut(&mut go, over, |_| 0);
     let room = budget.saturating_sub(sum(&go));
-    let floors: [fn(&Line<'_>) -> Replicas; 3] = [|line| line.gentle, |line| line.running, |line| line.due];
+    let floors: [fn(&Line<'_>) -> Replicas; 4] =
+        [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.due];
     for floor in floors {
         let over = sum(&stay).saturating_sub(room);
         cut(&mut stay, over, floor);

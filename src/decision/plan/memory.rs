@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::split::Replicas;
 
@@ -21,6 +21,68 @@ pub struct Memory {
     pub assist: Option<Assist>,
     /// Whether it is to have no replicas.
     pub zero: bool,
+    /// The least that it runs, in the place of clusters that leave or failed.
+    pub floor: Option<Floor>,
+    /// What others are to run in its place, as it leaves or failed.
+    pub lost: Option<Lost>,
+    /// Replicas that the other clusters ran when it stopped to answer.
+    pub others: Option<Replicas>,
+    /// When Karmada's own failover took the workload away from it.
+    pub evicted: Option<Timestamp>,
+    /// How often it failed lately.
+    pub failed: Option<Failed>,
+}
+
+impl Memory {
+    /// The least that it runs in the place of others.
+    #[must_use]
+    pub fn floor(&self) -> Replicas {
+        self.floor.map_or(0, |floor| floor.replicas)
+    }
+}
+
+/// A cluster that failed lately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// How often.
+    pub times: u32,
+    /// When it did last.
+    pub last: Timestamp,
+}
+
+impl Failed {
+    /// Whether that is so long ago that it is of no account.
+    #[must_use]
+    pub fn is_forgotten(self, now: Timestamp) -> bool {
+        self.last.checked_add(SignedDuration::from_hours(1)).is_ok_and(|end| end <= now)
+    }
+
+    /// It failed once more.
+    #[must_use]
+    pub fn again(before: Option<Self>, now: Timestamp) -> Self {
+        let times = before.filter(|before| !before.is_forgotten(now)).map_or(0, |before| before.times);
+        Self { times: times.saturating_add(1), last: now }
+    }
+}
+
+/// Replicas that a cluster runs at least, in the place of others, until its own HPA has seen their load (design: Failover).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// How many, with its own.
+    pub replicas: Replicas,
+    /// When others were last seen to be replaced.
+    pub since: Timestamp,
+}
+
+/// A cluster that leaves or failed, and that others replace (design: Failover, A cluster that leaves).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// What it ran.
+    pub ran: Replicas,
+    /// What of this no cluster has been asked to run yet.
+    pub due: Replicas,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// Replicas that a cluster is to run at once (design: When a cluster cannot scale, assist).

@@ -4,7 +4,8 @@
 //! and moves it when clusters fail or return, *course* bends the targets to what running pods and leaving clusters allow
 //! now, *steps* order the writes so that no moment exceeds the budget. Between upkeep and course *adjust* changes targets by
 //! how clusters do: it finds who cannot scale (*signal*), moves headroom to those that can (*relief*, *tiers*,
-//! *optimization*), has others run what is missing (*assist*) and sends idle clusters to zero (*zero*).
+//! *optimization*), has others run what is missing (*assist*) or what clusters ran that go (*replacement*), and sends idle
+//! clusters to zero (*zero*).
 
 mod adjust;
 mod assignment;
@@ -21,6 +22,7 @@ mod policy;
 mod pour;
 mod reason;
 mod relief;
+mod replacement;
 mod seat;
 mod signal;
 mod steps;
@@ -30,11 +32,13 @@ mod zero;
 
 pub use basis::Basis;
 pub use load::Load;
-pub use memory::{Assist, Cause, Memory, Stuck};
-pub use observed::{Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY};
+pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
+pub use observed::{
+    Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+};
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
-pub use reason::{Hold, Note, Reason, Why};
+pub use reason::{Hold, Note, Obstacle, Reason, Why};
 
 use adjust::Adjusted;
 use assignment::Targets;
@@ -61,12 +65,13 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let kept = request.basis == Some(basis);
     let mut targets: Targets =
         if kept { upkeep::keep(request, &clusters, &seats) } else { assignment::assign(request, &clusters, &seats) };
-    let Adjusted { next, idle, divided } = adjust::adjust(request, &seats, &mut targets, kept);
+    let Adjusted { next, idle, divided, replacement } = adjust::adjust(request, &clusters, &seats, &mut targets, kept);
     assignment::remark(request, &seats, &targets, &mut notes);
     zero::remark(request, &seats, &targets, &mut notes);
+    notes.extend(replacement.note);
     let course = course::course(request, &clusters, &targets);
-    let shares = outcome::shares(&clusters, &targets, &course);
-    let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &mut notes);
+    let shares = outcome::shares(&clusters, &targets, &course, &replacement.lost, request.now);
+    let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &replacement.verdicts, &mut notes);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
@@ -74,8 +79,8 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
 /// take from those that may go on without it).
 fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
-        let target = cluster.target?;
         let memory = cluster.memory;
+        let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
         Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });

@@ -10,6 +10,8 @@ use crate::decision::split::Replicas;
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
 /// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
+/// A cluster that leaves waits for so long until others run what it runs, where nobody says another time.
+pub const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
 
 /// `minReplicas` and `maxReplicas`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -118,6 +120,8 @@ pub struct Cluster<'a> {
     pub cap: Option<Replicas>,
     /// Replicas it was reported to have; nothing while nobody reported.
     pub current: Option<Replicas>,
+    /// Replicas that its HPA last said it has, whether or not it answers.
+    pub last: Option<Replicas>,
     /// Replicas that are ready. Those of a cluster that does not answer are not.
     pub ready: Replicas,
     /// Replicas that cannot be scheduled.
@@ -223,6 +227,8 @@ pub struct Request<'a> {
     pub window: SignedDuration,
     /// How often headroom is divided again; nothing: never.
     pub period: Option<SignedDuration>,
+    /// How long a cluster that leaves waits until others run what it runs; nothing: for ever.
+    pub replacement: Option<SignedDuration>,
     /// Since when a cluster could go to zero.
     pub idle: Option<Timestamp>,
     /// When bounds were last divided: assigned anew, or headroom by what was measured.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::assignment::{Target, Targets};
 use super::course::Course;
-use super::{Basis, Bounds, Cluster, Hold, HpaVersion, Memory, Note, Purge, Reason, Why};
+use super::{Basis, Bounds, Cluster, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Standing, Why};
 use crate::decision::split::Replicas;
 
 /// A plan.
@@ -136,15 +136,47 @@ pub enum Wait {
     Gone,
 }
 
-pub(super) fn shares<'a>(clusters: &[&'a Cluster<'a>], targets: &Targets, courses: &[Course]) -> Vec<Share<'a>> {
-    let shares = clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
-        let target = (*target)?;
-        let (now, hold) = match course {
-            Course::Have { bounds, hold, .. } => (*bounds, *hold),
-            Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
-        };
-        let Target { bounds, reason, memory, .. } = target;
-        Some(Share { cluster: cluster.name, target: bounds, now, reason, hold, memory })
-    });
+impl Share<'_> {
+    /// The target that the next plan starts from; nothing for a cluster that takes no part.
+    #[must_use]
+    pub fn kept(&self) -> Option<Bounds> {
+        (self.reason != Reason::Replaced).then_some(self.target)
+    }
+}
+
+pub(super) fn shares<'a>(
+    clusters: &[&'a Cluster<'a>],
+    targets: &Targets,
+    courses: &[Course],
+    lost: &[Option<Lost>],
+    now: Timestamp,
+) -> Vec<Share<'a>> {
+    let shares =
+        clusters.iter().zip(targets).zip(courses).zip(lost).filter_map(|(((cluster, target), course), lost)| {
+            let Some(target) = *target else { return replaced(cluster, *lost, now) };
+            let (as_is, hold) = match course {
+                Course::Have { bounds, hold, .. } => (*bounds, *hold),
+                Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
+            };
+            let Target { bounds, reason, memory, .. } = target;
+            let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
+            let memory = Memory { lost: *lost, evicted: None, failed, ..memory };
+            Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
+        });
     shares.collect()
+}
+
+/// What is to be remembered of a cluster that takes no part.
+pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
+    let Memory { evicted, failed, lost: before, .. } = cluster.memory;
+    let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
+    let fails = cluster.standing == Standing::Away && before.is_none() && (lost.is_some() || holds);
+    let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
+    let failed = failed.filter(|failed| !failed.is_forgotten(now));
+    if lost.is_none() && evicted.is_none() && failed.is_none() {
+        return None;
+    }
+    let memory = Memory { lost, evicted, failed, ..Memory::default() };
+    let (target, now) = (Bounds::NONE, Bounds::NONE);
+    Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

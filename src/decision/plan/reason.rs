@@ -62,6 +62,8 @@ pub enum Reason {
     Drained,
     /// Headroom was divided again by what is measured now.
     Optimized,
+    /// It takes no part: it leaves or failed, and others run what it ran.
+    Replaced,
 }
 
 impl Reason {
@@ -84,6 +86,7 @@ impl Reason {
             Self::Lent => "Lent",
             Self::Drained => "Drained",
             Self::Optimized => "Optimized",
+            Self::Replaced => "Replaced",
         }
     }
 }
@@ -111,6 +114,7 @@ impl fmt::Display for Reason {
             Self::Lent => f.write_str("wants less than its max: clusters at their max have the rest"),
             Self::Drained => f.write_str("the lowest priority with little to do: higher ones have its headroom"),
             Self::Optimized => f.write_str("headroom is divided again by the room there is"),
+            Self::Replaced => f.write_str("leaves or failed: others run what it ran"),
         }
     }
 }
@@ -125,6 +129,11 @@ pub enum Hold {
     },
     /// Others still have what it is to get.
     Budget,
+    /// It runs no fewer, in the place of clusters that leave or failed.
+    Replaces {
+        /// How many, with its own.
+        replicas: Replicas,
+    },
 }
 
 impl Hold {
@@ -134,6 +143,7 @@ impl Hold {
         match self {
             Self::Running { .. } => "HeldByRunningReplicas",
             Self::Budget => "WaitsForBudget",
+            Self::Replaces { .. } => "ReplacesOthers",
         }
     }
 }
@@ -143,6 +153,9 @@ impl fmt::Display for Hold {
         match self {
             Self::Running { running } => write!(f, "{running} replicas run and are not taken away for other clusters"),
             Self::Budget => f.write_str("other clusters still run what it is to get"),
+            Self::Replaces { replicas } => {
+                write!(f, "runs at least {replicas} while it replaces clusters that leave or failed")
+            }
         }
     }
 }
@@ -224,13 +237,34 @@ impl fmt::Display for Why {
             Self::RaisedPartly { to } => write!(f, "gets what fits of {to} while a cluster does not answer"),
             Self::Changed { from } => write!(f, "changes from {from}"),
             Self::Frozen => f.write_str("has to go: gives up what it does not run, its replicas follow"),
-            Self::Left => f.write_str("leaves, as the others are ready"),
+            Self::Left => f.write_str("leaves once the others run what it ran"),
             Self::Failed => f.write_str("failed: others have its share"),
             Self::Entries => f.write_str("entries follow the bounds"),
             Self::Woken => f.write_str("has no replicas and is to have some"),
             Self::ToZero => f.write_str("is idle and the others can carry everything"),
             Self::Assists => f.write_str("runs replicas in the place of clusters that cannot"),
         }
+    }
+}
+
+/// What keeps a replacement from being ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// No cluster has room or max for it.
+    Room,
+    /// Its pods are not ready.
+    Unready,
+    /// A cluster has not confirmed its bounds.
+    Unconfirmed,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Room => "no other cluster has room for them",
+            Self::Unready => "their pods are not ready",
+            Self::Unconfirmed => "a cluster has not confirmed its new bounds",
+        })
     }
 }
 
@@ -271,6 +305,20 @@ pub enum Note {
         /// How much too much.
         by: u64,
     },
+    /// What clusters ran that leave or failed does not run elsewhere yet.
+    Missing {
+        /// How many replicas.
+        missing: Replicas,
+        /// Why.
+        obstacle: Obstacle,
+    },
+    /// A cluster leaves now although what it ran does not run elsewhere.
+    LeftUnreplaced {
+        /// How many replicas.
+        missing: Replicas,
+        /// Why.
+        obstacle: Obstacle,
+    },
 }
 
 impl Note {
@@ -285,6 +333,8 @@ impl Note {
             Self::KeptAwake { .. } => "PartlyKeptFromZero",
             Self::CannotBeWoken { .. } => "PartlyCannotBeWoken",
             Self::AboveBudget { .. } => "AboveMaxReplicas",
+            Self::Missing { .. } => "ReplicasMissing",
+            Self::LeftUnreplaced { .. } => "ReplacementTimedOut",
         }
     }
 }
@@ -317,6 +367,14 @@ impl fmt::Display for Note {
             Self::AboveBudget { by } => {
                 write!(f, "{by} more than maxReplicas may be in effect until all clusters have confirmed their bounds")
             }
+            Self::Missing { missing, obstacle } => {
+                write!(f, "{missing} replicas of clusters that leave or failed are not ready elsewhere: {obstacle}")
+            }
+            Self::LeftUnreplaced { missing, obstacle } => write!(
+                f,
+                "{missing} replicas of clusters that leave are not ready elsewhere in time: {obstacle}; the clusters leave \
+                 all the same"
+            ),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use super::assignment::Targets;
 use super::binding::{Entries, entries};
-use super::course::Course;
+use super::course::{Course, floored};
+use super::replacement::Verdict;
 use super::{Action, Bounds, Cluster, Entry, Memory, Note, Reach, Request, Standing, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
@@ -19,22 +20,25 @@ pub(super) fn steps<'a>(
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
     courses: &[Course],
+    verdicts: &[Verdict],
     notes: &mut Vec<Note>,
 ) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
     let mut writes = Writes::default();
     writes.lower(request, clusters, courses);
     writes.raise(request, clusters, courses, notes);
     let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, courses);
-    let goes = |cluster: &Cluster<'_>, course: &Course| match course {
+    let goes = |((cluster, course), verdict): ((&&Cluster<'_>, &Course), &Verdict)| match course {
         Course::Drop => true,
         // Without bounds and with an HPA there is no room for what it runs.
         Course::Leave(bounds) => {
-            let empty = !bounds.is_some() && (cluster.hpa.is_some() || cluster.running() == 0);
-            settled || empty || cluster.overdue
+            let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
+            let empty = !bounds.is_some() && (bound || cluster.running() == 0);
+            empty || *verdict == Verdict::TimesOut || settled && *verdict == Verdict::Goes
         }
         Course::Have { .. } | Course::Rest => false,
     };
-    let Entries { now, last, evictions } = entries(request, clusters, targets, courses, goes, &writes.fresh);
+    let goes: Vec<bool> = clusters.iter().zip(courses).zip(verdicts).map(goes).collect();
+    let Entries { now, last, evictions } = entries(request, clusters, targets, courses, &goes, &writes.fresh);
     let mut steps = writes.now;
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
@@ -45,14 +49,14 @@ pub(super) fn steps<'a>(
     let scaled = clusters.iter().zip(targets).zip(courses);
     steps.extend(scaled.filter_map(|((cluster, target), course)| scale(cluster, (*target)?.memory, course)));
     let mut last_steps = Vec::new();
-    for (cluster, course) in clusters.iter().zip(courses) {
+    for ((cluster, course), goes) in clusters.iter().zip(courses).zip(&goes) {
         let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
         if !bound || !matches!(course, Course::Drop | Course::Leave(_)) {
             continue;
         }
         let why = if *course == Course::Drop { Why::Failed } else { Why::Left };
         let action = Action::Unbound { cluster: cluster.name };
-        if goes(cluster, course) {
+        if *goes {
             steps.push(Step { action, wait: Wait::Nothing, why });
         } else {
             last_steps.push(Step { action, wait: Wait::Replaced, why });
@@ -66,8 +70,9 @@ pub(super) fn steps<'a>(
     steps.extend(last_steps);
     steps.extend(clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
         let (Course::Have { bounds, .. }, Some(target)) = (course, target) else { return None };
-        let later = Write { cluster, bounds: target.bounds, held: target.held };
-        (*bounds != target.bounds).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), target.bounds)))
+        let wanted = floored(*target);
+        let later = Write { cluster, bounds: wanted, held: target.held };
+        (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     }));
     (steps, last)
 }

@@ -111,7 +111,8 @@ fn admit(request: &Request<'_>, seats: &[Seat<'_>], previous: &[Option<Bounds>],
     let held: u64 = kept.iter().map(|bounds| u64::from(bounds.max)).sum();
     let free = u64::from(request.total.max).saturating_sub(held);
     let need: u64 = wanted.iter().map(|wanted| u64::from(*wanted)).sum();
-    let slack = |seat: &Seat<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(seat.cluster.running()));
+    let busy = |seat: &Seat<'_>| seat.cluster.running().max(seat.cluster.memory.floor());
+    let slack = |seat: &Seat<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(busy(seat)));
     let spare = |of: &dyn Fn(&Seat<'_>, &Bounds) -> Replicas, kept: &[Bounds]| {
         seats.iter().zip(kept).map(|(seat, bounds)| (seat.cluster.name, of(seat, bounds))).collect::<Vec<_>>()
     };

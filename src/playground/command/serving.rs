@@ -18,7 +18,7 @@ use crate::install::manifests;
 use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
-use crate::run::process::{ControlPlane, ControllerOptions, Options, Server};
+use crate::run::process::{ControlPlane, ControllerOptions, Failover, Options, Server};
 use crate::runtime::clock;
 
 /// Times that show something within seconds; those of the real ones are five times as long.
@@ -99,6 +99,7 @@ fn options(fleet: &Fleet) -> Options {
         timings: Timings::default(),
         concurrency: 16,
         optimize_period: Some(std::time::Duration::from_mins(1)),
+        failover: Failover::default(),
         estimators: None,
         guard: None,
     };

@@ -175,6 +175,7 @@ fn task(eviction: Eviction<'_>, now: Timestamp) -> Value {
         Purge::Directly => "Directly",
         Purge::Never => "Never",
     };
-    json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "purgeMode": purge, "producer": "fhpa",
+    json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "purgeMode": purge,
+        "producer": names::PRODUCER,
         "reason": "TaintUntolerated", "creationTimestamp": json!(stored(now))})
 }

@@ -4,6 +4,7 @@
 pub mod apply;
 pub mod capacity;
 pub mod confirmation;
+pub mod failover;
 pub mod fresh;
 pub mod health;
 pub mod inquiry;

@@ -32,3 +32,6 @@ pub use crate::decision::names::RETAIN_REPLICAS;
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 /// Finalizer of a Work, by which Karmada takes the object out of the cluster.
 pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";
+
+/// Producer of the eviction tasks that are ours.
+pub const PRODUCER: &str = "fhpa";

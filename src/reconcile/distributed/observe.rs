@@ -1,6 +1,6 @@
 //! What is seen -> what a plan starts from (observe). No I/O.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,30 +10,36 @@ use super::confirmation;
 use super::seen::View;
 use super::seen::entry::{Binding, Sent};
 use super::sight::{Sight, can_be_asked};
-use super::status::is_silent;
-use super::token;
+use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
+use super::{names, token};
 use crate::api::ResourceBinding;
-use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPASpec};
+use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
 use crate::decision::defaults::MIN_REPLICAS;
+use crate::decision::fleet::patience::Past;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
-use crate::decision::plan::{Bounds, Cause, Cluster, Plan, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{
+    Bounds, Cause, Cluster, Memory, Plan, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
 /// What the user and the placement say, as the rules read it.
+#[derive(Clone)]
 pub struct Words<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
     group: &'a str,
+    /// Clusters whose turn to fail over has come; nothing: all that failed.
+    may_fail: Option<Vec<String>>,
 }
 
 impl<'a> Words<'a> {
@@ -48,7 +54,14 @@ impl<'a> Words<'a> {
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
             placement: convert::fleet::placement(binding.placement()?),
             group: &binding.object.status.scheduler_observing_affinity_name,
+            may_fail: None,
         })
+    }
+
+    /// Only these clusters may fail over now.
+    #[must_use]
+    pub fn admitting(self, clusters: Vec<String>) -> Self {
+        Self { may_fail: Some(clusters), ..self }
     }
 }
 
@@ -70,6 +83,10 @@ pub struct Observed<'a> {
     pub unread: Option<(Vec<&'a str>, String)>,
     /// What of the placement's spread constraints cannot be kept.
     pub unmet: Vec<Unmet<'a>>,
+    /// Clusters that failed and whose turn to fail over has not come.
+    pub waiting: Vec<&'a str>,
+    /// Nothing fails over: so many clusters of so many are not Ready.
+    pub paused: Option<(usize, usize)>,
 }
 
 impl<'a> Observed<'a> {
@@ -78,8 +95,8 @@ impl<'a> Observed<'a> {
     pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
         let request = &self.request;
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
-        let stays = request.basis == Some(plan.basis)
-            && plan.shares.iter().all(|share| target(share.cluster) == Some(share.target));
+        let stays =
+            request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
         if stays || !request.policy.goes_by_room() {
             return Vec::new();
         }
@@ -111,16 +128,16 @@ pub fn observe<'a>(
     sight: &Sight,
     now: Timestamp,
 ) -> Observed<'a> {
-    let entries = &binding.object.spec.clusters;
-    let sent = view.sent.iter().map(|sent| &*sent.cluster);
-    let held: BTreeSet<&str> = entries.iter().map(|entry| entry.name.as_str()).chain(sent).collect();
+    let by_name = Known::of(view, binding);
+    let past = by_name.past(view, words, now);
     let intent = Intent {
         assignment: words.assignment.as_ref(),
         affinity: words.affinity.as_ref(),
         placement: &words.placement,
         observed_group: words.group,
     };
-    let Survey { policy, group, clusters, next, unmet } = survey(&intent, &view.fleet.members, &held, now);
+    let Survey { policy, group, clusters, next, unmet, waiting, paused } =
+        survey(&intent, &view.fleet.members, &past, &sight.failover.patience, now);
     let spec = &view.order.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
@@ -133,9 +150,10 @@ pub fn observe<'a>(
         unready: Vec::new(),
         unread: confirmation::unread(sight, view),
         unmet,
+        waiting,
+        paused,
     };
     let workload = workload(binding);
-    let by_name = Known::of(view, binding);
     let look = |surveyed: &Surveyed<'a>| {
         let known = sight.seen.place(surveyed.name);
         let room = known.as_ref().map(|place| sight.room(place, &observed.requirements, most)).unwrap_or_default();
@@ -165,6 +183,7 @@ pub fn observe<'a>(
         delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
         window: window(spec),
         period: sight.period,
+        replacement: sight.failover.replacement,
         idle: status.and_then(|status| status.idle_since.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_division_time.as_ref()).map(|time| time.0),
     };
@@ -176,14 +195,26 @@ struct Known<'a> {
     entries: HashMap<&'a str, Replicas>,
     reported: HashMap<&'a str, WorkloadStatus>,
     leaving: HashSet<&'a str>,
-    kept: HashMap<&'a str, &'a ClusterHPADesired>,
+    /// When others than the controller began to evict what runs there.
+    evicted: BTreeMap<&'a str, Timestamp>,
+    kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
 }
 
 impl<'a> Known<'a> {
     fn of(view: &'a View, binding: &'a Binding) -> Self {
         let ResourceBinding { spec, status, .. } = &binding.object;
-        let from = |task: &'a serde_json::Value| task.get("fromCluster").and_then(|from| from.as_str());
+        let tasks = &spec.graceful_eviction_tasks;
         let own = view.order.object.status.as_ref().and_then(|status| status.cluster_hpa_desired.as_ref());
+        let kept = own.into_iter().flatten().map(|kept| (kept.cluster_name.as_str(), convert::memory::read(kept)));
+        let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
+        let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
+        let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
+        for (cluster, since) in
+            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
+        {
+            let known = evicted.entry(cluster).or_insert(since);
+            *known = since.max(*known);
+        }
         Self {
             entries: spec.clusters.iter().map(|entry| (entry.name.as_str(), replicas(entry.replicas))).collect(),
             reported: status
@@ -191,10 +222,44 @@ impl<'a> Known<'a> {
                 .iter()
                 .filter_map(|one| Some((&*one.cluster_name, said(one)?)))
                 .collect(),
-            leaving: spec.graceful_eviction_tasks.iter().filter_map(from).collect(),
-            kept: own.into_iter().flatten().map(|kept| (kept.cluster_name.as_str(), kept)).collect(),
+            leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
+            evicted,
+            kept,
         }
     }
+
+    /// What the rules need of it.
+    fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
+        let noted = |of: fn(&Memory) -> bool| {
+            self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
+        };
+        let sent = view.sent.iter().map(|sent| &*sent.cluster);
+        Past {
+            held: self.entries.keys().copied().chain(sent).collect(),
+            known: noted(|memory| memory.lost.is_some()),
+            evicted: self.evicted.clone(),
+            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
+            resumed: resumed(view, now),
+            may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
+        }
+    }
+}
+
+/// When failovers were last possible again, as the condition says.
+fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
+    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
+    let time = condition.last_transition_time.as_ref().map(|time| time.0);
+    // While it lasts nobody fails over, and when it ends now the waiting begins now.
+    if condition.status == "True" { Some(now) } else { time }
+}
+
+fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
+    task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+/// From which cluster something is evicted, and since when.
+fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
+    Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
 }
 
 /// One cluster, and when it is to be waited for no longer.
@@ -213,8 +278,8 @@ fn cluster<'a>(
     let sent = view.sent(name);
     let hpa = sent.map(|sent| sent.hpa);
     let heard = sent.filter(|_| answers);
-    let kept = known.kept.get(name).copied().map(convert::memory::read);
-    let (target, memory) = kept.unzip();
+    let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
+    let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
     let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
     let cluster = Cluster {
         name,
@@ -225,6 +290,7 @@ fn cluster<'a>(
         limits: settings.limits,
         cap: cap(view, name, room),
         current: reported.map(|status| replicas(status.replicas)),
+        last: sent.and_then(|sent| sent.status.current_replicas).map(replicas),
         ready,
         pending: 0,
         available: room.available,
@@ -237,7 +303,7 @@ fn cluster<'a>(
         evicting: known.leaving.contains(name),
         overdue,
         target,
-        memory: memory.unwrap_or_default(),
+        memory,
     };
     (cluster, due)
 }

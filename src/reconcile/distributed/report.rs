@@ -10,7 +10,7 @@ use super::{says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
-use crate::decision::plan::{Plan, Request, Why};
+use crate::decision::plan::{Note, Plan, Request, Why};
 use crate::reconcile::WallClock;
 use crate::reconcile::events::{Events, Record, Severity};
 use crate::reconcile::failure::Failure;
@@ -32,10 +32,20 @@ impl Reporter {
     pub fn assigned(&self, leader: &Leader, order: &Order, plan: &Plan<'_>) {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
-        let note = Few(&plan.shares.iter().map(share).collect::<Vec<_>>()).to_string();
+        let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
+        let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
         let first = order.object.status.as_ref().is_none_or(|status| status.assignment_basis.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
         self.say(leader, order, reason, note);
+    }
+
+    /// Clusters leave although what they ran does not run elsewhere.
+    pub fn unreplaced(&self, leader: &Leader, order: &Order, plan: &Plan<'_>) {
+        let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
+        if let Some(note) = plan.notes.iter().find(late) {
+            info!(object = %order.key(), "{}: {note}", note.code());
+            self.tell(leader, order, Severity::Warning, note.code(), note.to_string());
+        }
     }
 
     /// What was decided of clusters beside their bounds: who cannot scale, who helps, who goes to zero and comes back.
@@ -44,6 +54,10 @@ impl Reporter {
             let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
             let before = known.map(|cluster| cluster.memory).unwrap_or_default();
             let after = share.memory;
+            if let Some(lost) = after.lost.filter(|_| before.lost.is_none()) {
+                let note = format!("{} leaves or failed: others are to run its {} replicas", share.cluster, lost.ran);
+                self.say(leader, order, "ReplacementStarted", note);
+            }
             let cause = after.stuck.map(|stuck| stuck.cause);
             if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
                 self.say(leader, order, "CannotScale", format!("{} cannot scale: {cause}", share.cluster));

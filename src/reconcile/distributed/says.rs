@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::health;
 use super::observe::Observed;
 use super::seen::View;
-use super::status::is_silent;
+use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use crate::api::hpa_status::Condition;
 use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{DISABLED, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
@@ -56,6 +56,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
     let shares: Vec<String> = plan
         .shares
         .iter()
+        .filter(|share| share.kept().is_some())
         .map(|share| {
             let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
             format!("{} {}{hold}", share.cluster, share.target)
@@ -107,7 +108,24 @@ fn waiting(plan: &Plan<'_>) -> String {
         };
         format!("{what} ({}; {what_for})", step.why)
     };
-    FewParts(&plan.steps.iter().map(name).collect::<Vec<_>>()).to_string()
+    let missing = plan.notes.iter().filter(|note| matches!(note, Note::Missing { .. } | Note::LeftUnreplaced { .. }));
+    let missing = missing.map(ToString::to_string);
+    FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
+}
+
+/// What keeps clusters that failed from failing over, where something does. It is no trouble of the object's own.
+#[must_use]
+pub fn paused(view: &View, observed: &Observed<'_>) -> Option<Said> {
+    let Some((unready, all)) = observed.paused else {
+        // When it ended is remembered: clusters are waited for from then on.
+        known_condition(&view.order, FAILOVER_PAUSED)?;
+        return Some(("False", "ClustersReady", "clusters that fail are replaced".to_owned()));
+    };
+    let message = format!(
+        "{unready} of {all} clusters are not Ready at once: the control plane is more likely cut off than they are gone, so \
+         each keeps what it has (--unhealthy-cluster-threshold)"
+    );
+    Some(("True", "TooManyClustersNotReady", message))
 }
 
 /// What an HPA says of itself, of all members.

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 
 use super::capacity::messages::ObjectReference;
 use super::capacity::{Capacity, Requirements, Room, Unknown};
+use super::failover;
 use super::members::{Members, Question, TIMES};
 use super::seen::Seen;
 use super::seen::entry::Place;
@@ -25,11 +26,19 @@ pub struct Sight {
     pub members: Arc<Members>,
     /// How often headroom is divided again; nothing: never.
     pub period: Option<SignedDuration>,
+    /// How long clusters are waited for.
+    pub failover: failover::Settings,
 }
 
 impl Default for Sight {
     fn default() -> Self {
-        Self { seen: Arc::default(), capacity: Arc::new(Unknown), members: Arc::new(Members::unasked()), period: None }
+        Self {
+            seen: Arc::default(),
+            capacity: Arc::new(Unknown),
+            members: Arc::new(Members::unasked()),
+            period: None,
+            failover: failover::Settings::default(),
+        }
     }
 }
 

@@ -27,6 +27,8 @@ use crate::runtime::leader::Leader;
 pub const ASSIGNED: &str = "Assigned";
 /// Type of the condition that says whether all is put together as it should be.
 pub const READY: &str = "Ready";
+/// Type of the condition that is there while clusters that failed keep what they have.
+pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 /// Types of the conditions that say over all members what an HPA says of one.
 pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
 
@@ -61,7 +63,8 @@ pub fn planned(
         (ASSIGNED, says::assigned(view, observed, plan)),
         (READY, says::ready(view, observed, plan, &members, failure, now)),
     ];
-    let conditions = own.into_iter().chain(says::scaling(&members));
+    let paused = says::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let conditions = own.into_iter().chain(says::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
         observed_generation: view.order.object.metadata.generation,

@@ -254,11 +254,17 @@ impl DistributedWorker {
         if confirmation::take_in(&self.sight, view, now) {
             return Ok(Round::Wrote);
         }
-        let mut observed = observe(view, binding, words, &self.sight, now);
+        let nobody = words.clone().admitting(Vec::new());
+        let mut observed = observe(view, binding, &nobody, &self.sight, now);
+        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.sight.failover.rate);
+        let words = words.clone().admitting(admitted);
+        if !observed.waiting.is_empty() {
+            observed = observe(view, binding, &words, &self.sight, now);
+        }
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
             self.sight.capacity.hear(&asks, &observed.requirements).await;
-            observed = observe(view, binding, words, &self.sight, now);
+            observed = observe(view, binding, &words, &self.sight, now);
         }
         let plan = plan(&observed.request);
         let key = view.order.key();
@@ -277,6 +283,7 @@ impl DistributedWorker {
             self.reporter.helped(leader, &view.order, &observed.request, &plan);
             self.reporter.worsened(leader, &view.order, &status);
         }
+        self.reporter.unreplaced(leader, &view.order, &plan);
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
         }
@@ -305,7 +312,8 @@ impl DistributedWorker {
             return Ok(Round::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
-        let next = [observed.next, plan.next, asked, later, quiet].into_iter().flatten().min();
+        let turn = turn.and_then(|wait| now.checked_add(wait).ok());
+        let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
         Ok(Round::Settled(next))
     }
 
@@ -383,6 +391,7 @@ impl DistributedWorker {
             _ if !self.serves(order) => return Ok(()),
             Some(binding) => {
                 let Ok(words) = Words::of(view, binding) else { return Ok(()) };
+                let words = words.admitting(Vec::new());
                 let observed = observe(view, binding, &words, &self.sight, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, trouble.failure.as_ref(), now)

@@ -8,6 +8,7 @@ use kube::Client;
 use tracing::error;
 
 use super::apply::Applier;
+use super::failover::Queue;
 use super::fresh::Fresh;
 use super::pace::Pace;
 use super::report::Reporter;
@@ -44,6 +45,8 @@ pub struct DistributedWorker {
     pub fresh: Fresh,
     /// Keeps measurements from being written all the time.
     pub pace: Pace,
+    /// Lets failovers through one after the other.
+    pub queue: Queue,
     /// What the store would not take.
     pub too_large: TooLarge,
     /// Tells people.
@@ -116,6 +119,7 @@ impl DistributedWorker {
             clock,
             fresh: Fresh::default(),
             pace: Pace::default(),
+            queue: Queue::default(),
             too_large: TooLarge::default(),
             reporter,
             retiring: false,

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
+use jiff::SignedDuration;
 
 use super::{not_empty, seconds};
 use crate::admission::registration::base_url;
+use crate::decision::fleet::patience::Patience;
 use crate::decision::lease::Timings;
+use crate::reconcile::distributed::failover;
 use crate::run::estimators::EstimatorArgs;
 use crate::run::process::{ControllerOptions, GuardOptions, Registration};
 use crate::runtime::identity;
@@ -50,9 +53,65 @@ pub(in crate::run) struct ControllerArgs {
     #[arg(long, default_value = "60", value_name = "SECONDS|none", value_parser = period)]
     optimize_period: Period,
     #[command(flatten)]
+    failover: FailoverArgs,
+    #[command(flatten)]
     guard: GuardArgs,
     #[command(flatten)]
     estimators: EstimatorArgs,
+}
+
+/// How long clusters that fail or leave are waited for.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Failover")]
+pub(in crate::run) struct FailoverArgs {
+    /// Seconds for which a cluster that is not ready keeps what it has, where the placement names no toleration for that.
+    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
+    default_not_ready_toleration_seconds: u32,
+    /// Seconds for which a cluster that is unreachable keeps what it has, where the placement names no toleration for that.
+    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
+    default_unreachable_toleration_seconds: u32,
+    /// While more than this part of the clusters (of three or more) is not ready, none of them fails over.
+    #[arg(long, default_value_t = 0.5, value_name = "PART", value_parser = part)]
+    unhealthy_cluster_threshold: f64,
+    /// Failovers in a second, over all objects; 0: none.
+    #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
+    resource_eviction_rate: f64,
+    /// After this time a cluster that leaves goes although others do not run what it runs; 0: never.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration)]
+    replacement_timeout: SignedDuration,
+}
+
+impl FailoverArgs {
+    fn settings(self) -> failover::Settings {
+        let seconds = |seconds: u32| SignedDuration::from_secs(seconds.into());
+        let patience = Patience {
+            not_ready: seconds(self.default_not_ready_toleration_seconds),
+            unreachable: seconds(self.default_unreachable_toleration_seconds),
+            threshold: self.unhealthy_cluster_threshold,
+        };
+        let replacement = Some(self.replacement_timeout).filter(|timeout| timeout.is_positive());
+        failover::Settings { patience, replacement, rate: self.resource_eviction_rate }
+    }
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    let part: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (0.0..=1.0).contains(&part) { Ok(part) } else { Err("not between 0 and 1".to_owned()) }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (0.0..=1000.0).contains(&rate) { Ok(rate) } else { Err("not between 0 and 1000".to_owned()) }
+}
+
+/// `90s`, `10m`, `1h30m`; `0`.
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    if text == "0" {
+        return Ok(SignedDuration::ZERO);
+    }
+    let duration: SignedDuration = text.parse().map_err(|_| format!("{text:?} is no duration such as 90s or 10m"))?;
+    let day = SignedDuration::from_hours(24);
+    if duration.is_negative() || duration > day { Err("not between 0 and 24h".to_owned()) } else { Ok(duration) }
 }
 
 /// How often something is done.
@@ -111,6 +170,7 @@ impl ControllerArgs {
             identity,
             concurrency,
             optimize_period,
+            failover,
             guard,
             estimators,
         } = self;
@@ -128,6 +188,7 @@ impl ControllerArgs {
                 Period::Never => None,
                 Period::Each(each) => Some(each),
             },
+            failover: failover.settings(),
             estimators: estimators.settings(true),
             guard: Some(guard.options()),
         })

@@ -47,7 +47,8 @@ fn lines(forecast: &Forecast<'_>) -> Vec<String> {
         format!("{} {bounds}", share.cluster)
     };
     let policy = format!("({}, from {})", forecast.request.policy.name(), forecast.origin);
-    let mut lines = packed(plan.shares.iter().map(share).collect(), &policy);
+    let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
+    let mut lines = packed(taking_part.map(share).collect(), &policy);
     lines.extend(plan.notes.iter().map(ToString::to_string));
     if let Some(first) = forecast.unknown_capacity.first() {
         let others = forecast.unknown_capacity.len().saturating_sub(1);

@@ -47,8 +47,17 @@ impl Acting {
         metrics: &Metrics,
         readers: &mut Readers,
     ) -> Result<Self, Error> {
-        let ControllerOptions { namespace, lease, identity, timings, concurrency, optimize_period, estimators, guard } =
-            options;
+        let ControllerOptions {
+            namespace,
+            lease,
+            identity,
+            timings,
+            concurrency,
+            optimize_period,
+            failover,
+            estimators,
+            guard,
+        } = options;
         let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
         let options = reconcile::Options {
@@ -60,6 +69,7 @@ impl Acting {
             identity: identity.clone(),
             concurrency,
             optimize_period: optimize_period.and_then(|period| period.try_into().ok()),
+            failover,
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));

@@ -12,6 +12,7 @@ use crate::decision::lease::Timings;
 use crate::decision::validation::Settings;
 use crate::install::manifests::ManifestError;
 use crate::reconcile::distributed::capacity::grpc;
+pub use crate::reconcile::distributed::failover::Settings as Failover;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::server;
 use crate::runtime::tls::shared::{Access, SecretName};
@@ -129,6 +130,8 @@ pub struct ControllerOptions {
     pub concurrency: usize,
     /// How often headroom is divided again; none: never.
     pub optimize_period: Option<Duration>,
+    /// How long clusters that fail or leave are waited for.
+    pub failover: Failover,
     /// How karmada-scheduler-estimators are asked; none: they are not.
     pub estimators: Option<grpc::Settings>,
     /// What the leader keeps as it is to be in the control plane; none: nothing.

@@ -2,6 +2,7 @@
 
 pub mod capacity;
 mod conditions;
+mod departures;
 mod edits;
 mod examples;
 mod failures;

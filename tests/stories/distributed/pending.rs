@@ -82,7 +82,7 @@ async fn a_dead_cluster_is_not_asked_and_says_nothing() {
     stage.pass(60).await;
     assert_eq!(seen(&stage, &one, "member1"), (0, None, None));
     let asked = requests(&stage);
-    stage.pass(300).await;
+    stage.pass(200).await;
     assert_eq!(requests(&stage), asked);
     one.stop().await;
 }

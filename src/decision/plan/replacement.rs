@@ -1,0 +1,375 @@
+//! What clusters ran that leave or failed is run by others: first the replacement, then the removal (design: Failover, A
+//! cluster that leaves). Pure.
+//!
+//! What is owed is kept in two places, and moves from one to the other: [`Lost::due`] of the cluster that goes is what nobody
+//! was asked to run yet, the [`Floor`] of another is what it was asked to run, with its own. A cluster may go when nothing is
+//! due and every floor is ready. A receiver that fails or leaves owes its floor, so that nothing is forgotten on the way.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::adjust::{Place, sum, take, within};
+use super::course::{frozen, is_known, leaves};
+use super::pour::{Range, pour};
+use super::seat::Seat;
+use super::{Assist, Cause, Cluster, Floor, Lost, Note, Obstacle, Policy, Reach, Request, Standing};
+use crate::decision::split::Replicas;
+
+/// What an HPA measures is up to a minute old: it has not seen the load of others before.
+const SEEN: SignedDuration = SignedDuration::from_secs(60);
+/// While clusters are replaced, floors are dated anew in steps of this size.
+const STEP: SignedDuration = SignedDuration::from_secs(30);
+/// The part of what it runs that a cluster gives up before its replacement runs, where there is no headroom for both.
+const PART: Replicas = 4;
+
+/// Whether a cluster that leaves may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Not yet.
+    #[default]
+    Stays,
+    /// What it ran is ready elsewhere.
+    Goes,
+    /// It was waited for long enough.
+    TimesOut,
+}
+
+/// What comes of it, by the places of the sorted clusters.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Replacement {
+    pub(super) lost: Vec<Option<Lost>>,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) note: Option<Note>,
+    /// When to look again.
+    pub(super) next: Option<Timestamp>,
+}
+
+/// Has others run what clusters ran that leave or failed, and says who may go.
+pub(super) fn replace(request: &Request<'_>, clusters: &[&Cluster<'_>], places: &mut [Place<'_, '_>]) -> Replacement {
+    let mut going = Going::of(request, clusters, places);
+    if request.policy.divides() {
+        remember_others(places);
+        keep_floors(request, places, going.any());
+        going.ask(request, places);
+    } else {
+        places.iter_mut().for_each(|place| place.target.memory.floor = None);
+    }
+    going.end(request, places)
+}
+
+/// Clusters that go, and what is owed for each.
+struct Going<'c, 'a> {
+    clusters: &'c [&'c Cluster<'a>],
+    lost: Vec<Option<Lost>>,
+    /// What clusters owe that are back: it is asked for once more.
+    back: Replicas,
+}
+
+impl<'c, 'a> Going<'c, 'a> {
+    fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], places: &[Place<'_, '_>]) -> Self {
+        let mut stays = vec![false; clusters.len()];
+        for place in places.iter().filter(|place| place.target.bounds.is_some()) {
+            if let Some(stays) = stays.get_mut(place.seat.at) {
+                *stays = true;
+            }
+        }
+        let running = sum(places.iter().map(|place| place.seat.cluster.running()));
+        let owes = |(cluster, stays): (&&Cluster<'_>, &bool)| {
+            if *stays { None } else { owed(request, cluster, running) }
+        };
+        let lost = clusters.iter().zip(&stays).map(owes).collect();
+        let back = clusters
+            .iter()
+            .zip(&stays)
+            .filter(|(_, stays)| **stays)
+            .map(|(cluster, _)| cluster.memory.lost.map_or(0, |lost| lost.due).saturating_sub(cluster.running()));
+        let mut going = Self { clusters, back: sum(back), lost };
+        going.follow();
+        going
+    }
+
+    /// What leaving clusters gave up by themselves is not due any more.
+    fn follow(&mut self) {
+        let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
+        let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| cluster.running()));
+        let dues = self
+            .clusters
+            .iter()
+            .zip(&self.lost)
+            .map(|(cluster, lost)| (cluster.name, lost.filter(|_| still_runs(cluster)).map_or(0, |lost| lost.due)));
+        let dues: Vec<(&str, Replicas)> = dues.collect();
+        let less = sum(dues.iter().map(|(_, due)| *due)).saturating_sub(runs);
+        for (lost, less) in self.lost.iter_mut().zip(take(less, &dues)) {
+            if let Some(lost) = lost {
+                lost.due = lost.due.saturating_sub(less);
+            }
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.lost.iter().any(Option::is_some)
+    }
+
+    fn due(&self) -> Replicas {
+        sum(self.lost.iter().flatten().map(|lost| lost.due))
+    }
+
+    /// Asks for as much as may be asked for now: what fits beside all that runs, and where that is little, a part of what
+    /// leaving clusters run - they give that up first.
+    fn ask(&mut self, request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+        let due = self.due().saturating_add(self.back);
+        let unable: Vec<(&str, Replicas)> =
+            places.iter().map(|place| (place.seat.cluster.name, cannot_run(place))).collect();
+        let moves = sum(unable.iter().map(|(_, unable)| *unable));
+        let batch = self.batch(request, places, due);
+        let mut given = share_out(request, places, batch.saturating_add(moves), false);
+        if given == 0 {
+            // Nobody who is awake has room.
+            given = share_out(request, places, batch, true);
+        }
+        let moved = given.min(moves);
+        for (place, less) in places.iter_mut().zip(take(moved, &unable)) {
+            if let Some(floor) = &mut place.target.memory.floor {
+                floor.replicas = floor.replicas.saturating_sub(less);
+            }
+        }
+        self.settle(given.saturating_sub(moved).saturating_sub(self.back));
+    }
+
+    /// So much less is due: first of those that failed, as it is missing now.
+    fn settle(&mut self, given: Replicas) {
+        let mut rest = given;
+        for failed in [true, false] {
+            let pairs = self.lost.iter().zip(self.clusters);
+            let dues = pairs.map(|(lost, cluster)| {
+                let due = lost.filter(|_| (cluster.standing == Standing::Away) == failed).map_or(0, |lost| lost.due);
+                (cluster.name, due)
+            });
+            let dues: Vec<(&str, Replicas)> = dues.collect();
+            let settled = rest.min(sum(dues.iter().map(|(_, due)| *due)));
+            for (lost, less) in self.lost.iter_mut().zip(take(settled, &dues)) {
+                if let Some(lost) = lost {
+                    lost.due = lost.due.saturating_sub(less);
+                }
+            }
+            rest = rest.saturating_sub(settled);
+        }
+    }
+
+    fn batch(&self, request: &Request<'_>, places: &[Place<'_, '_>], due: Replicas) -> Replicas {
+        let budget = request.total.max;
+        let others = sum(places.iter().filter(|place| place.target.bounds.is_some()).map(busy));
+        let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.standing != Standing::Away);
+        let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| frozen(cluster)));
+        let unready = deficit(places);
+        let kept = runs.min(due.saturating_add(unready));
+        let beside = due.min(budget.saturating_sub(others).saturating_sub(kept));
+        if unready > 0 || places.iter().any(starts) {
+            return beside;
+        }
+        let part = |lost: &Lost| lost.ran.checked_div(PART).unwrap_or_default().max(1).min(lost.due);
+        let parts = sum(leaving().filter_map(|(_, lost)| lost.as_ref()).map(part));
+        beside.max(due.min(parts).min(budget.saturating_sub(others)))
+    }
+
+    /// Who may go now, and what is left to say.
+    fn end(mut self, request: &Request<'_>, places: &[Place<'_, '_>]) -> Replacement {
+        let unready = deficit(places);
+        let serves = places.iter().any(|place| place.answers() && place.seat.cluster.ready > 0);
+        let mut next = floors_end(request, places);
+        let mut timed_out = false;
+        let mut verdicts = Vec::with_capacity(self.clusters.len());
+        for (cluster, lost) in self.clusters.iter().zip(&mut self.lost) {
+            let Some(Lost { due, since, .. }) = *lost else {
+                verdicts.push(Verdict::Goes);
+                continue;
+            };
+            let replaced = if request.policy.divides() { due == 0 && unready == 0 } else { serves };
+            let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
+            // One that is gone already is spoken of for as long again.
+            let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
+            next = [next, ends, forgotten].into_iter().flatten().filter(|next| *next > request.now).min();
+            let over = |end: Option<Timestamp>| end.is_some_and(|end| end <= request.now);
+            verdicts.push(match replaced {
+                true => Verdict::Goes,
+                false if over(ends) => Verdict::TimesOut,
+                false => Verdict::Stays,
+            });
+            let holds = holds(cluster);
+            timed_out |= !replaced && over(ends) && holds && cluster.standing != Standing::Away;
+            if !holds && (replaced || over(forgotten)) {
+                *lost = None;
+            }
+        }
+        let missing = self.due().saturating_add(unready);
+        let note = (self.any() && missing > 0).then(|| {
+            let obstacle = self.obstacle(places);
+            if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
+        });
+        Replacement { lost: self.lost, verdicts, note, next }
+    }
+
+    fn obstacle(&self, places: &[Place<'_, '_>]) -> Obstacle {
+        let mut short = places.iter().filter(|place| short_of(place) > 0).peekable();
+        if short.peek().is_none() {
+            Obstacle::Room
+        } else if short.any(|place| place.seat.cluster.hpa.is_none_or(|hpa| !hpa.confirmed)) {
+            Obstacle::Unconfirmed
+        } else {
+            Obstacle::Unready
+        }
+    }
+}
+
+/// What nobody may take from it: what it runs or is to run in the place of others.
+fn busy(place: &Place<'_, '_>) -> Replicas {
+    let cluster = place.seat.cluster;
+    cluster.running().max(place.target.memory.floor()).max(is_known(cluster).into())
+}
+
+/// Whether it is to have its first replica in a moment: it has been made room for.
+fn starts(place: &Place<'_, '_>) -> bool {
+    let cluster = place.seat.cluster;
+    let bound = place.target.bounds.is_some() && is_known(cluster) && place.answers();
+    bound && cluster.ready == 0 && cluster.pending == 0 && !place.target.memory.zero
+}
+
+/// Whether what it runs is there to be seen.
+fn still_runs(cluster: &Cluster<'_>) -> bool {
+    cluster.standing != Standing::Away && holds(cluster)
+}
+
+/// Whether it has something of ours that can be taken away.
+fn holds(cluster: &Cluster<'_>) -> bool {
+    cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
+}
+
+/// What is owed for a cluster that does not stay.
+///
+/// One that failed did so a while ago: what the others run more since then runs in its place already.
+fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
+    let divides = request.policy.divides();
+    let away = cluster.standing == Standing::Away;
+    if let Some(lost) = cluster.memory.lost {
+        return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
+    }
+    if !holds(cluster) || !away && !leaves(cluster, None) {
+        return None;
+    }
+    let ran = ran(cluster, away).max(cluster.memory.floor());
+    let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
+    let due = if divides { ran.saturating_sub(more) } else { 0 };
+    (ran > 0).then_some(Lost { ran, due, since: request.now })
+}
+
+/// What it runs, or ran when that was last heard of.
+fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
+    let said = cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
+    if away { said } else { cluster.running().max(if cluster.entry.is_none() { said } else { 0 }) }
+}
+
+/// Of one that stopped to answer: what the others ran then.
+fn remember_others(places: &mut [Place<'_, '_>]) {
+    let all = sum(places.iter().map(|place| place.seat.cluster.running()));
+    for place in places {
+        let others = all.saturating_sub(place.seat.cluster.running());
+        let memory = &mut place.target.memory;
+        memory.others =
+            if place.seat.cluster.standing == Standing::Silent { memory.others.or(Some(others)) } else { None };
+    }
+}
+
+/// Floors end when the HPAs have had time to see the load that moved; `going`: some is to move still.
+fn keep_floors(request: &Request<'_>, places: &mut [Place<'_, '_>], going: bool) {
+    let hold = request.window.max(SEEN);
+    for place in places.iter_mut() {
+        let most = place.target.bounds.max.max(place.seat.cluster.running());
+        let memory = &mut place.target.memory;
+        memory.floor = memory.floor.filter(|floor| going || within(Some(floor.since), hold, request.now));
+        if let Some(floor) = &mut memory.floor {
+            floor.replicas = floor.replicas.min(most);
+            if going && !within(Some(floor.since), STEP, request.now) {
+                floor.since = request.now;
+            }
+        }
+    }
+    let runs = |place: &Place<'_, '_>| place.seat.cluster.running().max(place.target.memory.floor());
+    // The user has lowered what all may run.
+    if sum(places.iter().filter(|place| place.target.bounds.is_some()).map(runs)) > request.total.max {
+        for place in places {
+            let running = place.seat.cluster.running();
+            if let Some(floor) = &mut place.target.memory.floor {
+                floor.replicas = floor.replicas.min(running);
+            }
+        }
+    }
+}
+
+fn floors_end(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Timestamp> {
+    let hold = request.window.max(SEEN);
+    let ends = places.iter().filter_map(|place| place.target.memory.floor?.since.checked_add(hold).ok());
+    ends.filter(|end| *end > request.now).min()
+}
+
+/// What it was asked to run and does not.
+fn short_of(place: &Place<'_, '_>) -> Replicas {
+    place.target.memory.floor().saturating_sub(place.seat.cluster.ready)
+}
+
+fn deficit(places: &[Place<'_, '_>]) -> Replicas {
+    sum(places.iter().map(short_of))
+}
+
+/// What it was asked to run and cannot, as nothing more can be scheduled there.
+fn cannot_run(place: &Place<'_, '_>) -> Replicas {
+    short_of(place).min(place.seat.cluster.pending)
+}
+
+/// Has clusters run so many more, by policy; `wake`: those at zero. Returns how many they will.
+fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replicas, wake: bool) -> Replicas {
+    if total == 0 {
+        return 0;
+    }
+    let able = places.iter().enumerate().filter_map(|(at, place)| {
+        let spare = spare(place, wake).filter(|spare| *spare > 0)?;
+        let room = place.seat.cluster.available.unwrap_or(spare).into();
+        let weight = if request.policy == Policy::StaticWeighted { place.seat.weight } else { room };
+        Some((at, Seat { weight, capacity: spare, ..*place.seat }, Range { low: 0, high: spare }))
+    });
+    let receivers: Vec<(usize, Seat<'_>, Range)> = able.collect();
+    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = receivers.iter().map(|(_, seat, range)| (*seat, *range)).unzip();
+    let mut given: Replicas = 0;
+    for ((at, ..), share) in receivers.iter().zip(pour(request.policy, total, &seats, &ranges)) {
+        let Some(place) = places.get_mut(*at).filter(|_| share > 0) else { continue };
+        let replicas = runs(place).saturating_add(share);
+        let memory = &mut place.target.memory;
+        memory.zero = false;
+        memory.floor = Some(Floor { replicas, since: request.now });
+        memory.assist = Some(Assist { replicas, since: request.now });
+        given = given.saturating_add(share);
+    }
+    given
+}
+
+/// What it runs or is to run.
+fn runs(place: &Place<'_, '_>) -> Replicas {
+    let memory = &place.target.memory;
+    let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
+    place.seat.cluster.current.unwrap_or_default().max(place.seat.cluster.ready).max(asked)
+}
+
+/// What it can run more, within its max and its room; nothing where it cannot be asked. While nobody says how much room
+/// there is, it is asked: what does not become ready replaces nothing.
+fn spare(place: &Place<'_, '_>, wake: bool) -> Option<Replicas> {
+    let cluster = place.seat.cluster;
+    let pends = cluster.pending > 0 || place.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+    // An HPA does nothing where there are no replicas.
+    let stopped = cluster.reach != Reach::Scale && cluster.entry.is_some() && cluster.current == Some(0);
+    let asleep = place.target.memory.zero && !wake;
+    if !place.answers() || pends || stopped || asleep || cluster.evicting {
+        return None;
+    }
+    let runs = runs(place);
+    let ordered = runs.saturating_sub(cluster.current.unwrap_or_default());
+    let room = cluster.available.map_or(Replicas::MAX, |room| room.saturating_sub(ordered));
+    Some(room.min(place.target.bounds.max.saturating_sub(runs)))
+}

@@ -1,0 +1,262 @@
+//! Clusters that leave and clusters that fail: what they ran runs elsewhere before it goes.
+
+use fhpa::decision::plan::{Action, Bounds, Cluster, Note, Obstacle, Policy, Request, Standing, plan};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use super::cases::{cluster, request, runs, total};
+use super::fleet::fresh;
+use super::life::{at_rest, settle};
+use super::world::World;
+use crate::random::Random;
+
+const LEAVES: Standing = Standing::Leaving { evicted: false };
+
+/// A fleet at rest that is asked for what it runs.
+fn running(max: u32, clusters: &[(&'static str, u32)]) -> World {
+    let room = |(name, replicas): &(&'static str, u32)| Cluster { available: Some(90), ..runs(name, *replicas) };
+    let mut request = request(total(3, max), Policy::StaticWeighted, clusters.iter().map(room).collect());
+    request.window = SignedDuration::from_secs(300);
+    let mut world = World::new(request);
+    settle(&mut world).unwrap();
+    world
+}
+
+fn ready(world: &World) -> u32 {
+    world.members.values().map(|member| member.ready()).sum()
+}
+
+fn leave(world: &mut World, name: &str) {
+    let cluster = world.request.clusters.iter_mut().find(|cluster| cluster.name == name).unwrap();
+    (cluster.chosen, cluster.standing) = (false, LEAVES);
+}
+
+/// Everything that the controller and the members do until nothing is left to do; the fewest that were ready meanwhile.
+fn least_ready(world: &mut World, random: &mut Random, steps: usize) -> u32 {
+    let mut least = ready(world);
+    for _ in 0..steps {
+        let names = world.names();
+        let name = names[random.below(names.len())];
+        match random.below(6) {
+            0 | 1 => {
+                world.reconcile(random.below(5));
+            }
+            2 => world.scale(name, None),
+            3 => world.pass(1),
+            _ => world.deliver(name),
+        }
+        least = least.min(ready(world));
+    }
+    least
+}
+
+#[test]
+fn ten_of_fifteen_leave_and_fifteen_stay_ready() {
+    let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    assert_eq!(least_ready(&mut world, &mut Random(7), 600), 15);
+    assert_eq!((world.members["a"].entry, world.members["a"].replicas), (None, None), "it went");
+    assert_eq!(ready(&world), 15);
+    // The others' own HPAs have not seen the load yet.
+    assert_eq!(world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min, 15);
+    world.pass(301);
+    world.calm();
+    world.reconcile(usize::MAX);
+    world.calm();
+    assert!(world.members["b"].hpa.unwrap().min < 3, "the floor ends: {:?}", world.members["b"].hpa);
+}
+
+#[test]
+fn without_headroom_a_quarter_goes_at_a_time() {
+    let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    let least = least_ready(&mut world, &mut Random(7), 3000);
+    assert_eq!(least, 13, "a quarter of ten at most");
+    assert_eq!((world.members["a"].entry, ready(&world)), (None, 15));
+}
+
+#[test]
+fn with_headroom_for_some_none_is_lost_that_is_not_ready_elsewhere() {
+    let mut world = running(18, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    assert_eq!(least_ready(&mut world, &mut Random(7), 3000), 15);
+    assert_eq!((world.members["a"].entry, ready(&world)), (None, 15));
+}
+
+#[test]
+fn several_leave_at_once() {
+    let mut world = running(40, &[("a", 6), ("b", 4), ("c", 3), ("d", 2)]);
+    leave(&mut world, "a");
+    leave(&mut world, "b");
+    assert_eq!(least_ready(&mut world, &mut Random(3), 800), 15);
+    assert_eq!((world.members["a"].entry, world.members["b"].entry, ready(&world)), (None, None, 15));
+}
+
+/// Applies what the plan says now and lets it arrive.
+fn round(world: &mut World) {
+    world.calm();
+    world.reconcile(usize::MAX);
+    world.calm();
+}
+
+#[test]
+fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
+    let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
+    for name in ["b", "c"] {
+        let member = world.members.get_mut(name).unwrap();
+        member.room = Some(member.ready());
+    }
+    world.request.replacement = Some(SignedDuration::from_mins(10));
+    leave(&mut world, "a");
+    for _ in 0..9 {
+        round(&mut world);
+        world.pass(60);
+    }
+    assert_eq!(ready(&world), 15);
+    let request = world.observe();
+    let missing = Note::Missing { missing: 10, obstacle: Obstacle::Room };
+    assert!(plan(&request).notes.contains(&missing), "{:?}", plan(&request).notes);
+    world.pass(60);
+    let request = world.observe();
+    let late = plan(&request);
+    assert!(late.notes.contains(&Note::LeftUnreplaced { missing: 10, obstacle: Obstacle::Room }), "{:?}", late.notes);
+    round(&mut world);
+    assert_eq!((world.members["a"].entry, ready(&world)), (None, 5));
+    // It is said for as long again, and asked for when there is room.
+    assert!(plan(&world.observe()).notes.contains(&missing));
+    world.members.get_mut("b").unwrap().room = Some(9);
+    (0..3).for_each(|_| round(&mut world));
+    assert_eq!(ready(&world), 11);
+    world.pass(601);
+    assert!(plan(&world.observe()).notes.is_empty());
+}
+
+#[test]
+fn it_waits_for_ever_where_that_is_asked_for() {
+    let mut world = running(30, &[("a", 10), ("b", 3)]);
+    world.members.get_mut("b").unwrap().room = Some(3);
+    leave(&mut world, "a");
+    for _ in 0..30 {
+        round(&mut world);
+        world.pass(600);
+    }
+    assert_eq!(ready(&world), 13);
+}
+
+#[test]
+fn a_cluster_that_fails_while_it_leaves_is_not_replaced_twice() {
+    let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    world.reconcile(usize::MAX);
+    world.request.clusters[0].standing = Standing::Away;
+    (0..6).for_each(|_| round(&mut world));
+    let others: u32 = ["b", "c"].iter().map(|name| world.members[*name].ready()).sum();
+    assert_eq!(others, 15);
+}
+
+#[test]
+fn a_receiver_that_fails_owes_what_it_was_asked_to_run() {
+    let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    world.reconcile(usize::MAX);
+    world.request.clusters[1].standing = Standing::Away;
+    (0..8).for_each(|_| round(&mut world));
+    assert_eq!(world.members["c"].ready(), 15);
+}
+
+#[test]
+fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
+    let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    round(&mut world);
+    (world.request.clusters[0].chosen, world.request.clusters[0].standing) = (true, Standing::Serving);
+    let least = least_ready(&mut world, &mut Random(5), 200);
+    assert!(least >= 15, "{least}");
+    assert!(world.members["a"].entry.is_some());
+    let request = world.observe();
+    assert!(plan(&request).shares.iter().all(|share| share.memory.lost.is_none()));
+}
+
+#[test]
+fn what_a_failed_cluster_ran_is_noted_before_it_is_forgotten_and_until_it_runs() {
+    let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
+    world.request.clusters[0].standing = Standing::Away;
+    // The status is written and nothing else.
+    world.reconcile(0);
+    world.members.get_mut("a").unwrap().replicas = None;
+    (0..4).for_each(|_| round(&mut world));
+    let others: u32 = ["b", "c"].iter().map(|name| world.members[*name].ready()).sum();
+    assert_eq!(others, 15);
+    let request = world.observe();
+    assert!(plan(&request).shares.iter().all(|share| share.memory.lost.is_none()), "the note falls");
+}
+
+#[test]
+fn one_that_runs_nothing_goes_at_once() {
+    let mut world = running(30, &[("a", 0), ("b", 3), ("c", 2)]);
+    world.members.get_mut("a").unwrap().replicas = Some(0);
+    leave(&mut world, "a");
+    (0..2).for_each(|_| round(&mut world));
+    assert_eq!(world.members["a"].entry, None);
+}
+
+#[test]
+fn a_copy_goes_when_another_is_ready() {
+    let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
+    let mut request = request(total(2, 9), Policy::Duplicated, clusters);
+    request.replacement = Some(SignedDuration::from_mins(10));
+    (request.clusters[0].chosen, request.clusters[0].standing) = (false, LEAVES);
+    let goes = |request: &Request<'_>| {
+        plan(request).now().any(
+            |step| matches!(&step.action, Action::Bind { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
+        )
+    };
+    let bounds = Bounds { min: 2, max: 9 };
+    let hpa = fhpa::decision::plan::Hpa {
+        written: Some(bounds),
+        version: request.clusters[1].version,
+        confirmed: true,
+        outstanding: 9,
+        held: false,
+    };
+    (request.clusters[1].hpa, request.clusters[1].target) = (Some(hpa), Some(bounds));
+    request.basis = Some(plan(&request).basis);
+    assert!(!goes(&request));
+    request.clusters[1].ready = 2;
+    assert!(goes(&request));
+    assert_eq!(cluster("x").entry, None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Random fleets of which some leave: pods go only after as many are ready elsewhere, a quarter before where the bounds
+    /// leave no room for both.
+    #[test]
+    fn no_decision_takes_a_ready_pod_whose_replacement_is_not_ready(
+        request in fresh(), leavers in prop::collection::vec(any::<bool>(), 12), seed in any::<u64>(),
+    ) {
+        let mut world = World::new(Request { scaling_to_zero: false, ..request });
+        for cluster in &mut world.request.clusters {
+            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+        }
+        settle(&mut world)?;
+        at_rest(&world)?;
+        prop_assume!(world.request.policy.divides());
+        let before = ready(&world);
+        let mut lost = 0;
+        let count = world.request.clusters.len();
+        world.request.replacement = None;
+        for (at, leaves) in leavers.iter().take(count.saturating_sub(1)).enumerate() {
+            if *leaves {
+                let name = world.request.clusters[at].name;
+                leave(&mut world, name);
+                lost += (world.members[name].ready() / 4).max(1);
+            }
+        }
+        let running: u32 = world.members.values().filter_map(|member| member.replicas).sum();
+        let allowance = if world.request.total.max >= running * 2 { 0 } else { lost };
+        let least = least_ready(&mut world, &mut Random(seed | 1), 400);
+        prop_assert!(least + allowance >= before, "{least} of {before}, {allowance} may: {world:#?}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Clusters that leave the policy, that hang, that fail and come back: what they ran stays ready.
+
+use std::sync::Arc;
+
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::int;
+use fhpa::reconcile::distributed::capacity::Rooms;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+
+use super::{Stage, plan, weights};
+use crate::stories::Process;
+
+/// Three members that run 10, 3 and 2, and whose HPAs do not scale by themselves.
+async fn uneven(max: i32, more: Value) -> (Stage, Process) {
+    let stage = Stage::with(Plan { cpu: 32, ..plan(3) }).await;
+    stage.web(15, weights(&[10, 3, 2])).await;
+    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    stage.fleet.load().set("prod", "web", 750);
+    let never = json!({"selectPolicy": "Disabled"});
+    let mut spec = json!({"behavior": {"scaleUp": never, "scaleDown": never},
+        "federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}});
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+    stage.hpa(3, max, spec).await;
+    stage.pass(30).await;
+    assert_eq!(stage.replicas().await, "10 3 2", "{:?}", stage.messages().await);
+    (stage, one)
+}
+
+/// Pods that are ready in these members.
+async fn ready(stage: &Stage, members: &[&str]) -> i32 {
+    let mut ready = 0;
+    for member in members {
+        let deployment = stage.member(member, "Deployment", "web").await;
+        let own = deployment.and_then(|deployment| int(&deployment, "/status/readyReplicas")).unwrap_or_default();
+        ready += i32::try_from(own).unwrap();
+    }
+    ready
+}
+
+const ALL: [&str; 3] = ["member1", "member2", "member3"];
+const OTHERS: [&str; 2] = ["member2", "member3"];
+
+/// The fewest pods that were ready in the members within so many seconds.
+async fn least(stage: &Stage, members: &[&str], seconds: u64) -> i32 {
+    let mut least = ready(stage, members).await;
+    for _ in 0..seconds {
+        stage.pass(1).await;
+        least = least.min(ready(stage, members).await);
+    }
+    least
+}
+
+async fn without_the_first(stage: &Stage) {
+    let affinity = json!({"clusterAffinity": {"clusterNames": OTHERS}});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": affinity}})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_of_fifteen_ready_pods_leave_the_policy_and_fifteen_stay_ready() {
+    let (stage, one) = uneven(30, json!({})).await;
+    stage.budget.most();
+    without_the_first(&stage).await;
+    assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    assert_eq!((ready(&stage, &OTHERS).await, ready(&stage, &["member1"]).await), (15, 0));
+    assert!(stage.bounds().await.starts_with("- "), "{}", stage.bounds().await);
+    assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_max_replicas_leaves_no_headroom_a_quarter_of_what_leaves_is_under_way() {
+    let (stage, one) = uneven(15, json!({"scaleAssist": false})).await;
+    stage.budget.most();
+    without_the_first(&stage).await;
+    let least = least(&stage, &ALL, 400).await;
+    assert!((13..15).contains(&least), "{least}: {:?}", stage.messages().await);
+    assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    assert!(stage.budget.most() <= 15, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_killed_while_a_cluster_leaves_is_followed() {
+    let (stage, one) = uneven(30, json!({})).await;
+    let mut two = Process::start_with(stage.fleet.control(), "two", &stage.wall, Arc::new(Rooms::default()));
+    without_the_first(&stage).await;
+    stage.pass(1).await;
+    one.kill().await;
+    two.leads().await;
+    assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning() {
+    let (stage, one) = uneven(
+        15,
+        json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted",
+        "clusterAutoscalingPreference": [
+            {"targetCluster": {"clusterNames": ["member2"]}, "autoscalingMaxThreshold": 3},
+            {"targetCluster": {"clusterNames": ["member3"]}, "autoscalingMaxThreshold": 2}]}}),
+    )
+    .await;
+    without_the_first(&stage).await;
+    assert_eq!(least(&stage, &ALL, 500).await, 15, "{:?}", stage.messages().await);
+    let said = stage.messages().await[0].clone();
+    assert!(
+        said.contains("10 replicas of clusters that leave or failed are not ready elsewhere: no other cluster"),
+        "{said}"
+    );
+    stage.pass(150).await;
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    let events: Api<Event> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    let late = |event: &&Event| event.reason.as_deref() == Some("ReplacementTimedOut");
+    let late = events.iter().find(late).expect("a Warning");
+    assert_eq!(late.type_.as_deref(), Some("Warning"));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_hangs_for_a_while_moves_nothing() {
+    let (stage, one) = uneven(30, json!({})).await;
+    let (bounds, entries) = (stage.bounds().await, stage.entries().await);
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(200).await;
+    assert_eq!((stage.bounds().await, stage.entries().await), (bounds, entries.clone()));
+    stage.fleet.fail("member1", false).unwrap();
+    assert_eq!(least(&stage, &ALL, 600).await, 15);
+    assert_eq!((stage.replicas().await, stage.entries().await), ("10 3 2".into(), entries));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cluster_ran_that_hangs_for_too_long_runs_elsewhere_also_when_it_is_back() {
+    let (stage, one) = uneven(30, json!({})).await;
+    stage.budget.give_up("member1", true);
+    stage.fleet.fail("member1", true).unwrap();
+    let mut waited = 0;
+    while stage.entries().await.contains("member1") {
+        stage.pass(1).await;
+        waited += 1;
+        assert!(waited < 400, "{:?}", stage.messages().await);
+    }
+    assert!(waited > 300, "it is waited for: {waited}");
+    stage.pass(10).await;
+    assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
+    assert_eq!(least(&stage, &OTHERS, 300).await, 15);
+    stage.fleet.fail("member1", false).unwrap();
+    assert_eq!(least(&stage, &OTHERS, 900).await, 15);
+    assert!(stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_karmadas_own_failover_takes_away_runs_elsewhere_and_stays_out_for_a_while() {
+    let (stage, one) = uneven(30, json!({})).await;
+    let now = (stage.wall.clock())();
+    let entries = json!([{"name": "member2", "replicas": 3}, {"name": "member3", "replicas": 2}]);
+    let task = json!({"fromCluster": "member1", "producer": "RBApplicationFailoverController", "replicas": 10,
+        "reason": "ApplicationFailure", "purgeMode": "Gracefully", "creationTimestamp": format!("{now:.0}")});
+    let spec = json!({"spec": {"clusters": entries, "gracefulEvictionTasks": [task]}});
+    stage.patch("ResourceBinding", "web-deployment", spec).await;
+    stage.pass(20).await;
+    assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
+    stage.pass(200).await;
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    stage.pass(120).await;
+    assert!(stage.entries().await.contains("member1"), "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
+    let stage = Stage::new(2).await;
+    let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
+    stage
+        .web(
+            4,
+            json!({"clusterAffinities": [group("own", "member1"), group("cloud", "member2")],
+        "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}}),
+        )
+        .await;
+    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.entries().await, "member1=4");
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(400).await;
+    assert_eq!(stage.entries().await, "member2=4", "{:?}", stage.messages().await);
+    stage.fleet.fail("member1", false).unwrap();
+    stage.pass(250).await;
+    assert_eq!(stage.entries().await, "member2=4", "not at once");
+    assert_eq!(least(&stage, &["member1", "member2"], 300).await, 4);
+    assert_eq!(stage.entries().await, "member1=4", "{:?}", stage.messages().await);
+    one.stop().await;
+}
