@@ -1,6 +1,6 @@
 //! Conditions say of the members what is so: whether their HPAs are there, alone, and able to scale.
 
-use fhpa::playground::apiserver::faults::{Moment, Which};
+use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::playground::json::{items, text};
 use k8s_openapi::api::events::v1::Event;
