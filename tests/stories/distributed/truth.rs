@@ -3,6 +3,7 @@
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::playground::json::{items, text};
+use jiff::SignedDuration;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -56,9 +57,8 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     stage.web(3, weights(&[1, 2, 3])).await;
     let mut one = stage.controller("one");
     one.leads().await;
-    let hpas = Which { resource: "horizontalpodautoscalers".into(), name: "web".into(), ..Which::default() };
-    let member = stage.fleet.member("member2").unwrap();
-    member.faults().fail(hpas, usize::MAX, Failure::plain(500, "InternalError", "not now"));
+    // Karmada comes to the Works later.
+    stage.fleet.lag(SignedDuration::from_secs(40));
     stage.hpa(2, 10, json!({})).await;
     stage.pass(10).await;
     assert_eq!(stage.conditions().await, ["Assigned=False WaitingForMembers", "Ready=False MemberHPAMissing"]);
@@ -66,7 +66,7 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     assert!(message(&stage, "Ready").await.contains("member2"), "{:?}", stage.messages().await);
     assert_eq!(counts(&stage).await["total"], 3);
     assert_eq!(warnings(&stage).await, [""; 0], "this is how it begins");
-    member.faults().heal();
+    stage.fleet.lag(SignedDuration::ZERO);
     stage.pass(60).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
     let counts = counts(&stage).await;
