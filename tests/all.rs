@@ -37,6 +37,7 @@ mod playground;
 mod random;
 #[cfg(feature = "playground")]
 mod reconcile;
+mod rig;
 #[cfg(feature = "playground")]
 mod rights;
 mod rules;

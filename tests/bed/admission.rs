@@ -35,7 +35,7 @@ pub fn webhook(server: &ApiServer) -> JoinSet<()> {
         }
         Ok(())
     });
-    server.admit_by(plugin);
+    server.admit_by(&plugin);
     tasks
 }
 

@@ -10,6 +10,9 @@ use kube::client::Body;
 use serde_json::json;
 use tower::{BoxError, Service};
 
+/// How the processes name themselves to servers.
+pub const AGENT: &str = "fhpa";
+
 /// One right: where, a verb, a resource.
 pub type Right = (Place, &'static str, &'static str);
 
@@ -121,7 +124,8 @@ impl Asked {
 }
 
 impl Gate {
-    async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        request.headers_mut().insert(http::header::USER_AGENT, http::HeaderValue::from_static(AGENT));
         let all = Asked::all_of(&request);
         if let Some(refused) = all.iter().find(|asked| !asked.is_allowed(self.role)) {
             return Ok(refused.refusal());

@@ -24,7 +24,7 @@ const BEFORE: &[&str] = &[
 ];
 
 /// Words in such places that are none: types of conditions, and what is read of others.
-const NO_REASONS: &[&str] = &["AbleToScale", "FailoverPaused", "Ready", "Scheduled", "Unschedulable"];
+const NO_REASONS: &[&str] = &["AbleToScale", "FailoverPaused", "Other", "Ready", "Scheduled", "Unschedulable"];
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {

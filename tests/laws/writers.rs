@@ -33,7 +33,8 @@ pub const TABLE: &[Row] = &[
     Row {
         writer: "fhpa-cron-bounds",
         kind: "FederatedHPA",
-        fields: &["spec.minReplicas", "spec.maxReplicas", "apiVersion", "kind"],
+        // The webhook brings the copy in the annotations along.
+        fields: &["spec.minReplicas", "spec.maxReplicas", "metadata.annotations", "apiVersion", "kind"],
         ..ROW
     },
     Row { writer: "fhpa-cron-scale", fields: &["spec.replicas"], ..ROW },

@@ -8,6 +8,7 @@ pub mod distributed;
 mod failures;
 mod fleet;
 mod interleavings;
+mod perturbation;
 mod restore;
 mod several;
 mod upgrade;

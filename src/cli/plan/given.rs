@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::validate::{Class, Given, Kind, completed};
 use super::outline::{Outline, Said};
@@ -131,7 +131,12 @@ impl Manifests {
         }
         // Without a placement every cluster of a scenario is a candidate, if the object says how to divide.
         let own = hpa.spec.federated_hpa_assignment.is_some() && !self.scenarios.is_empty();
-        if own || self.scenarios.iter().any(|scenario| scenario.placement.is_some()) {
+        let placed = self.scenarios.iter().any(|scenario| scenario.placement.is_some());
+        if own && !placed {
+            // As Karmada stores that of a policy that names none.
+            binding.spec.placement = json!({});
+        }
+        if own || placed {
             return Ok(binding);
         }
         let none = match self.policies.len() {

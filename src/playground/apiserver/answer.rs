@@ -91,11 +91,13 @@ impl ApiServer {
     pub async fn answer(&self, request: Incoming) -> Response<Body> {
         let path = Path::parse(request.head.uri.path());
         let seen = seen(&request, path.as_ref());
-        let outcome = match self.faults().meet(seen.clone()).await {
+        let agent = header_text(&request, header::USER_AGENT).to_owned();
+        let (nth, met) = self.faults().meet(seen.clone(), &agent).await;
+        let outcome = match met {
             Ok(()) => self.route(request, path).await,
             Err(failure) => Err(failure),
         };
-        self.faults().done(&seen).await;
+        self.faults().done(&seen, nth.as_ref()).await;
         match outcome {
             Ok(Routed::Reply(reply)) => reply.into_response(),
             Ok(Routed::Response(response)) => response,
@@ -148,7 +150,7 @@ impl ApiServer {
     /// Sends a request on to the server behind `<name>/proxy/<rest>`.
     async fn forward(&self, request: Incoming, path: &Path, qualified: &str) -> Result<Response<Body>, Failure> {
         let target = self.proxy(qualified).ok_or_else(Failure::no_such_resource)?;
-        let server = target(&path.name).ok_or_else(|| {
+        let server = target(&path.name).await.ok_or_else(|| {
             Failure::plain(503, "ServiceUnavailable", format!("cluster {} is not reachable", path.name))
         })?;
         let query = request.head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! For tests: what was asked, and what shall go wrong. No I/O.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -71,9 +71,40 @@ impl Hold {
     }
 }
 
+/// A write by its place among the writes of one client, which names itself in its `User-Agent`. Leases and Events are no
+/// writes here: they come with time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nth {
+    /// What the `User-Agent` is.
+    pub agent: String,
+    /// The first is 1.
+    pub number: usize,
+}
+
+/// Holds back what watches of a resource would tell; dropped, it lets them tell all of it.
+#[derive(Debug)]
+pub struct Freeze {
+    resource: String,
+    frozen: watch::Sender<BTreeSet<String>>,
+}
+
+impl Drop for Freeze {
+    fn drop(&mut self) {
+        self.frozen.send_modify(|frozen| {
+            frozen.remove(&self.resource);
+        });
+    }
+}
+
+#[derive(Debug)]
+enum Meets {
+    Like(Which),
+    Nth(Nth),
+}
+
 #[derive(Debug)]
 struct Stop {
-    which: Which,
+    meets: Meets,
     moment: Moment,
     reached: watch::Sender<bool>,
     held: watch::Receiver<()>,
@@ -85,6 +116,8 @@ struct Inner {
     stops: Vec<Stop>,
     counts: BTreeMap<(String, String), u64>,
     log: Option<Vec<Seen>>,
+    /// The writes of the clients that are followed.
+    writes: BTreeMap<String, Vec<Seen>>,
 }
 
 /// The recorder and the faults of one server.
@@ -93,11 +126,17 @@ pub struct Faults {
     inner: Mutex<Inner>,
     watches: watch::Sender<u64>,
     paused: watch::Sender<bool>,
+    frozen: watch::Sender<BTreeSet<String>>,
 }
 
 impl Default for Faults {
     fn default() -> Self {
-        Self { inner: Mutex::default(), watches: watch::Sender::new(0), paused: watch::Sender::new(false) }
+        Self {
+            inner: Mutex::default(),
+            watches: watch::Sender::new(0),
+            paused: watch::Sender::new(false),
+            frozen: watch::Sender::default(),
+        }
     }
 }
 
@@ -118,17 +157,65 @@ impl Faults {
 
     /// The next request of this kind is held at `moment`.
     pub fn hold(&self, which: Which, moment: Moment) -> Hold {
+        self.stop(Meets::Like(which), moment)
+    }
+
+    /// This write of a client that is followed is held at `moment`.
+    pub fn hold_nth(&self, nth: Nth, moment: Moment) -> Hold {
+        self.stop(Meets::Nth(nth), moment)
+    }
+
+    fn stop(&self, meets: Meets, moment: Moment) -> Hold {
         let (reached, told) = watch::channel(false);
         let (release, held) = watch::channel(());
-        self.inner().stops.push(Stop { which, moment, reached, held });
+        self.inner().stops.push(Stop { meets, moment, reached, held });
         Hold { reached: told, _held: release }
     }
 
+    /// Counts the writes of a client from now on.
+    pub fn follow(&self, agent: &str) {
+        self.inner().writes.insert(agent.to_owned(), Vec::new());
+    }
+
+    /// The writes of a client since it is followed.
+    pub fn writes_of(&self, agent: &str) -> Vec<Seen> {
+        self.inner().writes.get(agent).cloned().unwrap_or_default()
+    }
+
+    /// Holds back what watches of a resource, `works`, would tell from now on.
+    pub fn freeze(&self, resource: &str) -> Freeze {
+        self.frozen.send_modify(|frozen| {
+            frozen.insert(resource.to_owned());
+        });
+        Freeze { resource: resource.to_owned(), frozen: self.frozen.clone() }
+    }
+
+    /// The resources whose watches tell nothing.
+    pub(super) fn frozen(&self) -> watch::Receiver<BTreeSet<String>> {
+        self.frozen.subscribe()
+    }
+
+    /// Notes a write of a client that is followed. Says which one it is.
+    fn number(&self, seen: &Seen, agent: &str) -> Option<Nth> {
+        let writes = matches!(&*seen.verb, "create" | "update" | "patch" | "delete");
+        if !writes || matches!(&*seen.resource, "leases" | "events") {
+            return None;
+        }
+        let mut inner = self.inner();
+        let known = inner.writes.get_mut(agent)?;
+        known.push(seen.clone());
+        Some(Nth { agent: agent.to_owned(), number: known.len() })
+    }
+
     /// Waits when a request is to be held at `moment`.
-    async fn wait(&self, seen: &Seen, moment: Moment) {
+    async fn wait(&self, seen: &Seen, nth: Option<&Nth>, moment: Moment) {
         let stop = {
             let mut inner = self.inner();
-            let found = inner.stops.iter().position(|stop| stop.moment == moment && stop.which.meets(seen));
+            let meets = |stop: &Stop| match &stop.meets {
+                Meets::Like(which) => which.meets(seen),
+                Meets::Nth(wanted) => nth == Some(wanted),
+            };
+            let found = inner.stops.iter().position(|stop| stop.moment == moment && meets(stop));
             found.map(|at| inner.stops.remove(at))
         };
         if let Some(mut stop) = stop {
@@ -138,8 +225,8 @@ impl Faults {
     }
 
     /// A request was worked off.
-    pub(super) async fn done(&self, seen: &Seen) {
-        self.wait(seen, Moment::Answered).await;
+    pub(super) async fn done(&self, seen: &Seen, nth: Option<&Nth>) {
+        self.wait(seen, nth, Moment::Answered).await;
     }
 
     /// Ends all running watches.
@@ -174,9 +261,15 @@ impl Faults {
         self.inner().log.clone().unwrap_or_default()
     }
 
-    /// Notes a request; fails when a fault is due.
-    pub(super) async fn meet(&self, seen: Seen) -> Result<(), Failure> {
-        self.wait(&seen, Moment::Arriving).await;
+    /// Notes a request of a client; fails when a fault is due. Says which write of a client that is followed it is.
+    pub(super) async fn meet(&self, seen: Seen, agent: &str) -> (Option<Nth>, Result<(), Failure>) {
+        let nth = self.number(&seen, agent);
+        let met = self.meet_nth(seen, nth.as_ref()).await;
+        (nth, met)
+    }
+
+    async fn meet_nth(&self, seen: Seen, nth: Option<&Nth>) -> Result<(), Failure> {
+        self.wait(&seen, nth, Moment::Arriving).await;
         let mut paused = self.paused.subscribe();
         // The sender lives as long as this, so waiting ends only by a change.
         let _: Result<_, watch::error::RecvError> = paused.wait_for(|on| !on).await.map(|_| ());

@@ -37,6 +37,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -62,7 +63,7 @@ pub type Plugin =
     Arc<dyn Fn(&ApiServer, &admission::AdmissionRequest, &mut Value) -> Result<(), Failure> + Send + Sync>;
 
 /// Finds the server behind `clusters/<name>/proxy`.
-pub type Proxy = Arc<dyn Fn(&str) -> Option<ApiServer> + Send + Sync>;
+pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Send + Sync>;
 
 /// Changes that each resource keeps for watches and continue tokens. Each holds one old state; the newest are shared
 /// with the objects themselves.
@@ -217,8 +218,8 @@ impl ApiServer {
     }
 
     /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.
-    pub fn admit_by(&self, plugin: Plugin) {
-        self.state.plugins.rcu(|plugins| plugins.iter().chain([&plugin]).cloned().collect::<Vec<_>>());
+    pub fn admit_by(&self, plugin: &Plugin) {
+        self.state.plugins.rcu(|plugins| plugins.iter().chain([plugin]).cloned().collect::<Vec<_>>());
     }
 
     /// The version of Kubernetes that the server is.

@@ -4,8 +4,10 @@
 mod rounds;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::FutureExt as _;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::playground::apiserver::status::Failure;
@@ -14,7 +16,7 @@ use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
-use crate::playground::member::{self, Member, Nature, nodes};
+use crate::playground::member::{self, Link, Member, Nature, nodes};
 use crate::playground::objects::Objects;
 use crate::playground::pass::Pass;
 
@@ -130,7 +132,10 @@ impl Fleet {
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
             control.create(&definition).await?;
         }
-        control.admit_by(karmada::customizations::webhook());
+        control.admit_by(&karmada::customizations::webhook());
+        if plan.karmada.quota {
+            control.admit_by(&karmada::quota::webhook());
+        }
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
         }
@@ -192,12 +197,22 @@ impl Fleet {
         self.places.get(name).ok_or_else(|| Fault::Unknown(name.to_owned()))
     }
 
-    /// Cuts a member off, or brings it back.
+    /// Stops a member with all that runs in it, so that connections to it are refused, or starts it again.
     ///
     /// # Errors
     /// When there is no such cluster.
     pub fn fail(&self, name: &str, failed: bool) -> Result<(), Fault> {
         self.place(name)?.member.fail(failed);
+        self.wake();
+        Ok(())
+    }
+
+    /// Cuts a member off in a way, or brings it back. What runs in it goes on.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn cut(&self, name: &str, link: Link) -> Result<(), Fault> {
+        self.place(name)?.member.cut(link);
         self.wake();
         Ok(())
     }
@@ -210,6 +225,19 @@ impl Fleet {
         self.place(name)?.member.lose_metrics(lost);
         self.wake();
         Ok(())
+    }
+
+    /// Makes Karmada come to a changed Work so much later, as when its queue is long.
+    pub fn lag(&self, by: SignedDuration) {
+        self.karmada.lag(by);
+        self.wake();
+    }
+
+    /// Restarts Karmada's controllers: they forget what they tried and when, and look at everything.
+    pub fn restart_karmada(&self) {
+        self.karmada.restart();
+        self.rests.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.wake();
     }
 
     /// Makes a member another version of Kubernetes.
@@ -283,15 +311,17 @@ fn node_number(node: &Value) -> Option<u32> {
     name(node).rsplit("node").next()?.parse().ok()
 }
 
-/// `clusters/<name>/proxy` leads to the members, unless they fail.
+/// `clusters/<name>/proxy` leads to the members, unless they fail; to one that hangs a request waits.
 fn route(control: &ApiServer, places: &BTreeMap<String, Place>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
     let proxy: apiserver::Proxy = Arc::new(move |name: &str| {
-        known
-            .get(name)
-            .filter(|(member, _)| !member.failed() && !member.nature().pulls)
-            .map(|(_, server)| server.clone())
+        let found = known.get(name).filter(|(member, _)| !member.nature().pulls).cloned();
+        async move {
+            let (member, server) = found?;
+            member.answers().await.then_some(server)
+        }
+        .boxed()
     });
     control.route_proxy("clusters.cluster.karmada.io", proxy);
 }

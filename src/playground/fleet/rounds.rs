@@ -24,9 +24,8 @@ impl Fleet {
     /// When an API server fails.
     pub async fn round(&self) -> Result<Pass, Fault> {
         let now = self.plan.clock.now();
-        let all: Vec<u64> = std::iter::once(self.control.store().moved())
-            .chain(self.places.values().flat_map(|place| [place.server.store().moved(), place.member.failed().into()]))
-            .collect();
+        let all: Vec<u64> =
+            std::iter::once(self.control.store().moved()).chain(self.places.values().flat_map(look)).collect();
         let resting = self.resting(CONTROL, &all, now);
         let mut central = match resting {
             Some(pass) => pass,
@@ -46,7 +45,7 @@ impl Fleet {
     }
 
     async fn member_pass(&self, name: &str, place: &Place, now: Timestamp) -> Result<Pass, Fault> {
-        let look = vec![place.server.store().moved(), place.member.failed().into()];
+        let look = look(place).to_vec();
         if let Some(pass) = self.resting(name, &look, now) {
             return Ok(pass);
         }
@@ -132,4 +131,9 @@ impl Fleet {
     pub fn wake(&self) {
         self.control.store().wake_all();
     }
+}
+
+/// What a pass depends on in a member, besides the time.
+fn look(place: &Place) -> [u64; 3] {
+    [place.server.store().moved(), place.member.link() as u64, place.member.halted().into()]
 }

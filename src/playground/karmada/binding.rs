@@ -1,97 +1,154 @@
 //! Bindings -> Works, one for each cluster. Client required for the pass only.
 
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::Karmada;
+use super::eviction::{leaving, purged};
 use super::interpreter::{TEMPLATE_GENERATION, replicas};
+use super::queue::Turn;
 use crate::decision::names::{execution_space, work};
+use crate::playground::clock::after;
 use crate::playground::json::{self, count, deleting, int, items, name, namespace, text, truth};
 use crate::playground::pass::Pass;
 
 /// On bindings and on their Works: which belongs to which.
 pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
+/// Between two looks at Works that have to be gone before others are written.
+const PURGE_PERIOD: SignedDuration = SignedDuration::from_secs(5);
+
+/// What became of the Works of a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    /// They are as the binding says.
+    Wholly,
+    /// Some Work cannot be written now: the whole is tried again.
+    Partly,
+    /// Works that are purged are still there.
+    Purging,
+}
 
 impl Karmada {
-    /// Makes, updates and deletes Works.
-    pub(super) async fn bind(&self) -> Result<Pass, kube::Error> {
+    /// Makes, updates and deletes Works. A binding is looked at when it changes or when its turn comes again; a Work that
+    /// goes by itself is not missed before that.
+    pub(super) async fn bind(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let bindings = self.objects.list(&self.kinds.binding, "").await?;
-        if bindings.is_empty() {
+        let there: BTreeSet<String> = bindings.iter().map(key).collect();
+        self.remember(|memory| memory.bindings.keep(&there));
+        let mut turns: Vec<&Value> = Vec::new();
+        for binding in &bindings {
+            match self.remember(|memory| memory.bindings.turn(&key(binding), generation(binding), now)) {
+                Turn::Now => turns.push(binding),
+                Turn::At(due) => pass.look_at(due),
+                Turn::Done => {}
+            }
+        }
+        if turns.is_empty() {
             return Ok(pass);
         }
         let works = self.objects.list(&self.kinds.work, "").await?;
-        for binding in &bindings {
+        for binding in turns {
             let id = json::label(binding, BINDING_ID);
             let own: Vec<&Value> =
                 works.iter().filter(|work| !id.is_empty() && json::label(work, BINDING_ID) == id).collect();
             if deleting(binding) {
                 pass.join(self.release(binding, &own).await?);
-            } else {
-                pass.join(self.ensure(binding, &own).await?);
+                continue;
+            }
+            let bound = self.ensure(binding, &own, &mut pass).await?;
+            let (key, generation) = (key(binding), generation(binding));
+            self.remember(|memory| match bound {
+                Bound::Wholly => memory.bindings.done(&key, generation),
+                Bound::Partly => memory.bindings.failed(&key, generation, now),
+                Bound::Purging => memory.bindings.again(&key, generation, after(now, PURGE_PERIOD)),
+            });
+            if let Turn::At(due) = self.remember(|memory| memory.bindings.turn(&key, generation, now)) {
+                pass.look_at(due);
             }
         }
         Ok(pass)
     }
 
-    /// A deleted binding goes after its Works.
+    /// A deleted binding deletes its Works and goes; they may outlive it.
     async fn release(&self, binding: &Value, works: &[&Value]) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for work in works.iter().filter(|work| !deleting(work)) {
             pass.count(&self.objects.delete(&self.kinds.work, work).await?);
         }
-        if works.is_empty() && !items(binding, "/metadata/finalizers").is_empty() {
+        if !items(binding, "/metadata/finalizers").is_empty() {
             let released = json!({"metadata": {"finalizers": null}});
             pass.count(&self.objects.merge(&self.kinds.binding, binding, "", &released).await?);
         }
         Ok(pass)
     }
 
-    async fn ensure(&self, binding: &Value, works: &[&Value]) -> Result<Pass, kube::Error> {
-        let mut pass = Pass::default();
-        let kept = clusters(binding);
+    async fn ensure(&self, binding: &Value, works: &[&Value], pass: &mut Pass) -> Result<Bound, kube::Error> {
+        let targets = items(binding, "/spec/clusters");
+        let kept: Vec<&str> = targets.iter().map(|target| text(target, "/name")).chain(leaving(binding)).collect();
         for work in works.iter().filter(|work| !deleting(work)) {
             if !kept.iter().any(|cluster| execution_space(cluster) == namespace(work)) {
                 pass.count(&self.objects.delete(&self.kinds.work, work).await?);
             }
         }
-        let targets = items(binding, "/spec/clusters");
-        if targets.is_empty() {
-            return Ok(pass);
+        if purged(binding).any(|cluster| works.iter().any(|work| namespace(work) == execution_space(cluster))) {
+            return Ok(Bound::Purging);
         }
         let of = |field: &str| text(binding, &format!("/spec/resource/{field}"));
-        let Some(kind) = self.objects.kind(of("apiVersion"), of("kind")).await? else { return Ok(pass) };
-        let Some(template) = self.objects.get(&kind, of("namespace"), of("name")).await? else { return Ok(pass) };
-        let generation = int(binding, "/metadata/generation").unwrap_or(1);
+        let Some(kind) = self.objects.kind(of("apiVersion"), of("kind")).await? else { return Ok(Bound::Partly) };
+        let Some(template) = self.objects.get(&kind, of("namespace"), of("name")).await? else {
+            return Ok(Bound::Wholly);
+        };
+        let mut bound = Bound::Wholly;
         for target in targets {
             let wanted = new_work(binding, &template, target);
-            let key = format!("{}/{}", namespace(&wanted), name(&wanted));
-            let before = works.iter().find(|work| namespace(work) == namespace(&wanted) && name(work) == name(&wanted));
-            if before.is_some() && self.remember(|memory| memory.written.get(&key) == Some(&generation)) {
-                continue;
-            }
-            let written = match before {
-                None => {
-                    pass.wrote();
-                    self.objects.create(&self.kinds.work, &wanted).await?.done().is_some()
-                }
-                Some(before) if deleting(before) => false,
-                Some(before) => {
-                    let mut after = (*before).clone();
-                    json::set(&mut after, &["spec"], wanted.get("spec").cloned().unwrap_or_default());
-                    if same_spec(before, &after) {
-                        true
-                    } else {
-                        pass.wrote();
-                        self.objects.replace(&self.kinds.work, &after).await?.done().is_some()
-                    }
-                }
-            };
-            if written {
-                self.remember(|memory| memory.written.insert(key, generation));
+            let before = self.objects.get(&self.kinds.work, namespace(&wanted), name(&wanted)).await?;
+            if !self.write(before, wanted, pass).await? {
+                bound = Bound::Partly;
             }
         }
-        Ok(pass)
+        Ok(bound)
     }
+
+    /// Whether the Work is stored as it is wanted. One that is being deleted cannot be written.
+    async fn write(&self, before: Option<Value>, wanted: Value, pass: &mut Pass) -> Result<bool, kube::Error> {
+        let Some(before) = before else {
+            pass.wrote();
+            return Ok(self.objects.create(&self.kinds.work, &wanted).await?.done().is_some());
+        };
+        if deleting(&before) {
+            return Ok(false);
+        }
+        let mut after = before.clone();
+        json::set(&mut after, &["spec"], wanted.get("spec").cloned().unwrap_or_default());
+        for (field, key, value) in marks(&wanted) {
+            json::set(&mut after, &["metadata", field, key], value.clone());
+        }
+        if same_spec(&before, &after) && after.get("metadata") == before.get("metadata") {
+            return Ok(true);
+        }
+        pass.wrote();
+        Ok(self.objects.replace(&self.kinds.work, &after).await?.done().is_some())
+    }
+}
+
+fn key(binding: &Value) -> String {
+    format!("{}/{}/{}", namespace(binding), name(binding), text(binding, "/metadata/uid"))
+}
+
+fn generation(object: &Value) -> i64 {
+    int(object, "/metadata/generation").unwrap_or(1)
+}
+
+/// Labels and annotations of an object.
+fn marks(object: &Value) -> impl Iterator<Item = (&'static str, &str, &Value)> {
+    ["labels", "annotations"].into_iter().flat_map(move |field| {
+        json::members(object, &format!("/metadata/{field}"))
+            .map(move |(key, value)| (field, key, value))
+            .collect::<Vec<_>>()
+    })
 }
 
 /// The binding as a component of Karmada writes it back: replicas that are 0 are left out.
@@ -111,13 +168,6 @@ pub(super) fn without_zeros(binding: &Value) -> Value {
 fn same_spec(before: &Value, after: &Value) -> bool {
     let (before, after) = (before.get("spec"), after.get("spec"));
     before.zip(after).is_some_and(|(before, after)| json::covers(before, after) && json::covers(after, before))
-}
-
-/// The clusters whose Works stay: the targets and those that are being left gracefully.
-fn clusters(binding: &Value) -> Vec<&str> {
-    let targets = items(binding, "/spec/clusters").iter().map(|target| text(target, "/name"));
-    let leaving = items(binding, "/spec/gracefulEvictionTasks").iter().map(|task| text(task, "/fromCluster"));
-    targets.chain(leaving).collect()
 }
 
 /// The Work of a binding for one of its clusters.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Karmada, condition};
@@ -13,7 +13,7 @@ use crate::decision::plan::HpaVersion;
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};
-use crate::playground::member::{self, Member, pods};
+use crate::playground::member::{self, Link, Member, pods};
 use crate::playground::pass::Pass;
 
 /// What is known of a member's health.
@@ -22,6 +22,35 @@ pub struct Probe {
     due: Option<Timestamp>,
     /// Since when it answers otherwise than its condition says.
     otherwise: Option<Timestamp>,
+    /// Until when the running look waits for an answer.
+    asked: Option<Timestamp>,
+    /// Whether the last look was not answered, so that the next one needs a new connection.
+    unanswered: bool,
+}
+
+/// How long a look waits on a connection that is there. Karmada's clients of members: 32 seconds.
+const ANSWER_PATIENCE: SignedDuration = SignedDuration::from_secs(32);
+/// How long one waits for a new connection. Go's TLS handshake: 10 seconds.
+const HANDSHAKE_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
+impl Probe {
+    /// Whether the member answers, or until when to wait for it.
+    fn look(&mut self, link: Link, now: Timestamp) -> Result<bool, Timestamp> {
+        let answer = match (link, self.asked) {
+            (Link::Up, _) => true,
+            (Link::Refused, _) => false,
+            (Link::Hangs, Some(until)) if until <= now => false,
+            (Link::Hangs, Some(until)) => return Err(until),
+            (Link::Hangs, None) => {
+                let until = after(now, if self.unanswered { HANDSHAKE_PATIENCE } else { ANSWER_PATIENCE });
+                self.asked = Some(until);
+                return Err(until);
+            }
+        };
+        self.asked = None;
+        self.unanswered = !answer;
+        Ok(answer)
+    }
 }
 
 /// Whether the condition `Ready` of a Cluster is True.
@@ -66,15 +95,21 @@ impl Karmada {
             }
             let Some(member) = self.members.get(name(&cluster)).cloned() else { continue };
             let mut probe = self.remember(|memory| memory.probes.get(name(&cluster)).copied().unwrap_or_default());
-            let due = probe.due.unwrap_or(now);
+            let due = probe.due.filter(|_| probe.asked.is_none()).unwrap_or(now);
             if due > now {
                 pass.look_at(due);
                 continue;
             }
+            let looked = probe.look(member.link(), now);
+            let Ok(answers) = looked else {
+                pass.look_at(looked.err().unwrap_or(now));
+                self.remember(|memory| memory.probes.insert(name(&cluster).to_owned(), probe));
+                continue;
+            };
             let next = after(now, self.timing.status_period);
             probe.due = Some(next);
             pass.look_at(next);
-            let status = self.cluster_status(&cluster, &member, &mut probe, now).await?;
+            let status = self.cluster_status(&cluster, (&member, answers), &mut probe, now).await?;
             self.remember(|memory| memory.probes.insert(name(&cluster).to_owned(), probe));
             if self.objects.set_status(&self.kinds.cluster, &cluster, &status).await? {
                 pass.wrote();
@@ -97,12 +132,11 @@ impl Karmada {
     async fn cluster_status(
         &self,
         cluster: &Value,
-        member: &Arc<Member>,
+        (member, answers): (&Arc<Member>, bool),
         probe: &mut Probe,
         now: Timestamp,
     ) -> Result<Value, kube::Error> {
         let before = json::condition(cluster, "/status/conditions", "Ready");
-        let answers = !member.failed();
         let holds = match before {
             None => answers,
             Some(_) => self.judge(ready(cluster), answers, probe, now),
@@ -178,4 +212,25 @@ fn enablements(hpas: HpaVersion) -> Value {
         {"groupVersion": hpas, "resources": kinds(&[("horizontalpodautoscalers", "HorizontalPodAutoscaler")])},
         {"groupVersion": "v1", "resources": kinds(&[("configmaps", "ConfigMap"), ("pods", "Pod"), ("secrets", "Secret")])},
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::Probe;
+    use crate::playground::member::Link;
+
+    #[test]
+    fn a_look_at_a_member_that_hangs_waits_for_its_answer_and_then_for_a_connection() {
+        let at = |seconds: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+        let mut probe = Probe::default();
+        assert_eq!(probe.look(Link::Up, at(0)), Ok(true));
+        assert_eq!(probe.look(Link::Hangs, at(10)), Err(at(42)));
+        assert_eq!(probe.look(Link::Hangs, at(41)), Err(at(42)));
+        assert_eq!(probe.look(Link::Hangs, at(42)), Ok(false));
+        assert_eq!(probe.look(Link::Hangs, at(52)), Err(at(62)));
+        assert_eq!(probe.look(Link::Up, at(55)), Ok(true), "it is answered when the member is back");
+        assert_eq!(probe.look(Link::Refused, at(65)), Ok(false));
+    }
 }

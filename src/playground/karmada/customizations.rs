@@ -37,7 +37,7 @@ pub fn webhook() -> Plugin {
             Some(why) => Err(Failure::plain(
                 403,
                 "Forbidden",
-                &format!("admission webhook \"resourceinterpretercustomization.karmada.io\" denied the request: {why}"),
+                format!("admission webhook \"resourceinterpretercustomization.karmada.io\" denied the request: {why}"),
             )),
             None => Ok(()),
         }

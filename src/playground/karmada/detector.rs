@@ -81,10 +81,11 @@ impl Karmada {
             self.remember(|memory| memory.seen.insert(uid, look));
             return Ok(pass);
         }
-        if self.objects.replace(&self.kinds.binding, &after).await?.done().is_some() {
+        let written = self.objects.replace(&self.kinds.binding, &after).await?;
+        pass.count(&written);
+        if written.done().is_some() {
             self.remember(|memory| memory.seen.insert(uid, look));
         }
-        pass.wrote();
         Ok(pass)
     }
 }

@@ -1,86 +1,49 @@
 //! Works -> objects in the members. Client required.
 //!
-//! A Work for a cluster that is not ready is tried again after 5 ms, 10 ms, 20 ms, ... counted from its last change, so that
-//! after a long outage it can be late by as long again, as in Karmada.
+//! A Work for a cluster that is not ready, one that is being deleted too, is tried again after 5 ms, 10 ms, 20 ms, ... counted
+//! from its change, so that after a long outage it can be late by as long again, as in Karmada.
 
-use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::clusters::ready;
+use super::delivery::{Delivery, Reach};
 use super::interpreter::Interpreter;
 use super::{Karmada, condition};
 use crate::decision::names::execution_space;
-use crate::playground::clock::after;
 use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
-use crate::playground::member::Member;
+use crate::playground::member::{Link, Member};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
-
-/// Longest wait between two tries.
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(1000);
-
-/// A Work that could not be brought to its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    generation: i64,
-    changed: Timestamp,
-    wait: SignedDuration,
-    due: Timestamp,
-}
-
-impl Retry {
-    fn begin(generation: i64, now: Timestamp) -> Self {
-        let wait = SignedDuration::from_millis(5);
-        Self { generation, changed: now, wait, due: after(now, wait) }
-    }
-
-    /// The first try after `now`.
-    fn past(mut self, now: Timestamp) -> Self {
-        while self.due <= now {
-            self.wait = self.wait.saturating_add(self.wait).min(LONGEST_WAIT);
-            self.due = after(self.due, self.wait);
-        }
-        self
-    }
-}
 
 impl Karmada {
     /// Brings the Works to the members that are ready.
     pub(super) async fn execute(&self, interpreter: &Interpreter, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
+        let mut there = BTreeSet::new();
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
-            let reachable = ready(&cluster) && !member.failed();
+            let reach = reach(&cluster, member);
             for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
-                if self.waits(&work, reachable, now, &mut pass) {
-                    continue;
-                }
-                if deleting(&work) {
-                    pass.join(self.withdraw(member, &work).await?);
-                } else if !truth(&work, "/spec/suspendDispatching") {
-                    pass.join(self.deliver(member, &work, interpreter, now).await?);
+                let key = format!("{}/{}", namespace(&work), name(&work));
+                there.insert(key.clone());
+                let generation = int(&work, "/metadata/generation").unwrap_or(1);
+                let turn =
+                    self.remember(|memory| memory.deliveries.turn((&key, generation), reach, self.lagging(), now));
+                match turn {
+                    Delivery::Waits(due) => due.into_iter().for_each(|due| pass.look_at(due)),
+                    Delivery::Goes if deleting(&work) => pass.join(self.withdraw(member, &work).await?),
+                    Delivery::Goes if truth(&work, "/spec/suspendDispatching") => {}
+                    Delivery::Goes => pass.join(self.deliver(member, &work, interpreter, now).await?),
+                    Delivery::Fails if deleting(&work) => {}
+                    Delivery::Fails => pass.join(self.miss(member, &work, interpreter, now).await?),
                 }
             }
         }
+        self.remember(|memory| memory.deliveries.keep(&there));
         Ok(pass)
-    }
-
-    /// Whether the Work has to wait: for its cluster, or after an outage for its next try.
-    fn waits(&self, work: &Value, reachable: bool, now: Timestamp, pass: &mut Pass) -> bool {
-        let key = format!("{}/{}", namespace(work), name(work));
-        let generation = int(work, "/metadata/generation").unwrap_or(1);
-        let known = self.remember(|memory| memory.retries.remove(&key)).filter(|retry| retry.generation == generation);
-        let next = match (reachable, known) {
-            (true, None) => return false,
-            (true, Some(retry)) if retry.due <= now => return false,
-            (_, Some(retry)) => retry.past(now),
-            (false, None) => Retry::begin(generation, now),
-        };
-        if reachable {
-            pass.look_at(next.due);
-        }
-        self.remember(|memory| memory.retries.insert(key, next));
-        true
     }
 
     async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
@@ -115,23 +78,51 @@ impl Karmada {
                 failure.get_or_insert(why);
             }
         }
+        pass.writes += usize::from(self.tell(work, failure.as_deref(), now).await?);
+        Ok(pass)
+    }
+
+    /// A Work whose cluster does not answer and that Karmada does not know for unready yet: it failed, unless the member has
+    /// it already.
+    async fn miss(
+        &self,
+        member: &Member,
+        work: &Value,
+        interpreter: &Interpreter,
+        now: Timestamp,
+    ) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let mut failure = None;
+        for manifest in items(work, "/spec/workload/manifests") {
+            if !matches!(prepare(member, &stamped(manifest), interpreter).await?, Prepared::Same) {
+                failure = Some("Failed to apply all manifests (0/1): connection refused");
+            }
+        }
+        pass.writes += usize::from(self.tell(work, failure, now).await?);
+        Ok(pass)
+    }
+
+    /// Says in the status of the Work whether it was applied.
+    async fn tell(&self, work: &Value, failure: Option<&str>, now: Timestamp) -> Result<bool, kube::Error> {
         let mut status = work.get("status").cloned().unwrap_or_else(|| json!({}));
         let before = |kind| json::condition(work, "/status/conditions", kind);
-        let applied = match &failure {
-            None => condition(
-                before("Applied"),
-                "Applied",
-                true,
-                ("AppliedSuccessful", "Manifest has been successfully applied"),
-                now,
-            ),
-            Some(why) => condition(before("Applied"), "Applied", false, ("AppliedFailed", why), now),
-        };
+        let why = failure
+            .map_or(("AppliedSuccessful", "Manifest has been successfully applied"), |why| ("AppliedFailed", why));
+        let applied = condition(before("Applied"), "Applied", failure.is_none(), why, now);
         let dispatching = ("Dispatching", "Work is being dispatched to member clusters.");
         let dispatching = condition(before("Dispatching"), "Dispatching", true, dispatching, now);
         json::set(&mut status, &["conditions"], json!([dispatching, applied]));
-        pass.writes += usize::from(self.objects.set_status(&self.kinds.work, work, &status).await?);
-        Ok(pass)
+        self.objects.set_status(&self.kinds.work, work, &status).await
+    }
+}
+
+/// How a cluster is reached now.
+fn reach(cluster: &Value, member: &Member) -> Reach {
+    match (ready(cluster), member.link()) {
+        (false, _) => Reach::Unready,
+        (true, Link::Up) => Reach::Up,
+        (true, Link::Refused) => Reach::Refused,
+        (true, Link::Hangs) => Reach::Hangs,
     }
 }
 
@@ -140,42 +131,69 @@ fn managed(object: &Value) -> bool {
     label(object, "karmada.io/managed") == "true"
 }
 
-/// One manifest -> the member's object, with what the member keeps.
+/// What is to be done with a manifest.
+enum Prepared {
+    /// It cannot be applied.
+    Never(String),
+    /// The member has no such object.
+    Missing(Kind),
+    /// The member's object is going; it is made when it is gone.
+    Going,
+    /// The member has it.
+    Same,
+    /// The member's object is to be replaced by this one.
+    Replaced { kind: Kind, desired: Value, version: String },
+}
+
+/// Compares a manifest with the member's object, of which it keeps what the member keeps.
+async fn prepare(member: &Member, manifest: &Value, interpreter: &Interpreter) -> Result<Prepared, kube::Error> {
+    let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
+    let Some(kind) = member.objects().kind(api_version, kind).await? else {
+        return Ok(Prepared::Never(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
+    };
+    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
+        return Ok(Prepared::Missing(kind));
+    };
+    if deleting(&observed) {
+        return Ok(Prepared::Going);
+    }
+    if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
+        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
+        return Ok(Prepared::Never(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
+    }
+    let desired = interpreter.retain(merged(manifest, &observed), &observed);
+    if json::covers(&observed, &desired) {
+        return Ok(Prepared::Same);
+    }
+    Ok(Prepared::Replaced { kind, desired, version: text(&observed, "/metadata/resourceVersion").to_owned() })
+}
+
+/// One manifest -> the member's object.
 async fn apply(
     member: &Member,
     manifest: &Value,
     interpreter: &Interpreter,
     pass: &mut Pass,
 ) -> Result<Result<(), String>, kube::Error> {
-    let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
-    let Some(kind) = member.objects().kind(api_version, kind).await? else {
-        return Ok(Err(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
-    };
     let manifest = &stamped(manifest);
-    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
-        ensure_namespace(member, namespace(manifest)).await?;
-        let created = member.objects().create(&kind, manifest).await?;
-        pass.count(&created);
-        return Ok(refusal(created));
-    };
-    if deleting(&observed) {
-        return Ok(Ok(()));
+    match prepare(member, manifest, interpreter).await? {
+        Prepared::Never(why) => Ok(Err(why)),
+        Prepared::Going | Prepared::Same => Ok(Ok(())),
+        Prepared::Missing(kind) => {
+            ensure_namespace(member, namespace(manifest)).await?;
+            let created = member.objects().create(&kind, manifest).await?;
+            pass.count(&created);
+            Ok(refusal(created))
+        }
+        Prepared::Replaced { kind, desired, version } => {
+            let replaced = member.objects().replace(&kind, &desired).await?;
+            // The server may say in other words what it is told, as with the annotations of older HPAs.
+            if !matches!(&replaced, Written::Done(stored) if text(stored, "/metadata/resourceVersion") == version) {
+                pass.count(&replaced);
+            }
+            Ok(refusal(replaced))
+        }
     }
-    if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
-        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
-        return Ok(Err(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
-    }
-    let desired = interpreter.retain(merged(manifest, &observed), &observed);
-    if json::covers(&observed, &desired) {
-        return Ok(Ok(()));
-    }
-    let replaced = member.objects().replace(&kind, &desired).await?;
-    // The server may say in other words what it is told, as with the annotations of older HPAs.
-    let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
-    if !matches!(&replaced, Written::Done(stored) if version(stored) == version(&observed)) {
-        pass.count(&replaced);
-    }
-    Ok(refusal(replaced))
 }
 
 fn refusal(written: Written) -> Result<(), String> {
@@ -228,23 +246,4 @@ async fn ensure_namespace(member: &Member, name: &str) -> Result<(), kube::Error
         member.objects().create(&kind, &namespace).await?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::{SignedDuration, Timestamp};
-
-    use super::Retry;
-
-    #[test]
-    fn a_work_is_late_by_up_to_the_outage() {
-        let start = Timestamp::UNIX_EPOCH;
-        let retry = Retry::begin(1, start);
-        let next = |millis: i64| {
-            let retry = retry.past(start + SignedDuration::from_millis(millis));
-            retry.due.duration_since(start).as_millis()
-        };
-        // 5 ms * (2^k - 1), as seen in the real one: 20.475 s and 40.955 s.
-        assert_eq!([next(0), next(6), next(15_000), next(20_475)], [5, 15, 20_475, 40_955]);
-    }
 }

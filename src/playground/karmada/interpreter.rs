@@ -176,7 +176,8 @@ impl Interpreter {
         let Some(wanted) = replicas(object) else { return "Healthy" };
         let status = |field: &str| count(object, &format!("/status/{field}")).unwrap_or_default();
         let seen = int(object, "/status/observedGeneration") == int(object, "/metadata/generation");
-        if seen && status("updatedReplicas") == wanted && status("availableReplicas") == wanted {
+        // More than are wanted are healthy, too.
+        if seen && status("updatedReplicas") >= wanted && status("availableReplicas") >= status("updatedReplicas") {
             "Healthy"
         } else {
             "Unhealthy"

@@ -7,11 +7,16 @@
 pub mod binding;
 pub mod clusters;
 pub mod customizations;
+pub mod delivery;
 pub mod detector;
 pub mod division;
+pub mod eviction;
 pub mod execution;
+mod failover;
 pub mod interpreter;
 pub mod placement;
+pub mod queue;
+pub mod quota;
 pub mod reflection;
 pub mod scheduler;
 pub mod taints;
@@ -27,8 +32,9 @@ use super::member::Member;
 use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use clusters::Probe;
-use execution::Retry;
+use delivery::Deliveries;
 use interpreter::Interpreter;
+use queue::Queue;
 
 /// The definitions of Karmada's kinds that fhpa touches, as YAML.
 const DEFINITIONS: &[&str] = &[
@@ -38,6 +44,7 @@ const DEFINITIONS: &[&str] = &[
     include_str!("crds/resourcebindings.yaml"),
     include_str!("crds/works.yaml"),
     include_str!("crds/resourceinterpretercustomizations.yaml"),
+    include_str!("crds/federatedresourcequotas.yaml"),
 ];
 
 /// CustomResourceDefinitions of Karmada's kinds, ready to be created.
@@ -59,8 +66,13 @@ pub struct Timing {
     pub success_threshold: SignedDuration,
     /// Graceful evictions end after this. Karmada: 10 minutes.
     pub eviction_timeout: SignedDuration,
-    /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it. Karmada: no.
+    /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it, and whether such taints evict
+    /// at all. Karmada: no.
     pub failover: bool,
+    /// Whether what is scheduled has to stay within FederatedResourceQuotas. Karmada: no.
+    pub quota: bool,
+    /// How late a changed Work is come to, when the queue is long. Karmada: not at all.
+    pub lag: SignedDuration,
 }
 
 impl Default for Timing {
@@ -71,6 +83,8 @@ impl Default for Timing {
             success_threshold: SignedDuration::from_secs(30),
             eviction_timeout: SignedDuration::from_secs(600),
             failover: false,
+            quota: false,
+            lag: SignedDuration::ZERO,
         }
     }
 }
@@ -111,6 +125,7 @@ pub struct Karmada {
     kinds: Kinds,
     clock: Clock,
     timing: Timing,
+    lag: Mutex<SignedDuration>,
     members: BTreeMap<String, Arc<Member>>,
     memory: Mutex<Memory>,
 }
@@ -120,10 +135,12 @@ pub struct Karmada {
 struct Memory {
     /// Health of the members.
     probes: BTreeMap<String, Probe>,
-    /// Works that wait for their cluster.
-    retries: BTreeMap<String, Retry>,
-    /// For which generation of its binding a Work was last written: one that is edited by hand stays until the next.
-    written: BTreeMap<String, i64>,
+    /// Which Works were brought to their cluster.
+    deliveries: Deliveries,
+    /// Since when a binding is unhealthy in a cluster.
+    unhealthy: BTreeMap<(String, String), Timestamp>,
+    /// Whose Works were written: a Work that is edited or deleted by hand stays so until its binding changes.
+    bindings: Queue,
     /// What templates looked like when their binding was last written, without what changes by itself.
     seen: BTreeMap<String, u32>,
 }
@@ -137,6 +154,7 @@ impl Karmada {
             kinds: Kinds::default(),
             clock,
             timing,
+            lag: Mutex::new(timing.lag),
             members: members.iter().map(|member| (member.name().to_owned(), member.clone())).collect(),
             memory: Mutex::default(),
         }
@@ -156,9 +174,10 @@ impl Karmada {
         let now = self.clock.now();
         let mut pass = self.watch_clusters(now).await?;
         pass.join(self.evict(now).await?);
+        pass.join(self.fail_over(now).await?);
         pass.join(self.detect().await?);
         let interpreter = self.interpreter().await?;
-        pass.join(self.bind().await?);
+        pass.join(self.bind(now).await?);
         pass.join(self.execute(&interpreter, now).await?);
         Ok(pass)
     }
@@ -178,6 +197,20 @@ impl Karmada {
     pub async fn reflect_all(&self) -> Result<Pass, kube::Error> {
         let interpreter = self.interpreter().await?;
         self.reflect(&interpreter, self.clock.now()).await
+    }
+
+    /// Makes changed Works wait so long from now on.
+    pub fn lag(&self, by: SignedDuration) {
+        *self.lag.lock().unwrap_or_else(PoisonError::into_inner) = by;
+    }
+
+    fn lagging(&self) -> SignedDuration {
+        *self.lag.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all that the controllers remember, as when they are started anew.
+    pub fn restart(&self) {
+        self.remember(|memory| *memory = Memory::default());
     }
 
     async fn interpreter(&self) -> Result<Interpreter, kube::Error> {

@@ -1,10 +1,13 @@
 //! Status of the members' objects -> Works -> bindings -> templates. Client required.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::binding::BINDING_ID;
 use super::clusters::ready;
+use super::eviction::leaving;
 use super::interpreter::Interpreter;
 use super::{Karmada, condition};
 use crate::decision::names::execution_space;
@@ -80,11 +83,11 @@ impl Karmada {
         if items(binding, "/spec/clusters").is_empty() && items(binding, "/status/aggregatedStatus").is_empty() {
             return Ok(pass);
         }
-        let targets = items(binding, "/spec/clusters");
-        let all = targets.iter().all(|target| {
-            let mut own = aggregated.iter().filter(|status| text(status, "/clusterName") == text(target, "/name"));
-            own.any(|status| json::truth(status, "/applied"))
-        });
+        let targets = items(binding, "/spec/clusters").iter().map(|target| text(target, "/name"));
+        let wanted: BTreeSet<&str> = targets.chain(leaving(binding)).collect();
+        let applied = aggregated.iter().filter(|status| json::truth(status, "/applied"));
+        let applied: BTreeSet<&str> = applied.map(|status| text(status, "/clusterName")).collect();
+        let all = !wanted.is_empty() && aggregated.len() == wanted.len() && applied == wanted;
         let before = json::condition(binding, "/status/conditions", "FullyApplied");
         let fully = condition(before, "FullyApplied", all, if all { APPLIED } else { NOT_APPLIED }, now);
         let mut conditions: Vec<Value> = items(binding, "/status/conditions").to_vec();
@@ -138,7 +141,8 @@ fn aggregate(binding: &Value, works: &[Value]) -> Vec<Value> {
             if let Some(applied) = applied.filter(|_| !applied_is) {
                 json::set(&mut entry, &["appliedMessage"], json!(text(applied, "/message")));
             }
-            if let Some(status) = first.and_then(|first| first.get("status")) {
+            // What was not applied says nothing of itself.
+            if let Some(status) = first.filter(|_| applied_is).and_then(|first| first.get("status")) {
                 json::set(&mut entry, &["status"], status.clone());
             }
             entry

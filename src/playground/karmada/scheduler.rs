@@ -14,6 +14,7 @@ use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
 use crate::decision::plan::Policy;
 use crate::playground::clock::{parse, rfc3339};
 use crate::playground::json::{self, annotation, count, deleting, int, items, members, name, text, truth};
+use crate::playground::objects::Written;
 use crate::playground::pass::Pass;
 
 /// On bindings: the placement that was last scheduled, as JSON.
@@ -53,14 +54,7 @@ impl Karmada {
         }
         let scheduled = match decide(binding, clusters) {
             Ok(scheduled) => scheduled,
-            Err(Unschedulable(reason, message)) => {
-                let before = json::condition(binding, "/status/conditions", "Scheduled");
-                let told = condition(before, "Scheduled", false, (reason, &message), now);
-                let mut status = binding.get("status").cloned().unwrap_or_else(|| json!({}));
-                json::set(&mut status, &["conditions"], with(binding, told));
-                pass.writes += usize::from(self.objects.set_status(&self.kinds.binding, binding, &status).await?);
-                return Ok(pass);
-            }
+            Err(why) => return self.unscheduled(binding, &why, now).await,
         };
         let mut after = binding.clone();
         let placement = binding.pointer("/spec/placement").map(ToString::to_string).unwrap_or_default();
@@ -69,13 +63,32 @@ impl Karmada {
         let mut stored = binding.clone();
         let after = without_zeros(&after);
         if after != without_zeros(binding) {
-            pass.wrote();
-            let Some(written) = self.objects.replace(&self.kinds.binding, &after).await?.done() else {
-                return Ok(pass);
-            };
-            stored = written;
+            match self.objects.replace(&self.kinds.binding, &after).await? {
+                Written::Done(written) => {
+                    pass.wrote();
+                    stored = written;
+                }
+                Written::Raced => {
+                    pass.wrote();
+                    return Ok(pass);
+                }
+                Written::Refused(why) => {
+                    return self.unscheduled(binding, &Unschedulable("QuotaExceeded", why), now).await;
+                }
+            }
         }
         pass.join(self.observe(&stored, Some(&scheduled), now).await?);
+        Ok(pass)
+    }
+
+    /// Says why there is no decision.
+    async fn unscheduled(&self, binding: &Value, why: &Unschedulable, now: Timestamp) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        let before = json::condition(binding, "/status/conditions", "Scheduled");
+        let told = condition(before, "Scheduled", false, (why.0, &why.1), now);
+        let mut status = binding.get("status").cloned().unwrap_or_else(|| json!({}));
+        json::set(&mut status, &["conditions"], with(binding, told));
+        pass.writes += usize::from(self.objects.set_status(&self.kinds.binding, binding, &status).await?);
         Ok(pass)
     }
 

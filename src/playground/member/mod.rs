@@ -13,9 +13,11 @@ pub mod workloads;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::clock::Clock;
 use super::json::namespace;
@@ -92,6 +94,21 @@ impl Default for Nature {
     }
 }
 
+/// What a connection without a sign of life is held for: Kubernetes' clients ask after 30 seconds and wait 15.
+pub const CONNECTION_PATIENCE: Duration = Duration::from_secs(45);
+
+/// How a member is reached from the control plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    /// It answers.
+    #[default]
+    Up,
+    /// Connections are refused: its API server is gone.
+    Refused,
+    /// Requests are taken, or lost, and not answered.
+    Hangs,
+}
+
 /// A member cluster.
 pub struct Member {
     name: String,
@@ -101,7 +118,8 @@ pub struct Member {
     clock: Clock,
     load: Arc<Load>,
     timing: Timing,
-    failed: AtomicBool,
+    link: watch::Sender<Link>,
+    halted: AtomicBool,
     unmeasured: AtomicBool,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -126,7 +144,8 @@ impl Member {
             clock,
             load,
             timing,
-            failed: AtomicBool::new(false),
+            link: watch::Sender::new(Link::Up),
+            halted: AtomicBool::new(false),
             unmeasured: AtomicBool::new(false),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
@@ -156,15 +175,41 @@ impl Member {
         &self.objects
     }
 
+    /// How it is reached.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        *self.link.borrow()
+    }
+
     /// Whether nobody reaches it.
     #[must_use]
     pub fn failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        self.link() != Link::Up
     }
 
-    /// Cuts the cluster off, with all that runs in it, or brings it back.
+    /// Whether a request is answered; while the cluster hangs it waits, as long as a connection is held.
+    pub async fn answers(&self) -> bool {
+        let mut link = self.link.subscribe();
+        let settled = link.wait_for(|link| *link != Link::Hangs);
+        let settled = tokio::time::timeout(CONNECTION_PATIENCE, settled).await;
+        matches!(settled, Ok(Ok(link)) if *link == Link::Up)
+    }
+
+    /// Whether nothing runs in it.
+    #[must_use]
+    pub fn halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
+    /// Cuts the cluster off, or brings it back. What runs in it goes on.
+    pub fn cut(&self, link: Link) {
+        self.link.send_replace(link);
+    }
+
+    /// Stops the cluster with all that runs in it, so that connections are refused, or starts it again.
     pub fn fail(&self, failed: bool) {
-        self.failed.store(failed, Ordering::Release);
+        self.cut(if failed { Link::Refused } else { Link::Up });
+        self.halted.store(failed, Ordering::Release);
         if failed {
             self.load.forget(&self.name);
         }
@@ -185,7 +230,7 @@ impl Member {
     /// # Errors
     /// When the API server does not answer.
     pub async fn pass(&self) -> Result<Pass, kube::Error> {
-        if self.failed() {
+        if self.halted() {
             return Ok(Pass::default());
         }
         let now = self.clock.now();

@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// So long the replicas of a kind are waited for of which Karmada may not know that it has any.
 const UNCOUNTED: Duration = Duration::from_secs(15);
 /// What is waited for is looked for again after this time.
-const LOOK: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_mins(1);
 /// Clusters that are asked at a time.
 const ASKED: usize = 16;
 

@@ -178,9 +178,14 @@ impl DistributedWorker {
         if !order.held() {
             return self.begin(leader, view).await;
         }
-        match bound(view) {
-            Some(binding) => self.plan(leader, view, binding, trouble).await,
-            None => self.unbound(leader, view).await,
+        let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
+        match Words::of(view, binding) {
+            Ok(words) => self.plan(leader, view, binding, &words, trouble).await,
+            Err(why) => {
+                let failure = preflight::unreadable(binding, why);
+                self.say_why(leader, view, failure.reason, failure.message).await?;
+                Ok(Round::Settled(self.later()))
+            }
         }
     }
 
@@ -242,21 +247,15 @@ impl DistributedWorker {
         leader: &Leader,
         view: &View,
         binding: &Binding,
+        words: &Words<'_>,
         trouble: &Trouble,
     ) -> Result<Round, WriteError> {
         let now = (self.clock)();
         if confirmation::take_in(&self.sight, view, now) {
             return Ok(Round::Wrote);
         }
-        let words = match Words::of(view, binding) {
-            Ok(words) => words.admitting(Vec::new()),
-            Err(why) => {
-                let failure = preflight::unreadable(binding, why);
-                self.say_why(leader, view, failure.reason, failure.message).await?;
-                return Ok(Round::Settled(self.later()));
-            }
-        };
-        let mut observed = observe(view, binding, &words, &self.sight, now);
+        let nobody = words.clone().admitting(Vec::new());
+        let mut observed = observe(view, binding, &nobody, &self.sight, now);
         let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.sight.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {

@@ -308,7 +308,7 @@ mod tests {
         metrics.certificate_expires(Timestamp::from_second(1_800_000_000).unwrap());
         let text = metrics.text();
         let ones = text.lines().filter(|line| line.starts_with("fhpa_reviews_total{") && line.ends_with(" 1"));
-        assert_eq!(ones.count(), 5 * 5 * 6);
+        assert_eq!(ones.count(), 6 * 5 * 6);
         for line in [
             r#"fhpa_reviews_total{kind="FederatedHPA",action="validate",operation="UPDATE",verdict="denied"} 1"#,
             r#"fhpa_denials_total{rule="schedule"} 1"#,

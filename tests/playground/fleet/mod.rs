@@ -1,8 +1,10 @@
 //! Stories of a control plane with members, in virtual time.
 
 mod failure;
+mod karmada;
 mod live;
 mod propagation;
+mod recorded;
 mod scaling;
 
 use fhpa::playground::apiserver::ApiServer;
@@ -10,7 +12,7 @@ use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
-use fhpa::playground::{karmada, member};
+use fhpa::playground::{karmada as controllers, member};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -31,7 +33,7 @@ pub fn plan() -> Plan {
         clusters: 2,
         clock: Clock::standing(Timestamp::constant(1_800_000_000, 0)),
         seed: Some(7),
-        karmada: karmada::Timing::default(),
+        karmada: controllers::Timing::default(),
         member: member::Timing { ready_delay: seconds(2), ..member::Timing::default() },
         ..Plan::new()
     }

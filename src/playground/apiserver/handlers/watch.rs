@@ -1,13 +1,13 @@
 //! Watches: events from the log of a resource, as a stream of JSON lines.
 
-use std::{convert::Infallible, future, pin::Pin, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, future, pin::Pin, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::{
-    sync::watch::Receiver,
+    sync::watch::{Receiver, error::RecvError},
     time::{Sleep, sleep},
 };
 
@@ -40,6 +40,7 @@ struct Watch {
     first: Option<Bytes>,
     changed: Receiver<u64>,
     epoch: Receiver<u64>,
+    frozen: Receiver<BTreeSet<String>>,
     bookmarks: bool,
     until: Option<Pin<Box<Sleep>>>,
     ended: bool,
@@ -64,6 +65,7 @@ pub fn watch(call: &Call) -> Result<Reply, Failure> {
         first: None,
         changed,
         epoch,
+        frozen: call.server.faults().frozen(),
         bookmarks: call.options.flag("allowWatchBookmarks"),
         until: seconds.filter(|seconds| *seconds > 0).map(|seconds| Box::pin(sleep(Duration::from_secs(seconds)))),
         ended: false,
@@ -122,6 +124,7 @@ impl Watch {
             if self.ended {
                 return None;
             }
+            self.thaw().await;
             self.changed.mark_unchanged();
             if self.is_served_anew() {
                 return None;
@@ -141,6 +144,13 @@ impl Watch {
                 return Some(last);
             }
         }
+    }
+
+    /// Waits while the watches of the resource are held back.
+    async fn thaw(&mut self) {
+        let resource = &self.view.resource.plural;
+        // The sender lives as long as the server, so waiting ends only by a change.
+        let _: Result<_, RecvError> = self.frozen.wait_for(|frozen| !frozen.contains(&**resource)).await.map(|_| ());
     }
 
     /// Waits for a change. Gives a bookmark when it is time for one.

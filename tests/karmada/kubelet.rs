@@ -1,0 +1,180 @@
+//! The nodes of a member: what kube-scheduler binds to them runs, and uses what a story says. I/O: talks to the member.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::plane::resource;
+
+/// Between the binding of a pod and its readiness.
+const STARTS_IN: Duration = Duration::from_millis(500);
+/// Between the deletion of a pod and its end.
+const ENDS_IN: Duration = Duration::from_millis(200);
+
+/// What the pods of a workload do in one member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Millicores that all ready pods share.
+    pub total: u32,
+    /// Whether new pods become ready.
+    pub starts: bool,
+    /// Whether the metrics API knows them.
+    pub measured: bool,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { total: 0, starts: true, measured: true }
+    }
+}
+
+/// The pods of one member, as its kubelets know them.
+#[derive(Default)]
+pub struct Pods {
+    pods: Mutex<BTreeMap<(String, String), Value>>,
+    loads: Mutex<BTreeMap<String, Load>>,
+}
+
+impl Pods {
+    /// Changes what the pods with the label `app` do.
+    pub fn load(&self, app: &str, change: impl FnOnce(&mut Load)) {
+        change(self.loads.lock().unwrap().entry(app.to_owned()).or_default());
+    }
+
+    fn of(&self, app: &str) -> Load {
+        self.loads.lock().unwrap().get(app).copied().unwrap_or_default()
+    }
+
+    fn put(&self, pod: &Value) {
+        self.pods.lock().unwrap().insert(key(pod), pod.clone());
+    }
+
+    /// Pods of `app` that are ready now.
+    pub fn ready(&self, app: &str) -> u32 {
+        let pods = self.pods.lock().unwrap();
+        u32::try_from(pods.values().filter(|pod| app_of(pod) == app && is_ready(pod)).count()).unwrap()
+    }
+
+    /// `PodMetrics` of the pods that run, of one namespace.
+    pub fn metrics(&self, namespace: &str) -> Vec<Value> {
+        let pods = self.pods.lock().unwrap();
+        let runs = |pod: &&Value| pod["metadata"]["namespace"] == namespace && pod["status"]["phase"] == "Running";
+        let measured = pods.values().filter(runs).filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        measured.filter_map(|pod| self.measure(&pods, pod)).collect()
+    }
+
+    fn measure(&self, pods: &BTreeMap<(String, String), Value>, pod: &Value) -> Option<Value> {
+        let app = app_of(pod);
+        let load = self.of(app);
+        if !load.measured {
+            return None;
+        }
+        let ready = pods.values().filter(|other| app_of(other) == app && is_ready(other)).count();
+        let share = if is_ready(pod) { u64::from(load.total) * 1_000_000 / ready.max(1) as u64 } else { 0 };
+        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let container = pod["spec"]["containers"][0]["name"].clone();
+        Some(json!({"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1",
+            "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"],
+                "labels": pod["metadata"]["labels"], "creationTimestamp": now},
+            "timestamp": now, "window": "1s",
+            "containers": [{"name": container, "usage": {"cpu": format!("{share}n"), "memory": "64Mi"}}]}))
+    }
+}
+
+fn key(pod: &Value) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]))
+}
+
+/// The label `app` of a pod.
+pub fn app_of(pod: &Value) -> &str {
+    pod["metadata"]["labels"]["app"].as_str().unwrap_or_default()
+}
+
+/// Whether a pod is ready and there to stay.
+pub fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+    pod["metadata"]["deletionTimestamp"].is_null() && conditions.into_iter().flatten().any(ready)
+}
+
+/// Makes `count` nodes with so many cores each, or adds to those that are there.
+pub async fn nodes(client: &Client, member: &str, count: usize, cores: u32) {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource("v1", "Node", "nodes"));
+    for number in 0..count {
+        let name = format!("{member}-{number}");
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name,
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}}});
+        let node: DynamicObject = serde_json::from_value(node).unwrap();
+        match api.create(&PostParams::default(), &node).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => panic!("{name}: {error}"),
+        }
+        let size = json!({"cpu": cores.to_string(), "memory": "64Gi", "pods": "200"});
+        let status = json!({"status": {"capacity": size, "allocatable": size,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "of the suite",
+                "lastHeartbeatTime": Timestamp::now(), "lastTransitionTime": Timestamp::now()}]}});
+        api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+    }
+}
+
+/// Runs pods until the runtime ends. Ends of watches are no trouble: the member may be killed and come back.
+pub async fn run(client: Client, pods: Arc<Pods>) {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource("v1", "Pod", "pods"));
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+    loop {
+        match events.try_next().await {
+            Ok(Some(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod))) => {
+                let pod = serde_json::to_value(&pod).unwrap();
+                pods.put(&pod);
+                tokio::spawn(advance(client.clone(), Arc::clone(&pods), pod));
+            }
+            Ok(Some(watcher::Event::Delete(pod))) => {
+                pods.pods.lock().unwrap().remove(&(pod.namespace().unwrap_or_default(), pod.name_any()));
+            }
+            Ok(Some(watcher::Event::Init)) => pods.pods.lock().unwrap().clear(),
+            Ok(Some(watcher::Event::InitDone)) | Err(_) => {}
+            Ok(None) => return,
+        }
+    }
+}
+
+/// What is to be done with a pod as it is now.
+async fn advance(client: Client, pods: Arc<Pods>, pod: Value) {
+    if pod["spec"]["nodeName"].is_null() {
+        return;
+    }
+    let (namespace, name) = key(&pod);
+    let uid = pod["metadata"]["uid"].as_str().unwrap().to_owned();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource("v1", "Pod", "pods"));
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        tokio::time::sleep(ENDS_IN).await;
+        let preconditions = Preconditions { uid: Some(uid), resource_version: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default().grace_period(0) };
+        // Gone, or the member is: then it is deleted at the next look.
+        let _ = api.delete(&name, &params).await;
+        return;
+    }
+    if pod["status"]["phase"] != "Pending" {
+        return;
+    }
+    tokio::time::sleep(STARTS_IN).await;
+    let ready = if pods.of(app_of(&pod)).starts { "True" } else { "False" };
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let condition = |type_: &str, status: &str| json!({"type": type_, "status": status, "lastTransitionTime": now});
+    let container = &pod["spec"]["containers"][0];
+    let status = json!({"metadata": {"uid": uid}, "status": {
+        "phase": "Running", "startTime": now, "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
+        "conditions": [condition("Initialized", "True"), condition("ContainersReady", ready), condition("Ready", ready)],
+        "containerStatuses": [{"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0,
+            "ready": ready == "True", "started": true, "state": {"running": {"startedAt": now}}}]}});
+    let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&status)).await;
+}

@@ -1,0 +1,304 @@
+//! A real Karmada with member clusters on loopback. I/O: processes, files, sockets.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::assets::Assets;
+use crate::member::{Member, manager};
+use crate::plane::{Plane, Ports};
+use crate::rig::program::{self, Program, flags, free_ports, home};
+
+/// Cores of the one node of each member.
+pub const CORES: u32 = 48;
+/// Controllers of Karmada's own control plane.
+const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-token-controller,\
+    clusterrole-aggregation-controller,certificatesigningrequest-signing-controller";
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(200);
+/// Longest time until something of the lab itself is there.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A Karmada, and its members by their order.
+pub struct Lab {
+    pub assets: Assets,
+    pub karmada: Plane,
+    pub members: Vec<Member>,
+    webhook: u16,
+    manager: Option<Program>,
+    _programs: Vec<Program>,
+    _etcd: Program,
+    pub directory: TempDir,
+}
+
+impl Lab {
+    /// Starts everything but fhpa.
+    pub async fn start(assets: Assets, names: &[&str]) -> Self {
+        let directory = tempfile::Builder::new().prefix("fhpa-karmada").tempdir().unwrap();
+        let at = directory.path();
+        let [client, peer, apiserver, aggregated, webhook] = free_ports();
+        let url = format!("http://127.0.0.1:{client}");
+        let etcd_home = home(at, "etcd");
+        let mut arguments = program::etcd(&etcd_home, &url, peer);
+        arguments.push("--unsafe-no-fsync=true".into());
+        let etcd = Program::start(&etcd_home, &assets.program("etcd"), &arguments);
+        let ports = Ports { apiserver, aggregated };
+        let starts = names.iter().map(|name| {
+            let [apiserver, aggregated] = free_ports();
+            Member::start(&assets, at, name, &url, Ports { apiserver, aggregated }, (1, CORES))
+        });
+        let (karmada, members) = tokio::join!(
+            Plane::start(&assets, at, "karmada", &url, ports, "10.96.0.0/16"),
+            futures::future::join_all(starts),
+        );
+        karmada.is_ready().await;
+        let mut lab =
+            Self { assets, karmada, members, webhook, manager: None, _programs: Vec::new(), _etcd: etcd, directory };
+        lab.federate(&url).await;
+        lab
+    }
+
+    async fn federate(&mut self, etcd: &str) {
+        let karmada = &self.karmada;
+        for name in ["karmada-system", "karmada-cluster", "prod"] {
+            karmada.namespace(name).await;
+        }
+        for definition in self.definitions() {
+            karmada.apply("customresourcedefinitions", &definition).await;
+        }
+        self.established().await;
+        let control = karmada.program("kube-controller-manager", &manager(karmada, CONTROLLERS));
+        let aggregated = self.aggregated(etcd).await;
+        let webhook = self.admission().await;
+        let scheduler = self.karmada.program(
+            "karmada-scheduler",
+            &flags([
+                ("kubeconfig", self.karmada.kubeconfig().into()),
+                ("leader-elect", "false".into()),
+                ("metrics-bind-address", "0".into()),
+                ("health-probe-bind-address", "0".into()),
+                ("feature-gates", "Failover=true".into()),
+            ]),
+        );
+        self.manage(true);
+        self._programs = vec![control, aggregated, webhook, scheduler];
+        self.join();
+        for member in &self.members {
+            self.cluster_is(member.name(), "True").await;
+        }
+    }
+
+    /// Starts karmada-controller-manager, or ends it.
+    pub fn manage(&mut self, runs: bool) {
+        self.manager = None;
+        if !runs {
+            return;
+        }
+        let arguments = flags([
+            ("kubeconfig", self.karmada.kubeconfig().into()),
+            ("leader-elect", "false".into()),
+            ("controllers", "*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler".into()),
+            ("metrics-bind-address", "0".into()),
+            ("health-probe-bind-address", "0".into()),
+            ("cluster-status-update-frequency", "2s".into()),
+            ("cluster-failure-threshold", "5s".into()),
+            ("cluster-success-threshold", "5s".into()),
+            ("cluster-monitor-period", "2s".into()),
+            ("cluster-monitor-grace-period", "15s".into()),
+            ("feature-gates", "Failover=true".into()),
+            ("enable-no-execute-taint-eviction", "true".into()),
+        ]);
+        self.manager = Some(self.karmada.program("karmada-controller-manager", &arguments));
+    }
+
+    /// Karmada's definitions, as its installation patches them.
+    pub fn definitions(&self) -> Vec<Value> {
+        let bases = self.assets.manifest("charts/karmada/_crds/bases");
+        let mut definitions: Vec<Value> = yaml_files(&bases).iter().flat_map(|text| documents(text)).collect();
+        let url = format!("https://127.0.0.1:{}/convert", self.webhook);
+        for definition in &mut definitions {
+            let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            if matches!(name, "resourcebindings.work.karmada.io" | "clusterresourcebindings.work.karmada.io") {
+                definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {"url": url, "caBundle": self.bundle()}}});
+            }
+        }
+        definitions
+    }
+
+    fn bundle(&self) -> String {
+        STANDARD.encode(self.karmada.authority.pem())
+    }
+
+    async fn established(&self) {
+        let api =
+            self.karmada.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", None);
+        until("Karmada's definitions are served", async || {
+            let Ok(list) = api.list(&Default::default()).await else { return false };
+            list.items.iter().all(|one| {
+                let conditions = one.data["status"]["conditions"].as_array();
+                conditions.into_iter().flatten().any(|one| one["type"] == "Established" && one["status"] == "True")
+            })
+        })
+        .await;
+    }
+
+    async fn aggregated(&self, etcd: &str) -> Program {
+        let karmada = &self.karmada;
+        let names = ["localhost", "karmada-aggregated-apiserver.karmada-system.svc"];
+        let (certificate, key) = self.server("karmada-aggregated-apiserver", &names);
+        let kubeconfig = karmada.kubeconfig();
+        let program = karmada.program(
+            "karmada-aggregated-apiserver",
+            &flags([
+                ("kubeconfig", kubeconfig.clone().into()),
+                ("authentication-kubeconfig", kubeconfig.clone().into()),
+                ("authorization-kubeconfig", kubeconfig.into()),
+                ("etcd-servers", etcd.into()),
+                ("tls-cert-file", certificate.into()),
+                ("tls-private-key-file", key.into()),
+                ("bind-address", "127.0.0.1".into()),
+                ("secure-port", karmada.ports.aggregated.to_string().into()),
+            ]),
+        );
+        let service = "karmada-aggregated-apiserver";
+        karmada.aggregate("cluster.karmada.io", "v1alpha1", "karmada-system", service, karmada.ports.aggregated).await;
+        let clusters = karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
+        until("cluster.karmada.io answers", async || clusters.list(&Default::default()).await.is_ok()).await;
+        program
+    }
+
+    async fn admission(&self) -> Program {
+        let directory = home(self.directory.path(), "karmada-webhook-certificate");
+        let pair = self.karmada.authority.server("karmada-webhook", &["127.0.0.1", "localhost"]);
+        std::fs::write(directory.join("tls.crt"), pair.certificate).unwrap();
+        std::fs::write(directory.join("tls.key"), pair.key).unwrap();
+        let program = self.karmada.program(
+            "karmada-webhook",
+            &flags([
+                ("kubeconfig", self.karmada.kubeconfig().into()),
+                ("bind-address", "127.0.0.1".into()),
+                ("secure-port", self.webhook.to_string().into()),
+                ("cert-dir", directory.into()),
+                ("metrics-bind-address", "0".into()),
+                ("health-probe-bind-address", "0".into()),
+                ("allow-no-execute-taint-policy", "true".into()),
+            ]),
+        );
+        until("karmada-webhook listens", async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", self.webhook)).await.is_ok()
+        })
+        .await;
+        for configuration in self.configurations() {
+            let plural = match configuration["kind"].as_str() {
+                Some("MutatingWebhookConfiguration") => "mutatingwebhookconfigurations",
+                _ => "validatingwebhookconfigurations",
+            };
+            self.karmada.apply(plural, &configuration).await;
+        }
+        program
+    }
+
+    /// Karmada's webhook configurations, as its installation fills them in.
+    pub fn configurations(&self) -> Vec<Value> {
+        let text =
+            std::fs::read_to_string(self.assets.manifest("artifacts/deploy/webhook-configuration.yaml")).unwrap();
+        let here = format!("127.0.0.1:{}", self.webhook);
+        let text = text.replace("{{caBundle}}", &self.bundle());
+        documents(&text.replace("karmada-webhook.karmada-system.svc:443", &here))
+    }
+
+    fn server(&self, name: &str, names: &[&str]) -> (std::path::PathBuf, std::path::PathBuf) {
+        let pair = self.karmada.authority.server(name, names);
+        let file = |ending: &str| self.karmada.file(&format!("{name}.{ending}"));
+        std::fs::write(file("crt"), pair.certificate).unwrap();
+        std::fs::write(file("key"), pair.key).unwrap();
+        (file("crt"), file("key"))
+    }
+
+    fn join(&self) {
+        for (number, member) in self.members.iter().enumerate() {
+            let mut said = String::new();
+            let joined = (0..10).any(|_| {
+                let output = Command::new(self.assets.program("karmadactl"))
+                    .args(["join", member.name(), "--cluster-provider=suite"])
+                    .arg(format!("--cluster-region=region{number}"))
+                    .arg(format!("--kubeconfig={}", self.karmada.kubeconfig().display()))
+                    .arg(format!("--cluster-kubeconfig={}", member.plane.kubeconfig().display()))
+                    .output()
+                    .unwrap();
+                said = String::from_utf8_lossy(&output.stderr).into_owned();
+                output.status.success()
+            });
+            assert!(joined, "{} does not join: {said}", member.name());
+        }
+    }
+
+    /// Waits until Karmada says this of a member: `True`, `False`.
+    pub async fn cluster_is(&self, name: &str, ready: &str) {
+        let clusters = self.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
+        until(&format!("Cluster {name} is Ready={ready}"), async || {
+            let Ok(cluster) = clusters.get(name).await else { return false };
+            let conditions = cluster.data["status"]["conditions"].as_array();
+            conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == ready)
+        })
+        .await;
+    }
+
+    pub fn member(&self, name: &str) -> &Member {
+        self.members.iter().find(|member| member.name() == name).unwrap()
+    }
+
+    pub fn member_mut(&mut self, name: &str) -> &mut Member {
+        self.members.iter_mut().find(|member| member.name() == name).unwrap()
+    }
+
+    /// Pods of an app that are ready, in all members.
+    pub fn ready(&self, app: &str) -> u32 {
+        self.members.iter().map(|member| member.pods.ready(app)).sum()
+    }
+
+    /// What the kubelets know, by member.
+    pub fn pods(&self) -> Vec<Arc<crate::kubelet::Pods>> {
+        self.members.iter().map(|member| Arc::clone(&member.pods)).collect()
+    }
+}
+
+/// Waits until something holds; says what does not.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    within(PATIENCE, what, &mut holds).await;
+}
+
+/// Waits so long until something holds; says what does not.
+pub async fn within(patience: Duration, what: &str, holds: &mut impl AsyncFnMut() -> bool) {
+    let looks = async {
+        while !holds().await {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    assert!(tokio::time::timeout(patience, looks).await.is_ok(), "not seen within {patience:?}: {what}");
+}
+
+fn yaml_files(directory: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for group in std::fs::read_dir(directory).unwrap() {
+        for file in std::fs::read_dir(group.unwrap().path()).unwrap() {
+            texts.push(std::fs::read_to_string(file.unwrap().path()).unwrap());
+        }
+    }
+    texts
+}
+
+/// The documents of a YAML file.
+pub fn documents(text: &str) -> Vec<Value> {
+    let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));
+    let parts = parts.filter(|part| part.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#')));
+    parts.map(|part| serde_saphyr::from_str(part).unwrap()).collect()
+}

@@ -1,0 +1,76 @@
+//! Stories on a real Karmada: etcd, kube-apiservers, controller managers, schedulers and Karmada's own components as
+//! processes on loopback; only kubelets and metrics are the suite's own. Every state goes through the checkers of the laws.
+//!
+//! The programs are looked for in the directory that `KARMADA_ASSETS` names (see [`assets`]). Without it all stories are
+//! ignored, and a line says so. They run one after the other on one Karmada.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::pedantic,
+    clippy::string_slice
+)]
+
+mod assets;
+mod kubelet;
+mod lab;
+#[path = "../laws/mod.rs"]
+mod laws;
+mod member;
+mod metrics;
+mod observer;
+mod operator;
+mod plane;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod stand;
+mod stories;
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::{Arguments, Trial};
+
+use assets::Assets;
+use stand::Stand;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // One after the other: they share two cores and one Karmada.
+    arguments.test_threads = Some(1);
+    let found = Assets::find();
+    if let Err(missing) = &found {
+        eprintln!("skipped: the suite on a real Karmada ({missing})");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = Arc::new(runtime);
+    let stand: Arc<Mutex<Option<Stand>>> = Arc::default();
+    let trials = stories::ALL.iter().map(|(name, story)| {
+        let (runtime, stand, found) = (Arc::clone(&runtime), Arc::clone(&stand), found.clone());
+        let trial = Trial::test(*name, move || {
+            let assets = found.map_err(|missing| missing.to_string())?;
+            let mut stand = stand.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            // One that fails leaves nothing to the next.
+            let shared = stand.take();
+            *stand = runtime.block_on(async {
+                let mut stand = match shared {
+                    Some(stand) => stand,
+                    None => Stand::start(assets).await,
+                };
+                story(&mut stand).await;
+                stand.ends_well(name).await;
+                Some(stand)
+            });
+            Ok(())
+        });
+        trial.with_ignored_flag(Assets::find().is_err())
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    drop(stand.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+    conclusion.exit_code()
+}

@@ -1,0 +1,115 @@
+//! A member cluster: a real API server, controller manager and scheduler, with kubelets of the suite. I/O: processes.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::assets::Assets;
+use crate::kubelet::{self, Pods};
+use crate::metrics;
+use crate::plane::{Plane, Ports};
+use crate::rig::program::{Program, flags};
+
+/// Controllers that run. Nodes have none: they are always well.
+const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-controller,\
+    serviceaccount-token-controller,legacy-serviceaccount-token-cleaner-controller,deployment-controller,\
+    replicaset-controller,statefulset-controller,daemonset-controller,job-controller,\
+    horizontal-pod-autoscaler-controller,clusterrole-aggregation-controller,root-ca-certificate-publisher-controller,\
+    resourcequota-controller";
+
+/// A member.
+pub struct Member {
+    pub plane: Plane,
+    pub pods: Arc<Pods>,
+    programs: Vec<Program>,
+}
+
+impl Member {
+    /// Starts a member with so many nodes of so many cores each.
+    pub async fn start(
+        assets: &Assets,
+        directory: &Path,
+        name: &str,
+        etcd: &str,
+        ports: Ports,
+        (count, cores): (usize, u32),
+    ) -> Self {
+        let plane = Plane::start(assets, directory, name, etcd, ports, "10.97.0.0/16").await;
+        plane.is_ready().await;
+        let pods = Arc::<Pods>::default();
+        kubelet::nodes(&plane.client, name, count, cores).await;
+        let pair = plane.authority.server("metrics-server", &["localhost", "metrics-server.kube-system.svc"]);
+        tokio::spawn(metrics::serve(ports.aggregated, pair, Arc::clone(&pods)));
+        tokio::spawn(kubelet::run(plane.client.clone(), Arc::clone(&pods)));
+        plane.aggregate("metrics.k8s.io", "v1beta1", "kube-system", "metrics-server", ports.aggregated).await;
+        let mut member = Self { plane, pods, programs: Vec::new() };
+        member.control();
+        member
+    }
+
+    pub fn name(&self) -> &str {
+        &self.plane.name
+    }
+
+    fn control(&mut self) {
+        let kubeconfig = self.plane.kubeconfig();
+        let scheduler = flags([
+            ("kubeconfig", kubeconfig.clone().into()),
+            ("secure-port", "0".into()),
+            ("leader-elect", "false".into()),
+            ("kube-api-qps", "100".into()),
+            ("kube-api-burst", "200".into()),
+        ]);
+        let mut manager = manager(&self.plane, CONTROLLERS);
+        manager.extend(flags([
+            ("horizontal-pod-autoscaler-sync-period", "2s".into()),
+            ("horizontal-pod-autoscaler-cpu-initialization-period", "1s".into()),
+            ("horizontal-pod-autoscaler-initial-readiness-delay", "1s".into()),
+            ("concurrent-horizontal-pod-autoscaler-syncs", "10".into()),
+        ]));
+        self.programs = vec![
+            self.plane.program("kube-controller-manager", &manager),
+            self.plane.program("kube-scheduler", &scheduler),
+        ];
+    }
+
+    /// The whole control plane dies: connections are refused. Its pods go on, as the kubelets do.
+    pub fn kill(&mut self) {
+        self.programs.clear();
+        self.plane.kill();
+    }
+
+    /// The API server hangs.
+    pub fn hang(&self) {
+        self.plane.signal("STOP");
+    }
+
+    /// It is back. What watches it is started anew, since their retries may take a minute.
+    pub async fn heal(&mut self, hung: bool) {
+        if hung {
+            self.plane.signal("CONT");
+        } else {
+            self.plane.serve();
+        }
+        self.plane.is_ready().await;
+        self.programs.clear();
+        self.control();
+    }
+}
+
+/// Arguments of kube-controller-manager.
+pub fn manager(plane: &Plane, controllers: &str) -> Vec<OsString> {
+    flags([
+        ("kubeconfig", plane.kubeconfig().into()),
+        ("secure-port", "0".into()),
+        ("leader-elect", "false".into()),
+        ("controllers", controllers.replace(' ', "").into()),
+        ("cluster-name", plane.name.clone().into()),
+        ("cluster-signing-cert-file", plane.file("ca.crt").into()),
+        ("cluster-signing-key-file", plane.file("ca.key").into()),
+        ("root-ca-file", plane.file("ca.crt").into()),
+        ("service-account-private-key-file", plane.file("account.key").into()),
+        ("kube-api-qps", "100".into()),
+        ("kube-api-burst", "200".into()),
+    ])
+}

@@ -1,0 +1,188 @@
+//! Hears of every change of the control planes, for the laws and for a line of ready pods. I/O: watches.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::kubelet::{app_of, is_ready};
+use crate::lab::Lab;
+use crate::laws::{Broken, Change, Laws, Terms};
+use crate::plane::{Plane, resource};
+
+/// Kinds of the control plane that laws are about: version, kind, plural.
+const CONTROL: [(&str, &str, &str); 11] = [
+    ("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas"),
+    ("autoscaling.karmada.io/v1alpha1", "CronFederatedHPA", "cronfederatedhpas"),
+    ("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings"),
+    ("work.karmada.io/v1alpha1", "Work", "works"),
+    ("config.karmada.io/v1alpha1", "ResourceInterpreterCustomization", "resourceinterpretercustomizations"),
+    ("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies"),
+    ("cluster.karmada.io/v1alpha1", "Cluster", "clusters"),
+    ("apps/v1", "Deployment", "deployments"),
+    ("apps/v1", "StatefulSet", "statefulsets"),
+    ("apps/v1", "DaemonSet", "daemonsets"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
+];
+/// Kinds of a member.
+const MEMBER: [(&str, &str, &str); 4] = [
+    ("apps/v1", "Deployment", "deployments"),
+    ("apps/v1", "StatefulSet", "statefulsets"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    ("v1", "Pod", "pods"),
+];
+
+/// Place, kind, namespace, name.
+type Key = (String, &'static str, String, String);
+
+struct Seen {
+    laws: Laws,
+    objects: BTreeMap<Key, Value>,
+    /// Fewest ready pods of an app since it was asked for.
+    least: BTreeMap<String, usize>,
+}
+
+/// What was seen, and the watches that see.
+pub struct Observer {
+    seen: Arc<Mutex<Seen>>,
+    _watches: JoinSet<()>,
+}
+
+impl Observer {
+    /// Begins to watch; what is there already is new to the laws.
+    pub fn start(lab: &Lab) -> Self {
+        let laws = Laws::new(Timestamp::now(), Terms::default());
+        let seen = Seen { laws, objects: BTreeMap::new(), least: BTreeMap::new() };
+        let seen = Arc::new(Mutex::new(seen));
+        let mut watches = JoinSet::new();
+        for (version, kind, plural) in CONTROL {
+            watches.spawn(watch(Arc::clone(&seen), api(&lab.karmada, version, kind, plural), String::new(), kind));
+        }
+        for member in &lab.members {
+            for (version, kind, plural) in MEMBER {
+                let place = member.name().to_owned();
+                watches.spawn(watch(Arc::clone(&seen), api(&member.plane, version, kind, plural), place, kind));
+            }
+        }
+        Self { seen, _watches: watches }
+    }
+
+    /// What was broken since this was last asked.
+    pub fn broken(&self) -> Vec<Broken> {
+        let mut seen = self.seen.lock().unwrap();
+        seen.laws.passed(Timestamp::now());
+        seen.laws.broken()
+    }
+
+    /// Ready pods of an app in all members, as the API servers tell.
+    pub fn ready(&self, app: &str) -> usize {
+        self.seen.lock().unwrap().ready(app)
+    }
+
+    /// Ready pods of an app in one member.
+    pub fn ready_in(&self, member: &str, app: &str) -> usize {
+        let seen = self.seen.lock().unwrap();
+        seen.objects.iter().filter(|((place, ..), pod)| place == member && counts(pod, app)).count()
+    }
+
+    /// Begins to note the fewest ready pods of an app.
+    pub fn note(&self, app: &str) {
+        let mut seen = self.seen.lock().unwrap();
+        let now = seen.ready(app);
+        seen.least.insert(app.to_owned(), now);
+    }
+
+    /// The fewest ready pods of an app since [`Self::note`].
+    pub fn least(&self, app: &str) -> usize {
+        self.seen.lock().unwrap().least.get(app).copied().expect("it is noted")
+    }
+}
+
+fn counts(pod: &Value, app: &str) -> bool {
+    pod["kind"] == "Pod" && app_of(pod) == app && is_ready(pod)
+}
+
+impl Seen {
+    fn ready(&self, app: &str) -> usize {
+        self.objects.values().filter(|pod| counts(pod, app)).count()
+    }
+
+    fn saw(&mut self, key: Key, after: Option<Value>) {
+        let before = match &after {
+            Some(after) => self.objects.insert(key.clone(), after.clone()),
+            None => self.objects.remove(&key),
+        };
+        if before == after {
+            return;
+        }
+        let change =
+            Change { at: Timestamp::now(), place: &key.0, kind: key.1, before: before.as_ref(), after: after.as_ref() };
+        self.laws.saw(&change);
+        if key.1 == "Pod" {
+            let counted: Vec<(String, usize)> = self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();
+            for (app, ready) in counted {
+                self.least.entry(app).and_modify(|least| *least = ready.min(*least));
+            }
+        }
+    }
+
+    /// A watch began anew: what it did not list is gone.
+    fn listed(&mut self, place: &str, kind: &'static str, names: &[(String, String)]) {
+        let of = |key: &&Key| key.0 == place && key.1 == kind;
+        let known: Vec<Key> = self.objects.keys().filter(of).cloned().collect();
+        for key in known {
+            if !names.contains(&(key.2.clone(), key.3.clone())) {
+                self.saw(key, None);
+            }
+        }
+    }
+}
+
+fn api(plane: &Plane, version: &str, kind: &str, plural: &str) -> (Api<DynamicObject>, String) {
+    (Api::all_with(plane.client.clone(), &resource(version, kind, plural)), version.to_owned())
+}
+
+async fn watch(
+    seen: Arc<Mutex<Seen>>,
+    (api, version): (Api<DynamicObject>, String),
+    place: String,
+    kind: &'static str,
+) {
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+    let mut names = Vec::new();
+    let read = |object: DynamicObject| {
+        let mut value = serde_json::to_value(&object).unwrap();
+        value["apiVersion"] = version.clone().into();
+        value["kind"] = kind.into();
+        let name = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let key: Key = (place.clone(), kind, name("namespace"), name("name"));
+        (key, value)
+    };
+    loop {
+        match events.try_next().await {
+            Ok(Some(watcher::Event::Init)) => names.clear(),
+            Ok(Some(watcher::Event::InitApply(object))) => {
+                let (key, value) = read(object);
+                names.push((key.2.clone(), key.3.clone()));
+                seen.lock().unwrap().saw(key, Some(value));
+            }
+            Ok(Some(watcher::Event::InitDone)) => seen.lock().unwrap().listed(&place, kind, &names),
+            Ok(Some(watcher::Event::Apply(object))) => {
+                let (key, value) = read(object);
+                seen.lock().unwrap().saw(key, Some(value));
+            }
+            Ok(Some(watcher::Event::Delete(object))) => {
+                let (key, _) = read(object);
+                seen.lock().unwrap().saw(key, None);
+            }
+            // The server is away; the watch begins again.
+            Err(_) => {}
+            Ok(None) => return,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What the stories share: a Karmada, an installation, an observer, and the words to write objects and to look at them.
+
+use std::time::Duration;
+
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::assets::Assets;
+use crate::lab::{self, Lab};
+use crate::observer::Observer;
+use crate::operator::Fhpa;
+
+/// Millicores that each pod asks for; the target of the FederatedHPAs is half of it.
+pub const REQUEST: u32 = 100;
+/// Longest time for what follows from an edit, but for what waits on purpose.
+pub const SOON: Duration = Duration::from_secs(60);
+/// Names of the members.
+pub const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];
+
+/// All of it.
+pub struct Stand {
+    pub lab: Lab,
+    pub fhpa: Fhpa,
+    pub observer: Observer,
+}
+
+impl Stand {
+    pub async fn start(assets: Assets) -> Self {
+        let lab = Lab::start(assets, &MEMBERS).await;
+        let fhpa = Fhpa::start(&lab, &[]).await;
+        let observer = Observer::start(&lab);
+        Self { lab, fhpa, observer }
+    }
+
+    /// No law was broken.
+    pub async fn ends_well(&mut self, name: &str) {
+        let broken = self.observer.broken();
+        let lines: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        assert!(broken.is_empty(), "{name}:\n{}\n{}", lines.join("\n"), self.fhpa.tail(10));
+    }
+
+    pub async fn apply(&self, plural: &str, object: &Value) {
+        self.lab.karmada.apply(plural, object).await;
+    }
+
+    /// A Deployment of pods that ask for [`REQUEST`], and a policy that gives it to clusters by equal weights.
+    pub async fn workload(&self, name: &str, replicas: u32, clusters: &[&str]) {
+        self.apply("deployments", &deployment(name, replicas)).await;
+        self.policy(name, "Deployment", clusters).await;
+    }
+
+    pub async fn policy(&self, name: &str, kind: &str, clusters: &[&str]) {
+        self.apply("propagationpolicies", &policy(name, kind, clusters)).await;
+    }
+
+    pub async fn federated(&self, name: &str, min: u32, max: u32, more: Value) {
+        self.apply("federatedhpas", &federated(name, min, max, more)).await;
+    }
+
+    /// Merges into the spec of an object of namespace `prod`.
+    pub async fn edit(&self, version: &str, kind: &str, plural: &str, name: &str, change: Value) {
+        let api = self.lab.karmada.api(version, kind, plural, Some("prod"));
+        api.patch(name, &PatchParams::default(), &Patch::Merge(&change)).await.unwrap();
+    }
+
+    pub async fn delete(&self, version: &str, kind: &str, plural: &str, name: &str) {
+        let api = self.lab.karmada.api(version, kind, plural, Some("prod"));
+        match api.delete(name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => panic!("{kind} {name}: {error}"),
+        }
+    }
+
+    pub async fn get(&self, version: &str, kind: &str, plural: &str, name: &str) -> Option<Value> {
+        let api = self.lab.karmada.api(version, kind, plural, Some("prod"));
+        api.get_opt(name).await.unwrap().map(|object: DynamicObject| serde_json::to_value(object).unwrap())
+    }
+
+    pub async fn hpa(&self, name: &str) -> Option<Value> {
+        self.get("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await
+    }
+
+    pub async fn binding(&self, name: &str) -> Option<Value> {
+        self.get("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings", &format!("{name}-deployment")).await
+    }
+
+    /// `min..max` of the HPA that a member has.
+    pub async fn bounds(&self, member: &str, name: &str) -> Option<(u64, u64)> {
+        let plane = &self.lab.member(member).plane;
+        let api = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
+        let hpa = api.get_opt(name).await.ok()??;
+        let spec = &hpa.data["spec"];
+        Some((spec["minReplicas"].as_u64()?, spec["maxReplicas"].as_u64()?))
+    }
+
+    /// Millicores in a member that make its HPA want so many replicas.
+    pub fn wants(&self, member: &str, app: &str, replicas: u32) {
+        let millicores = replicas * REQUEST / 2;
+        self.lab.member(member).pods.load(app, |load| load.total = millicores);
+    }
+
+    pub async fn soon(&self, what: &str, mut holds: impl AsyncFnMut(&Self) -> bool) {
+        lab::within(SOON, what, &mut async || holds(self).await).await;
+    }
+
+    pub async fn later(&self, patience: Duration, what: &str, mut holds: impl AsyncFnMut(&Self) -> bool) {
+        lab::within(patience, what, &mut async || holds(self).await).await;
+    }
+
+    /// Waits until so many pods are ready in each member.
+    pub async fn runs(&self, app: &str, replicas: &[(&str, usize)]) {
+        self.soon(&format!("{app} runs {replicas:?}"), async |stand| {
+            replicas.iter().all(|(member, count)| stand.observer.ready_in(member, app) == *count)
+        })
+        .await;
+    }
+
+    /// Takes everything of a story away, and waits until it has gone.
+    pub async fn clear(&self, name: &str) {
+        self.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
+        self.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+        self.delete("apps/v1", "Deployment", "deployments", name).await;
+        self.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+        self.soon("its pods go", async |stand| stand.observer.ready(name) == 0).await;
+    }
+}
+
+pub fn deployment(name: &str, replicas: u32) -> Value {
+    let container = json!({"name": "app", "image": "app", "resources": {"requests": {"cpu": format!("{REQUEST}m")}}});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "prod", "labels": {"app": name}},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}}})
+}
+
+pub fn policy(name: &str, kind: &str, clusters: &[&str]) -> Value {
+    let weights = clusters.iter().map(|cluster| json!({"targetCluster": {"clusterNames": [cluster]}, "weight": 1}));
+    let weights: Vec<Value> = weights.collect();
+    json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": {"name": name, "namespace": "prod"},
+        "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": kind, "name": name}],
+            "placement": {"clusterAffinity": {"clusterNames": clusters},
+                "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+                    "weightPreference": {"staticWeightList": weights}}}}})
+}
+
+pub fn federated(name: &str, min: u32, max: u32, more: Value) -> Value {
+    let cpu = json!({"type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}});
+    let mut object = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": name, "namespace": "prod"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+            "minReplicas": min, "maxReplicas": max, "metrics": [cpu]}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        object["spec"][key] = value.clone();
+    }
+    object
+}

@@ -1,0 +1,188 @@
+//! Worked examples of the design (Initial assignment; When a cluster cannot scale) with pods that really run and wait for
+//! nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
+
+use serde_json::{Value, json};
+
+use crate::kubelet;
+use crate::stand::{Stand, deployment, federated, policy};
+
+/// Millicores of one replica here.
+const CORE: u32 = 1000;
+
+/// A member with its cores and what the binding gives it first.
+struct Place {
+    name: &'static str,
+    cores: u32,
+    entry: u32,
+}
+
+/// One example: what is there first, what is asked for, and what follows.
+struct Example {
+    name: &'static str,
+    places: Vec<Place>,
+    bounds: (u32, u32),
+    spec: Value,
+    /// Bounds of the members' HPAs.
+    expected: Vec<(u64, u64)>,
+}
+
+fn preference(type_: &str, of: &[(&str, &str, u32)]) -> Value {
+    let one = |(cluster, key, value): &(&str, &str, u32)| {
+        let mut preference = json!({"targetCluster": {"clusterNames": [cluster]}});
+        preference[*key] = json!(value);
+        preference
+    };
+    let preferences: Vec<Value> = of.iter().map(one).collect();
+    json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": type_, "clusterAutoscalingPreference": preferences}})
+}
+
+async fn size(stand: &Stand, member: &str, cores: u32) {
+    kubelet::nodes(&stand.lab.member(member).plane.client, member, 1, cores).await;
+}
+
+fn cores_of(name: &str, replicas: u32) -> Value {
+    let mut object = deployment(name, replicas);
+    object["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!(format!("{CORE}m"));
+    object
+}
+
+/// Load that makes a member want so many replicas at a target of half a core.
+fn wants(stand: &Stand, member: &str, app: &str, replicas: u32) {
+    stand.lab.member(member).pods.load(app, |load| load.total = replicas * CORE / 2);
+}
+
+/// Sets the example up. Where nothing runs first the FederatedHPA is there before its workload.
+async fn given(stand: &Stand, example: &Example) {
+    let Example { name, places, bounds: (min, max), spec, .. } = example;
+    for place in places {
+        size(stand, place.name, place.cores).await;
+        wants(stand, place.name, name, place.entry.max(1));
+    }
+    // Karmada reports the size of its clusters every two seconds.
+    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    let names: Vec<&str> = places.iter().map(|place| place.name).collect();
+    let mut policy = policy(name, "Deployment", &names);
+    let running: u32 = places.iter().map(|place| place.entry).sum();
+    if running == 0 {
+        stand.apply("federatedhpas", &federated(name, *min, *max, spec.clone())).await;
+    } else {
+        let weights = places
+            .iter()
+            .filter(|place| place.entry > 0)
+            .map(|place| json!({"targetCluster": {"clusterNames": [place.name]}, "weight": place.entry}));
+        let weights: Vec<Value> = weights.collect();
+        policy["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"] = json!(weights);
+    }
+    stand.apply("deployments", &cores_of(name, running.max(1))).await;
+    stand.apply("propagationpolicies", &policy).await;
+    if running > 0 {
+        stand.soon("Karmada divides first", async |stand| stand.observer.ready(name) == running as usize).await;
+        stand.apply("federatedhpas", &federated(name, *min, *max, spec.clone())).await;
+    }
+}
+
+async fn then(stand: &Stand, example: &Example) {
+    let found = async || {
+        let mut found = Vec::new();
+        for place in &example.places {
+            found.push(stand.bounds(place.name, example.name).await.unwrap_or_default());
+        }
+        found
+    };
+    let until = tokio::time::Instant::now() + crate::stand::SOON;
+    while tokio::time::Instant::now() < until && found().await != example.expected {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    assert_eq!(found().await, example.expected, "{}", example.name);
+}
+
+async fn ends(stand: &Stand, name: &str) {
+    stand.clear(name).await;
+    for member in crate::stand::MEMBERS {
+        size(stand, member, crate::lab::CORES).await;
+    }
+}
+
+/// The assignments by policy.
+pub async fn assignments(stand: &mut Stand) {
+    let place = |name, cores, entry| Place { name, cores, entry };
+    let weights = preference(
+        "StaticWeighted",
+        &[("member1", "staticWeight", 1), ("member2", "staticWeight", 2), ("member3", "staticWeight", 3)],
+    );
+    let priorities = preference("Prioritized", &[("member1", "priority", 2), ("member2", "priority", 1)]);
+    let examples = [
+        Example {
+            name: "g1",
+            places: vec![place("member1", 20, 11), place("member2", 20, 11)],
+            bounds: (3, 10),
+            spec: preference("Duplicated", &[]),
+            expected: vec![(3, 10), (3, 10)],
+        },
+        Example {
+            name: "g3",
+            places: vec![place("member1", 20, 0), place("member2", 20, 1), place("member3", 20, 2)],
+            bounds: (2, 10),
+            spec: weights.clone(),
+            expected: vec![(1, 1), (1, 4), (1, 5)],
+        },
+        Example {
+            name: "g4",
+            places: vec![place("member1", 20, 1), place("member2", 20, 4), place("member3", 20, 0)],
+            bounds: (2, 10),
+            spec: weights,
+            expected: vec![(1, 1), (1, 4), (1, 5)],
+        },
+        Example {
+            name: "g5",
+            places: vec![place("member1", 1, 0), place("member2", 5, 0), place("member3", 2, 0)],
+            bounds: (8, 24),
+            spec: preference("DynamicWeighted", &[]),
+            expected: vec![(1, 3), (5, 15), (2, 6)],
+        },
+        Example {
+            name: "g6",
+            places: vec![place("member1", 8, 0), place("member2", 2, 0), place("member3", 2, 0)],
+            bounds: (8, 24),
+            spec: preference("Aggregated", &[]),
+            expected: vec![(8, 20), (1, 2), (1, 2)],
+        },
+        Example {
+            name: "g7",
+            places: vec![place("member1", 35, 15), place("member2", 1, 0)],
+            bounds: (8, 24),
+            spec: priorities,
+            expected: vec![(8, 23), (1, 1)],
+        },
+    ];
+    for example in &examples {
+        given(stand, example).await;
+        then(stand, example).await;
+        ends(stand, example.name).await;
+    }
+}
+
+/// G8: six of sixteen pods find no node, and the lower priority runs them.
+pub async fn pods_without_a_node_are_run_by_the_next_priority(stand: &mut Stand) {
+    let name = "g8";
+    let example = Example {
+        name,
+        places: vec![Place { name: "member1", cores: 35, entry: 10 }, Place { name: "member2", cores: 1, entry: 0 }],
+        bounds: (8, 24),
+        spec: preference("Prioritized", &[("member1", "priority", 2), ("member2", "priority", 1)]),
+        expected: vec![(8, 23), (1, 1)],
+    };
+    given(stand, &example).await;
+    then(stand, &example).await;
+    // No more than the ten fit from now on, and there is room elsewhere.
+    size(stand, "member1", 10).await;
+    size(stand, "member2", 40).await;
+    wants(stand, "member1", name, 16);
+    stand
+        .soon("the next priority runs what finds no node", async |stand| {
+            stand.observer.ready_in("member1", name) == 10 && stand.observer.ready(name) >= 16
+        })
+        .await;
+    assert!(stand.bounds("member1", name).await.unwrap().1 <= 16, "its max comes down to what is ready");
+    ends(stand, name).await;
+}

@@ -1,0 +1,91 @@
+//! A member dies, hangs, is cut off, and comes back.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::leave::{FIFTEEN, fifteen};
+use crate::stand::{MEMBERS, Stand, deployment, policy};
+
+/// For how long a cluster may be away, as the policies here say.
+const TOLERATED: u64 = 30;
+
+/// Fifteen pods under a policy that tolerates an absence of [`TOLERATED`] seconds.
+async fn tolerating(stand: &Stand, name: &str) {
+    for (member, wants) in [("member1", 10), ("member2", 3), ("member3", 2)] {
+        stand.wants(member, name, wants);
+    }
+    stand.apply("deployments", &deployment(name, 3)).await;
+    let mut policy = policy(name, "Deployment", &MEMBERS);
+    let tolerations = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"]
+        .map(|key| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED}));
+    policy["spec"]["placement"]["clusterTolerations"] = json!(tolerations);
+    stand.apply("propagationpolicies", &policy).await;
+    stand.federated(name, 3, 45, json!({})).await;
+    stand.runs(name, &FIFTEEN).await;
+}
+
+/// Without a word of the policy a short absence moves nothing.
+pub async fn a_short_absence_moves_nothing(stand: &mut Stand) {
+    let name = "blip";
+    fifteen(stand, name, 45).await;
+    let before = stand.binding(name).await.unwrap()["spec"]["clusters"].clone();
+    stand.lab.member_mut("member1").kill();
+    stand.lab.cluster_is("member1", "False").await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let binding = stand.binding(name).await.unwrap();
+    assert_eq!(binding["spec"]["clusters"], before);
+    assert!(binding["spec"]["gracefulEvictionTasks"].is_null(), "{binding}");
+    stand.lab.member_mut("member1").heal(false).await;
+    stand.lab.cluster_is("member1", "True").await;
+    stand
+        .soon("all run as before", async |stand| {
+            FIFTEEN.iter().all(|(member, count)| stand.observer.ready_in(member, name) == *count)
+        })
+        .await;
+    stand.clear(name).await;
+}
+
+/// What a lost cluster ran is run by the others within seconds of the decision, and it comes back without harm.
+pub async fn what_a_lost_cluster_ran_is_run_by_the_others(stand: &mut Stand) {
+    let name = "lost";
+    tolerating(stand, name).await;
+    stand.lab.member_mut("member1").kill();
+    stand.lab.cluster_is("member1", "False").await;
+    let gone = async |stand: &Stand| {
+        let binding = stand.binding(name).await.unwrap();
+        let clusters = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
+        !clusters.iter().any(|entry| entry["name"] == "member1")
+    };
+    stand.later(Duration::from_secs(TOLERATED + 30), "member1 is given up", gone).await;
+    let others = |stand: &Stand| stand.observer.ready_in("member2", name) + stand.observer.ready_in("member3", name);
+    stand.later(Duration::from_secs(15), "the others run all fifteen", async |stand| others(stand) >= 15).await;
+    // Their own HPAs have seen no load: they are held for the window of scaling down.
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(others(stand) >= 15, "{} of 15 are ready", others(stand));
+    }
+    stand.lab.member_mut("member1").heal(false).await;
+    stand.lab.cluster_is("member1", "True").await;
+    let back = async |stand: &Stand| stand.bounds("member1", name).await.is_some();
+    stand.later(Duration::from_secs(180), "member1 takes part again", back).await;
+    assert!(others(stand) >= 5, "the others go on");
+    stand.clear(name).await;
+}
+
+/// The leader is killed in the moment in which the cluster is given up.
+pub async fn a_leader_killed_during_a_failover_is_followed(stand: &mut Stand) {
+    let name = "both";
+    tolerating(stand, name).await;
+    let leader = stand.fhpa.leads(&stand.lab).await;
+    stand.lab.member_mut("member1").kill();
+    stand.lab.cluster_is("member1", "False").await;
+    tokio::time::sleep(Duration::from_secs(TOLERATED - 3)).await;
+    stand.fhpa.kill(leader);
+    let others = |stand: &Stand| stand.observer.ready_in("member2", name) + stand.observer.ready_in("member3", name);
+    stand.later(Duration::from_secs(90), "the others run all fifteen", async |stand| others(stand) >= 15).await;
+    stand.fhpa.run(leader);
+    stand.lab.member_mut("member1").heal(false).await;
+    stand.lab.cluster_is("member1", "True").await;
+    stand.clear(name).await;
+}

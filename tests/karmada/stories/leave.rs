@@ -1,0 +1,89 @@
+//! A cluster is taken out of the policy while it runs most of the pods.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::stand::{MEMBERS, Stand};
+
+/// What runs in each member.
+pub const FIFTEEN: [(&str, usize); 3] = [("member1", 10), ("member2", 3), ("member3", 2)];
+
+/// Ten pods in member1, three in member2, two in member3.
+pub async fn fifteen(stand: &Stand, name: &str, max: u32) {
+    for (member, wants) in [("member1", 10), ("member2", 3), ("member3", 2)] {
+        stand.wants(member, name, wants);
+    }
+    stand.workload(name, 3, &MEMBERS).await;
+    stand.federated(name, 3, max, json!({})).await;
+    stand.runs(name, &FIFTEEN).await;
+    stand.observer.note(name);
+}
+
+/// There is headroom: the others run the ten first.
+pub async fn replaced_first(stand: &mut Stand) {
+    let name = "leaves";
+    fifteen(stand, name, 30).await;
+    stand.policy(name, "Deployment", &["member2", "member3"]).await;
+    stand
+        .later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    assert!(stand.bounds("member1", name).await.is_none(), "its HPA goes, too");
+    stand.clear(name).await;
+}
+
+/// `maxReplicas` is what runs: a quarter of it moves at a time.
+pub async fn rolls_without_headroom(stand: &mut Stand) {
+    let name = "rolls";
+    for (member, wants) in [("member1", 10), ("member2", 3), ("member3", 2)] {
+        stand.wants(member, name, wants);
+    }
+    stand.workload(name, 3, &MEMBERS).await;
+    // Three times five to begin with would hold the ten of member1 back.
+    stand.federated(name, 3, 30, json!({})).await;
+    stand.runs(name, &FIFTEEN).await;
+    stand.federated(name, 3, 15, json!({})).await;
+    stand
+        .soon("the others are held to what they run", async |stand| {
+            stand.bounds("member1", name).await == Some((1, 10))
+        })
+        .await;
+    stand.observer.note(name);
+    stand.policy(name, "Deployment", &["member2", "member3"]).await;
+    stand
+        .later(Duration::from_secs(300), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
+    let least = stand.observer.least(name);
+    assert!(least >= 12, "no more than a quarter of ten is missing at a time; {least} of 15 were ready");
+    stand.clear(name).await;
+}
+
+/// A label of the Cluster chooses it, and falls.
+pub async fn its_label_falls(stand: &mut Stand) {
+    let name = "labelled";
+    let clusters = stand.lab.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
+    let label = async |member: &str, value: serde_json::Value| {
+        let change = json!({"metadata": {"labels": {"suite": value}}});
+        clusters.patch(member, &Default::default(), &kube::api::Patch::Merge(&change)).await.unwrap();
+    };
+    for member in MEMBERS {
+        label(member, json!("in")).await;
+    }
+    for (member, wants) in [("member1", 10), ("member2", 3), ("member3", 2)] {
+        stand.wants(member, name, wants);
+    }
+    stand.apply("deployments", &crate::stand::deployment(name, 3)).await;
+    let mut policy = crate::stand::policy(name, "Deployment", &MEMBERS);
+    policy["spec"]["placement"]["clusterAffinity"] = json!({"labelSelector": {"matchLabels": {"suite": "in"}}});
+    stand.apply("propagationpolicies", &policy).await;
+    stand.federated(name, 3, 30, json!({})).await;
+    stand.runs(name, &FIFTEEN).await;
+    stand.observer.note(name);
+    label("member1", serde_json::Value::Null).await;
+    stand
+        .later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    stand.clear(name).await;
+}

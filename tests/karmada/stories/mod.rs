@@ -1,0 +1,39 @@
+//! The stories, in the order in which they run.
+
+mod examples;
+mod fail;
+mod leave;
+mod release;
+mod upkeep;
+
+use futures::future::LocalBoxFuture;
+
+use crate::stand::Stand;
+
+/// A story.
+pub type Story = for<'a> fn(&'a mut Stand) -> LocalBoxFuture<'a, ()>;
+
+macro_rules! stories {
+    ($($name:literal: $story:path,)*) => {
+        /// Names and stories, in the order in which they run.
+        pub const ALL: &[(&str, Story)] = &[$(($name, |stand| Box::pin($story(stand)))),*];
+    };
+}
+
+stories! {
+    "a_cluster_that_leaves_the_policy_is_replaced_first": leave::replaced_first,
+    "a_cluster_leaves_in_quarters_where_there_is_no_headroom": leave::rolls_without_headroom,
+    "a_cluster_whose_label_falls_is_replaced_first": leave::its_label_falls,
+    "a_short_absence_moves_nothing": fail::a_short_absence_moves_nothing,
+    "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
+    "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
+    "a_workload_that_runs_nowhere_keeps_its_replicas": release::a_workload_that_runs_nowhere_keeps_its_replicas,
+    "what_cannot_be_scaled_is_refused": release::what_cannot_be_scaled_is_refused,
+    "handing_back_moves_no_pod": release::handing_back_moves_no_pod,
+    "a_binding_that_nobody_serves_is_scheduled_again": release::a_binding_that_nobody_serves_is_scheduled_again,
+    "assignments_are_those_of_the_worked_examples": examples::assignments,
+    "pods_without_a_node_are_run_by_the_next_priority": examples::pods_without_a_node_are_run_by_the_next_priority,
+    "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
+    "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
+    "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,
+}
