@@ -52,8 +52,12 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give twice.
+/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give twice,
+/// and nothing when it has left the binding.
 pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
+    if cluster.entry.is_none() {
+        return 0;
+    }
     cluster.running().min(cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max)
 }
 

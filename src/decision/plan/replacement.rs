@@ -249,7 +249,7 @@ fn starts(place: &Place<'_, '_>) -> bool {
 
 /// Whether what it runs is there to be seen.
 fn still_runs(cluster: &Cluster<'_>) -> bool {
-    cluster.standing != Standing::Away && holds(cluster)
+    cluster.standing != Standing::Away && cluster.entry.is_some()
 }
 
 /// Whether it has something of ours that can be taken away.
