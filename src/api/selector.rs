@@ -11,7 +11,7 @@ pub(super) fn of_clusters(_: &mut SchemaGenerator) -> Schema {
     let operator =
         json!({"type": "string", "description": OPERATOR, "enum": ["In", "NotIn", "Exists", "DoesNotExist"]});
     let value = json!({"type": "string", "maxLength": LABEL_VALUE});
-    let mut properties = properties(key, operator, &value);
+    let mut properties = properties(&key, &operator, &value);
     for (member, bound) in [("matchLabels", "maxProperties"), ("matchExpressions", "maxItems")] {
         limit(properties.get_mut(member), bound, REQUIREMENTS);
     }
@@ -30,7 +30,7 @@ pub(super) fn complete(node: &mut Map<String, Value>) {
     }
     let text = json!({"type": "string"});
     let described = |description: &str| json!({"type": "string", "description": description});
-    node.insert("properties".into(), properties(described(KEY), described(OPERATOR), &text).into());
+    node.insert("properties".into(), properties(&described(KEY), &described(OPERATOR), &text).into());
     node.insert(ATOMIC.into(), json!("atomic"));
 }
 
@@ -43,7 +43,7 @@ fn limit(schema: Option<&mut Value>, bound: &str, most: usize) {
     }
 }
 
-fn properties(key: Value, operator: Value, value: &Value) -> Map<String, Value> {
+fn properties(key: &Value, operator: &Value, value: &Value) -> Map<String, Value> {
     let requirement = json!({
         "type": "object",
         "description": "One condition on a label.",

@@ -209,7 +209,7 @@ pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
     let kinds: [(&'static str, Vec<&str>, &str); 4] = [
         (
             AMBIGUOUS,
-            those(members, |member| member.is_ambiguous()),
+            those(members, Member::is_ambiguous),
             "the pods are selected by another HPA as well, so that neither scales: delete the other HPA there, or have \
              the selectors of the workloads differ",
         ),
@@ -225,7 +225,7 @@ pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
         ),
         (
             TARGET_NOT_FOUND,
-            those(members, |member| member.lacks_target()),
+            those(members, Member::lacks_target),
             "the HPA finds no workload to scale: see whether the workload was propagated there",
         ),
     ];

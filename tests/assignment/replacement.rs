@@ -236,9 +236,7 @@ proptest! {
     fn no_decision_takes_a_ready_pod_whose_replacement_is_not_ready(
         request in fresh(), leavers in prop::collection::vec(any::<bool>(), 12), seed in any::<u64>(),
     ) {
-        // Without a window the HPAs of the others may shrink at once.
-        let window = SignedDuration::from_secs(300);
-        let mut world = World::new(Request { scaling_to_zero: false, window, ..request });
+        let mut world = World::new(Request { scaling_to_zero: false, ..request });
         for cluster in &mut world.request.clusters {
             (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
         }

@@ -294,7 +294,9 @@ mod tests {
         let group_of = |ready: &[(&'static str, bool)], observed_group, since: i64| {
             let intent = Intent { observed_group, ..intent(&placement) };
             let mut members = members(ready);
-            members.iter_mut().for_each(|member| member.since = Timestamp::from_second(since).ok());
+            for member in &mut members {
+                member.since = Timestamp::from_second(since).ok();
+            }
             let survey = survey(&intent, &members, &Past::default(), &Patience::default(), NOW);
             (survey.group.to_owned(), survey.next.map(Timestamp::as_second))
         };

@@ -51,7 +51,9 @@ pub(super) fn replace(request: &Request<'_>, clusters: &[&Cluster<'_>], places: 
         keep_floors(request, places, going.any());
         going.ask(request, places);
     } else {
-        places.iter_mut().for_each(|place| place.target.memory.floor = None);
+        for place in places.iter_mut() {
+            place.target.memory.floor = None;
+        }
     }
     going.end(request, places)
 }
@@ -125,13 +127,13 @@ impl<'c, 'a> Going<'c, 'a> {
             // Nobody who is awake has room.
             given = share_out(request, places, batch, true);
         }
-        let moved = given.min(moves);
-        for (place, less) in places.iter_mut().zip(take(moved, &unable)) {
+        let shifted = given.min(moves);
+        for (place, less) in places.iter_mut().zip(take(shifted, &unable)) {
             if let Some(floor) = &mut place.target.memory.floor {
                 floor.replicas = floor.replicas.saturating_sub(less);
             }
         }
-        self.settle(given.saturating_sub(moved).saturating_sub(self.back));
+        self.settle(given.saturating_sub(shifted).saturating_sub(self.back));
     }
 
     /// So much less is due: first of those that failed, as it is missing now.
@@ -204,7 +206,7 @@ impl<'c, 'a> Going<'c, 'a> {
         }
         let missing = self.due().saturating_add(unready);
         let note = (self.any() && missing > 0).then(|| {
-            let obstacle = self.obstacle(places);
+            let obstacle = Self::obstacle(places);
             if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
         });
         Replacement { lost: self.lost, verdicts, note, next }
@@ -222,7 +224,7 @@ impl<'c, 'a> Going<'c, 'a> {
         sum(leaving.map(|(cluster, _)| cluster.running()))
     }
 
-    fn obstacle(&self, places: &[Place<'_, '_>]) -> Obstacle {
+    fn obstacle(places: &[Place<'_, '_>]) -> Obstacle {
         let mut short = places.iter().filter(|place| short_of(place) > 0).peekable();
         if short.peek().is_none() {
             Obstacle::Room

@@ -19,7 +19,7 @@ pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Opt
     // One that leaves is worth a look.
     let grade = |sent: &Sent| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
     let sent: Vec<&Sent> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
-    let graded: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
+    let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
     let known = view.order.object.status.as_ref();
     let shown = known.and_then(|status| status.aggregated_status.as_ref()).into_iter().flatten();
     let before = Before {
@@ -27,7 +27,7 @@ pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Opt
         partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
     };
     let part = |sent: &&Sent| ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() };
-    let Some(chosen) = chosen(&graded, &before) else { return (sent.iter().map(part).collect(), None) };
+    let Some(chosen) = chosen(&of_members, &before) else { return (sent.iter().map(part).collect(), None) };
     let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(&*sent.cluster)).map(part).collect();
     let omitted = sent.len().saturating_sub(parts.len());
     (parts, Some(count(omitted)))

@@ -89,7 +89,7 @@ impl FailoverArgs {
             unreachable: seconds(self.default_unreachable_toleration_seconds),
             threshold: self.unhealthy_cluster_threshold,
         };
-        let replacement = Some(self.replacement_timeout).filter(|timeout| timeout.is_positive());
+        let replacement = Some(self.replacement_timeout).filter(SignedDuration::is_positive);
         failover::Settings { patience, replacement, rate: self.resource_eviction_rate }
     }
 }

@@ -167,7 +167,7 @@ impl Definitions {
                 warn!("FederatedHPAs and CronFederatedHPAs are frozen, members go on: {why}");
             }
             (Some(_), None) => {
-                info!("the definitions are fhpa's again: all objects are listed before anything is done")
+                info!("the definitions are fhpa's again: all objects are listed before anything is done");
             }
             _ => {}
         }
