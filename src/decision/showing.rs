@@ -43,7 +43,7 @@ mod tests {
         (0..count).map(|index| format!("m{index:04}")).collect()
     }
 
-    fn graded<'a>(names: &'a [String], grade: impl Fn(usize) -> Grade) -> Vec<(&'a str, Grade)> {
+    fn graded(names: &[String], grade: impl Fn(usize) -> Grade) -> Vec<(&str, Grade)> {
         names.iter().enumerate().map(|(index, name)| (name.as_str(), grade(index))).collect()
     }
 

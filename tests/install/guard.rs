@@ -65,7 +65,7 @@ impl Stage {
             lease_namespace: "karmada-system".into(),
             manage_karmada: true,
             // Nobody answers for the webhook here.
-            guard_definitions: false,
+            definitions_guarded: false,
             scaled: Vec::new(),
             types: Vec::new(),
         };
@@ -79,7 +79,7 @@ impl Stage {
         let guard = Guard::new(Options {
             client: limited.clone(),
             manage_karmada,
-            guard_definitions: false,
+            definitions_guarded: false,
             location: Some(location),
             registered: tell_registered,
             clock: wall.clock(),

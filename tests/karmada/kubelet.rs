@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
@@ -78,7 +77,7 @@ impl Pods {
         }
         let ready = pods.values().filter(|other| app_of(other) == app && is_ready(other)).count();
         let share = if is_ready(pod) { u64::from(load.total) * 1_000_000 / ready.max(1) as u64 } else { 0 };
-        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = fhpa::runtime::clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let container = pod["spec"]["containers"][0]["name"].clone();
         Some(json!({"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1",
             "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"],
@@ -121,7 +120,7 @@ pub async fn nodes(client: &Client, member: &str, count: usize, cores: u32) {
         let size = json!({"cpu": cores.to_string(), "memory": "64Gi", "pods": "200"});
         let status = json!({"status": {"capacity": size, "allocatable": size,
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "of the suite",
-                "lastHeartbeatTime": Timestamp::now(), "lastTransitionTime": Timestamp::now()}]}});
+                "lastHeartbeatTime": fhpa::runtime::clock::wall(), "lastTransitionTime": fhpa::runtime::clock::wall()}]}});
         api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
     }
 }
@@ -168,7 +167,7 @@ async fn advance(client: Client, pods: Arc<Pods>, pod: Value) {
     }
     tokio::time::sleep(STARTS_IN).await;
     let ready = if pods.of(app_of(&pod)).starts { "True" } else { "False" };
-    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let now = fhpa::runtime::clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let condition = |type_: &str, status: &str| json!({"type": type_, "status": status, "lastTransitionTime": now});
     let container = &pod["spec"]["containers"][0];
     let status = json!({"metadata": {"uid": uid}, "status": {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures::TryStreamExt as _;
-use jiff::Timestamp;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::Value;
@@ -56,7 +55,7 @@ pub struct Observer {
 impl Observer {
     /// Begins to watch; what is there already is new to the laws.
     pub fn start(lab: &Lab) -> Self {
-        let laws = Laws::new(Timestamp::now(), Terms::default());
+        let laws = Laws::new(fhpa::runtime::clock::wall(), Terms::default());
         let seen = Seen { laws, objects: BTreeMap::new(), least: BTreeMap::new() };
         let seen = Arc::new(Mutex::new(seen));
         let mut watches = JoinSet::new();
@@ -75,7 +74,7 @@ impl Observer {
     /// What was broken since this was last asked.
     pub fn broken(&self) -> Vec<Broken> {
         let mut seen = self.seen.lock().unwrap();
-        seen.laws.passed(Timestamp::now());
+        seen.laws.passed(fhpa::runtime::clock::wall());
         seen.laws.broken()
     }
 
@@ -121,7 +120,7 @@ impl Seen {
             return;
         }
         let change =
-            Change { at: Timestamp::now(), place: &key.0, kind: key.1, before: before.as_ref(), after: after.as_ref() };
+            Change { at: fhpa::runtime::clock::wall(), place: &key.0, kind: key.1, before: before.as_ref(), after: after.as_ref() };
         self.laws.saw(&change);
         if key.1 == "Pod" {
             let counted: Vec<(String, usize)> = self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();

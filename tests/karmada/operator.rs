@@ -118,7 +118,7 @@ impl Fhpa {
         let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
             Api::namespaced(lab.karmada.client.clone(), "karmada-system");
         let running: Vec<&'static str> = self.replicas.iter().map(|(name, _)| *name).collect();
-        let from = jiff::Timestamp::now();
+        let from = fhpa::runtime::clock::wall();
         let mut leader = None;
         until("a replica leads", async || {
             let Ok(lease) = leases.get("fhpa").await else { return false };

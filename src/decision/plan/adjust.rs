@@ -46,15 +46,7 @@ pub(super) fn adjust(
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
     // What runs answers to new bounds in a moment.
     let settled = kept && !within(divided, REACTION, request.now);
-    if !request.scale_assist {
-        assist::forget(request, &mut places);
-        for place in &mut places {
-            let Memory { floor, others, failed, assist, .. } = place.target.memory;
-            let assist = assist.filter(|_| floor.is_some());
-            place.target.memory = Memory { floor, others, failed, assist, ..Memory::default() };
-        }
-        adjusted.replacement = replacement::replace(request, clusters, &mut places);
-    } else {
+    if request.scale_assist {
         let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
         next.push(signal::look(request, &mut places));
         if settled && request.policy.divides() {
@@ -74,6 +66,14 @@ pub(super) fn adjust(
         adjusted.idle = zero.idle;
         next.push(zero.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
+    } else {
+        assist::forget(request, &mut places);
+        for place in &mut places {
+            let Memory { floor, others, failed, assist, .. } = place.target.memory;
+            let assist = assist.filter(|_| floor.is_some());
+            place.target.memory = Memory { assist, floor, others, failed, ..Memory::default() };
+        }
+        adjusted.replacement = replacement::replace(request, clusters, &mut places);
     }
     adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
     tiers::hold(request, &mut places);

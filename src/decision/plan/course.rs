@@ -40,6 +40,7 @@ pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: 
 }
 
 /// Whether a cluster that has no bounds to have holds something that has to go.
+#[allow(clippy::large_types_passed_by_value)]
 pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<Target>) -> bool {
     let holds = is_known(cluster);
     // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
@@ -66,6 +67,7 @@ pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
     Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
 }
 
+#[allow(clippy::large_types_passed_by_value)]
 fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
     match (cluster.standing, target) {
         (Standing::Away, _) => Course::Drop,

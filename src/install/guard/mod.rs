@@ -27,7 +27,7 @@ pub struct Options {
     /// Whether objects that Karmada has too are put back; otherwise they are only reported.
     pub manage_karmada: bool,
     /// Whether the webhook is asked about changes of the definitions, too.
-    pub guard_definitions: bool,
+    pub definitions_guarded: bool,
     /// Where the webhook is, as it is known now; none: its registration is not our work.
     pub location: Option<watch::Receiver<Location>>,
     /// Is told the CAs of the registration, as PEM, once they stand in it.
@@ -47,7 +47,7 @@ pub struct Guard {
     client: Client,
     sight: Arc<Sight>,
     location: Option<watch::Receiver<Location>>,
-    guard_definitions: bool,
+    definitions_guarded: bool,
     engine: Engine<GuardWorker>,
     poster: Poster,
 }
@@ -61,7 +61,7 @@ impl Guard {
         let Options {
             client,
             manage_karmada,
-            guard_definitions,
+            definitions_guarded,
             location,
             registered,
             clock,
@@ -71,7 +71,7 @@ impl Guard {
         } = options;
         let mut wanted = manifests::shared()?;
         if let Some(location) = &location {
-            wanted.extend(manifests::registration(&location.borrow(), guard_definitions)?);
+            wanted.extend(manifests::registration(&location.borrow(), definitions_guarded)?);
         }
         let sight = Arc::new(Sight::new(wanted));
         let (events, poster) = Events::new(client.clone(), &identity, counted);
@@ -85,14 +85,14 @@ impl Guard {
             metrics,
         });
         let engine = Engine::new(Arc::new(worker), clock, 1);
-        Ok(Self { client, sight, location, guard_definitions, engine, poster })
+        Ok(Self { client, sight, location, definitions_guarded, engine, poster })
     }
 
     /// Looks always, and puts back while this process leads, until `stop` is told.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let Self { client, sight, location, guard_definitions, engine, poster } = self;
+        let Self { client, sight, location, definitions_guarded, engine, poster } = self;
         let works = async { tokio::join!(engine.run(leadership, stop.clone()), poster.run(stop)) };
-        let looks = async { tokio::join!(sight.watch(&client), follow(&sight, location, guard_definitions)) };
+        let looks = async { tokio::join!(sight.watch(&client), follow(&sight, location, definitions_guarded)) };
         tokio::select! {
             _ = works => {}
             _ = looks => {}
@@ -101,10 +101,10 @@ impl Guard {
 }
 
 /// Takes in where the webhook is, whenever that changes.
-async fn follow(sight: &Sight, location: Option<watch::Receiver<Location>>, guard_definitions: bool) {
+async fn follow(sight: &Sight, location: Option<watch::Receiver<Location>>, definitions_guarded: bool) {
     if let Some(mut location) = location {
         while location.changed().await.is_ok() {
-            if let Ok(registration) = manifests::registration(&location.borrow_and_update(), guard_definitions) {
+            if let Ok(registration) = manifests::registration(&location.borrow_and_update(), definitions_guarded) {
                 sight.want(registration);
             }
         }

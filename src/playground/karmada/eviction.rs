@@ -117,6 +117,7 @@ mod tests {
     }
 
     /// The tasks that are left of one.
+    #[allow(clippy::needless_pass_by_value)]
     fn left(task: Value, health: &str) -> Vec<Value> {
         let mut binding = binding(2, health);
         binding["spec"]["gracefulEvictionTasks"] = json!([task]);

@@ -242,6 +242,7 @@ impl DistributedWorker {
     }
 
     /// The status is written before anything that follows from it, so that whoever comes after a crash knows of it.
+    #[allow(clippy::too_many_lines)]
     async fn plan(
         &self,
         leader: &Leader,

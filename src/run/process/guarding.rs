@@ -65,7 +65,7 @@ impl Guarding {
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
-            guard_definitions,
+            definitions_guarded: guard_definitions,
             location: registration.as_ref().map(|(_, told)| told.subscribe()),
             registered: told,
             clock: Arc::new(clock::wall),

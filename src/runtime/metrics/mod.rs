@@ -131,6 +131,7 @@ impl Default for Metrics {
 impl Metrics {
     /// A registry with everything at zero.
     #[must_use]
+    #[allow(clippy::too_many_lines)]
     pub fn new() -> Self {
         let mut r = Registry::with_prefix("fhpa");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);

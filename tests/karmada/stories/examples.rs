@@ -89,8 +89,8 @@ async fn then(stand: &Stand, example: &Example) {
         }
         found
     };
-    let until = tokio::time::Instant::now() + crate::stand::SOON;
-    while tokio::time::Instant::now() < until && found().await != example.expected {
+    let until = fhpa::runtime::clock::steady() + crate::stand::SOON;
+    while fhpa::runtime::clock::steady() < until && found().await != example.expected {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
     assert_eq!(found().await, example.expected, "{}", example.name);

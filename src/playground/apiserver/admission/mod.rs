@@ -153,6 +153,7 @@ impl Chain {
     }
 
     /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket, as virtual time needs it.
+    #[allow(clippy::needless_pass_by_value)]
     pub fn answer_inside(&self, base: &str, inside: Inside) {
         self.inside.rcu(|known| {
             let mut all = BTreeMap::clone(known);
