@@ -65,7 +65,7 @@ impl Stage {
             lease_namespace: "karmada-system".into(),
             manage_karmada: true,
             // Nobody answers for the webhook here.
-            definitions_guarded: false,
+            guard_definitions: false,
             scaled: Vec::new(),
             types: Vec::new(),
         };

@@ -119,8 +119,13 @@ impl Seen {
         if before == after {
             return;
         }
-        let change =
-            Change { at: fhpa::runtime::clock::wall(), place: &key.0, kind: key.1, before: before.as_ref(), after: after.as_ref() };
+        let change = Change {
+            at: fhpa::runtime::clock::wall(),
+            place: &key.0,
+            kind: key.1,
+            before: before.as_ref(),
+            after: after.as_ref(),
+        };
         self.laws.saw(&change);
         if key.1 == "Pod" {
             let counted: Vec<(String, usize)> = self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();
