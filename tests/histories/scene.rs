@@ -315,7 +315,7 @@ impl Scene {
             Operation::Bring { workload, replicas } => {
                 self.write(&deployment(workload, i32::try_from(*replicas).unwrap())).await;
             }
-            _ => unreachable!("{what:?} is handled before"),
+            _ => panic!("{what:?} is handled before"),
         }
     }
 
