@@ -108,7 +108,7 @@ pub const DISABLED: &str = "ScalingDisabled";
 const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
 
 /// Reasons of bad news that the HPA controller of Kubernetes gives; the first that any member has is told. Another one is told
-/// as [`OTHER`], so that what counts them has an end.
+/// as `Other`, so that what counts them has an end.
 pub const REASONS: [&str; 15] = [
     AMBIGUOUS,
     "InvalidSelector",
