@@ -281,7 +281,7 @@ fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
     assert_eq!(targets(&plan), named([("m1", 2, 2), ("m2", 2, 2)]));
     let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
     assert_eq!(now, [total(2, 4), Bounds::NONE]);
-    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitsForBudget");
+    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitingForBudget");
 }
 
 /// The bounds that are to be written, with what they wait for.

@@ -124,7 +124,7 @@ proptest! {
         let plan = plan(&request);
         if request.policy.divides() {
             prop_assert_eq!(maxes(&plan), u64::from(request.total.max));
-            prop_assert!(plan.notes.iter().all(|note| note.code() != "PartlyUnassigned"));
+            prop_assert!(plan.notes.iter().all(|note| note.code() != "ReplicasUnassigned"));
         }
     }
 

@@ -59,7 +59,10 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
-    assert!(found.contains("RuleMissed") && found.contains("MembersScale") && found.contains("Released"), "{found:?}");
+    assert!(
+        found.contains("RuleMissed") && found.contains("MemberHPAsReady") && found.contains("Released"),
+        "{found:?}"
+    );
     found
 }
 

@@ -167,7 +167,7 @@ async fn a_minimum_above_the_maximum_is_a_failure_that_names_both() {
     assert!(history[0].contains("20") && history[0].contains("10"), "{history:?}");
     assert!(history[1].contains("08:40:00 executed 08:40:"), "{history:?}");
     let events = stage.events().await;
-    assert!(events.iter().any(|event| event.starts_with("Warning BoundsContradict: ")), "{events:?}");
+    assert!(events.iter().any(|event| event.starts_with("Warning InvalidBounds: ")), "{events:?}");
     one.stop().await;
 }
 

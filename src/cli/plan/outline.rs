@@ -223,7 +223,7 @@ fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<Said> {
     if !forecast.unknown_capacity.is_empty() {
         let names = forecast.unknown_capacity.join(", ");
         let message = format!("nobody says how much room there is in {names}: that counts as none");
-        notes.push(Said { code: "NoCapacityKnown", message });
+        notes.push(Said { code: "CapacityUnknown", message });
     }
     let looked = |name: &str| forecast.request.clusters.iter().any(|cluster| cluster.name == name);
     let names = objects.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref());

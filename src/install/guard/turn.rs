@@ -149,7 +149,7 @@ impl GuardWorker {
         let wanted = match wanted(&guarded.wanted, live) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => return Found::Stands,
-            Err(failure) => return Found::Foreign("StoredElsewhere", failure.message),
+            Err(failure) => return Found::Foreign("UnsupportedStorageVersion", failure.message),
         };
         let Some(live) = live else {
             return match part {
@@ -170,7 +170,7 @@ impl GuardWorker {
                     "it is not as fhpa needs it ({}), and is not put right (--manage-karmada=false): run `fhpa install`",
                     places.join(", ")
                 );
-                Found::Foreign("NotManaged", sentence)
+                Found::Foreign("DriftDetected", sentence)
             }
             _ => Found::Differs(places),
         }
@@ -195,7 +195,7 @@ impl GuardWorker {
                 contest.acts()
             );
             self.means.metrics.contested(&name(key), true);
-            self.report(leader, key, live, "Contested", sentence);
+            self.report(leader, key, live, "DriftConflict", sentence);
             return Ok(Ended { trouble: None, wake: Some(until), retry: None });
         }
         leader.check()?;
@@ -209,7 +209,7 @@ impl GuardWorker {
                 self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); it is put back", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
-                self.tell(leader, key, live, Severity::Normal, "PutBack", note);
+                self.tell(leader, key, live, Severity::Normal, "DriftCorrected", note);
                 Ok(Ended::default())
             }
             // What the watch told was old, or the API server writes it in other words.

@@ -34,7 +34,7 @@ pub const HANDING_BACK: &str = "HandingBack";
 pub const HANDED_BACK: &str = "HandedBack";
 
 /// Another FederatedHPA scales the workload.
-pub const CONFLICT: &str = "AnotherFederatedHPA";
+pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
 /// Whether every cluster has the bounds it is to have.
 #[must_use]
@@ -72,7 +72,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
              status.resourceSummary",
             Few(&observed.unknown_capacity)
         );
-        return ("True", "NoCapacityKnown", message);
+        return ("True", "CapacityUnknown", message);
     }
     if !observed.unmet.is_empty() {
         let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();
@@ -179,11 +179,11 @@ pub fn ready(
              ResourceInterpreterCustomization reflects the status of HPAs, or let the controller read HPAs there: {why}",
             Few(clusters)
         );
-        return ("False", "MembersUnreadable", message);
+        return ("False", "MemberStatusUnknown", message);
     }
     match broken(members) {
         Some(verdict) => said(verdict),
-        None => ("True", "MembersScale", "the HPA of each member cluster is there as it was written".to_owned()),
+        None => ("True", "MemberHPAsReady", "the HPA of each member cluster is there as it was written".to_owned()),
     }
 }
 
