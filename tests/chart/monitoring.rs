@@ -48,9 +48,9 @@ fn series() -> Series {
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);
     let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";
-    metrics.guard().stands(definition, true);
-    metrics.guard().contested(definition, false);
-    metrics.guard().put_back(definition);
+    metrics.guard().in_sync(definition, true);
+    metrics.guard().drift_conflict(definition, false);
+    metrics.guard().drift_corrected(definition);
     for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
         metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
     }

@@ -74,7 +74,7 @@ pub const CASES: &[Case] = &[
         "no alert of a group",
         "{prometheusRule: {enabled: true, disabled: [FhpaForbidden, FhpaRequestsFail, FhpaWatchesBreak, \
          FhpaKubeconfigNotTaken, \
-         FhpaInstallationChanged, FhpaDriftConflict, FhpaDown]}}",
+         FhpaDriftNotCorrected, FhpaDriftConflict, FhpaDown]}}",
     ),
     plain("no budget", "{podDisruptionBudget: {enabled: false}}"),
     plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),

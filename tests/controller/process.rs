@@ -265,7 +265,7 @@ async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
     let deployments: Api<Deployment> = Api::namespaced(plane.server.client(), "prod");
     within(await_condition(deployments, "web", scaled)).await.unwrap();
     one.counts(r#"fhpa_cron_executions_total{result="executed"} 1"#).await;
-    one.counts("fhpa_cron_made_up_runs_total 1").await;
+    one.counts("fhpa_cron_late_runs_total 1").await;
     one.counts("fhpa_cron_rules 1").await;
 }
 

@@ -227,20 +227,20 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
     let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
     one.is_ready().await;
     let object = "CustomResourceDefinition/federatedhpas.autoscaling.karmada.io";
-    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
-    one.counts("fhpa_guarded_object_stands{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
+    one.counts("fhpa_managed_object_in_sync{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
 
     let begun = clock::steady();
     stand.upgrade_karmada();
-    one.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{object}\"}} 1")).await;
-    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_managed_object_drift_corrected_total{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(10), "{took:?}, with the upgrade itself");
     assert!(stand.get(&["crd", "federatedhpas.autoscaling.karmada.io"]).to_string().contains("scalingToZero"));
 
     let gone = stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration", "fhpa"], "");
     assert!(gone.0, "{}", gone.1);
-    one.counts("fhpa_guarded_object_put_back_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    one.counts("fhpa_managed_object_drift_corrected_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
     assert_eq!(one.metrics().await.lines().filter(|line| line.contains("code=\"403\"")).count(), 0);
     one.signal("TERM").await;
     assert_eq!(one.ends().await, Some(0));
