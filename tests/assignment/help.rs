@@ -68,7 +68,7 @@ fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     assert_eq!(scales(&plan), [("m2".to_owned(), 1, Why::ScaledFromZero)]);
     assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::ScaleUpBlocked, Reason::HeadroomReceived));
     // The donor is lowered first.
-    assert!(matches!(plan.steps[0].action, Action::Bound { cluster: "m1", .. }), "{:?}", plan.steps);
+    assert!(matches!(plan.steps[0].action, Action::ApplyHpa { cluster: "m1", .. }), "{:?}", plan.steps);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
     };
     let held = |plan: &Plan<'_>| -> Vec<(String, bool)> {
         let held = |step: &fhpa::decision::plan::Step<'_>| match step.action {
-            Action::Bound { cluster, held, .. } => Some((cluster.to_owned(), held)),
+            Action::ApplyHpa { cluster, held, .. } => Some((cluster.to_owned(), held)),
             _ => None,
         };
         plan.now().filter_map(held).collect()
@@ -139,7 +139,7 @@ fn clusters_of_one_tier_shrink_together() {
     );
     let plan = plan(&request);
     let held: Vec<_> = plan.now().map(|step| &step.action).collect();
-    assert!(matches!(held[..], [Action::Bound { cluster: "m1", held: true, .. }]), "{held:?}");
+    assert!(matches!(held[..], [Action::ApplyHpa { cluster: "m1", held: true, .. }]), "{held:?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn numbers(file: &str) -> String {
     let told = |row: &Value| {
         let bounds = row["bounds"].as_object()?;
         let name = row["name"].as_str()?;
-        Some(format!("{name} {}..{} {}", bounds["minReplicas"], bounds["maxReplicas"], row["replicasThen"]))
+        Some(format!("{name} {}..{} {}", bounds["minReplicas"], bounds["maxReplicas"], row["plannedReplicas"]))
     };
     plan["clusters"].as_array().unwrap().iter().filter_map(told).collect::<Vec<_>>().join(", ")
 }

@@ -43,7 +43,7 @@ pub(super) fn steps<'a>(
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
     if !as_bound.eq(now.iter().copied()) {
-        let action = Action::Bind { entries: now.clone(), evictions };
+        let action = Action::UpdateBinding { entries: now.clone(), evictions };
         steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
     }
     let scaled = clusters.iter().zip(targets).zip(courses);
@@ -55,7 +55,7 @@ pub(super) fn steps<'a>(
             continue;
         }
         let why = if *course == Course::Drop { Why::ClusterFailed } else { Why::ClusterRemoved };
-        let action = Action::Unbound { cluster: cluster.name };
+        let action = Action::DeleteHpa { cluster: cluster.name };
         if *goes {
             steps.push(Step { action, wait: Wait::Nothing, why });
         } else {
@@ -64,7 +64,7 @@ pub(super) fn steps<'a>(
     }
     steps.extend(writes.later);
     if last != now {
-        let action = Action::Bind { entries: last.clone(), evictions: Vec::new() };
+        let action = Action::UpdateBinding { entries: last.clone(), evictions: Vec::new() };
         steps.push(Step { action, wait: Wait::Replaced, why: Why::BindingUpdated });
     }
     steps.extend(last_steps);
@@ -88,7 +88,7 @@ impl<'a> Write<'a> {
     fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
         let Self { cluster: Cluster { name, version, .. }, bounds, held } = *self;
         let outstanding = ceiling.max(bounds.max);
-        Step { action: Action::Bound { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
+        Step { action: Action::ApplyHpa { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
     }
 }
 

@@ -94,10 +94,10 @@ pub fn is_bad(condition: &Condition) -> bool {
 fn waiting(plan: &Plan<'_>) -> String {
     let name = |step: &Step<'_>| {
         let what = match &step.action {
-            Action::Bound { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
-            Action::Bind { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
+            Action::ApplyHpa { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
+            Action::UpdateBinding { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
             Action::Scale { cluster, replicas } => format!("{cluster} is to run {replicas}"),
-            Action::Unbound { cluster } => format!("{cluster} is to lose its HPA"),
+            Action::DeleteHpa { cluster } => format!("{cluster} is to lose its HPA"),
         };
         let what_for = match step.wait {
             Wait::Nothing => "is being written",
