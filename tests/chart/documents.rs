@@ -59,6 +59,11 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
+    let report = text("src/reconcile/distributed/report.rs");
+    let codes = reference::codes("src/decision/plan/reason.rs", "Why");
+    let told =
+        report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());
+    found.extend(told.map(|variant| codes[variant].clone()));
     assert!(
         found.contains("RuleMissed") && found.contains("MemberHPAsReady") && found.contains("Released"),
         "{found:?}"

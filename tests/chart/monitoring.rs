@@ -14,13 +14,13 @@ use super::documents::guides;
 use super::{engine, text};
 
 /// Values of each label of each series.
-type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+pub type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Labels that the one who scrapes adds.
 const ADDED: [&str; 3] = ["namespace", "job", "pod"];
 
 /// All series, each with all labels that the code can give it; of HTTP statuses and kinds some.
-fn series() -> Series {
+pub fn series() -> Series {
     let metrics = Metrics::new();
     for endpoint in Endpoint::ALL {
         for operation in Operation::ALL {

@@ -11,7 +11,7 @@ use crate::simulation::{Figures, Record, Row, Sample, Scenario};
 
 /// A line for each sample, with six columns for each cluster.
 pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
-    let mut out = "second,load,unserved_replica_seconds,unserved_peak,frozen".to_owned();
+    let mut out = "second,load,unserved_replica_seconds,unserved_peak,control_plane_down".to_owned();
     for site in &scenario.sites {
         let name = quoted(&site.member.name);
         for column in ["up", "placed", "ready", "pending", "capacity", "min", "max"] {

@@ -8,61 +8,61 @@ use crate::decision::split::Replicas;
 /// Why a cluster has its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Everybody has the user's bounds.
+    /// Every cluster has the whole bounds.
     Duplicated,
-    /// By the user's weights.
+    /// Its share of `maxReplicas` is by `staticWeight`.
     Weighted {
         /// Its own.
         weight: u64,
         /// Of all.
         weights: u64,
     },
-    /// By the replicas that would fit.
+    /// Its share is by the replicas that would still fit.
     Available {
         /// In the cluster.
         available: u64,
         /// In all.
         availables: u64,
     },
-    /// By capacity, largest first.
+    /// Clusters are filled by capacity, the largest first.
     Filled {
         /// Its capacity.
         capacity: Replicas,
     },
-    /// By priority.
+    /// Clusters are filled by priority.
     Priority {
         /// Its priority.
         priority: Option<i32>,
         /// Its capacity.
         capacity: Replicas,
     },
-    /// As before.
+    /// As assigned before.
     Unchanged,
-    /// It took over from others.
+    /// It took over bounds that other clusters no longer have.
     ReplicasTakenOver {
         /// How much.
         more: Replicas,
     },
-    /// It gave to others.
+    /// It released headroom to other clusters.
     HeadroomReleased {
         /// How much.
         less: Replicas,
     },
-    /// It came back.
+    /// It recovered: it has its min at once, and gets headroom at the next rebalance.
     ClusterRecovered,
-    /// Its pods cannot be scheduled: what it does not run went to others.
+    /// Its pods are unschedulable: its unused max was moved to other clusters.
     ScaleUpBlocked,
-    /// It got what clusters gave that cannot use it or do not need it.
+    /// It received headroom that other clusters cannot use or do not need.
     HeadroomReceived,
-    /// It is at its max and wants more: it got what others do not want.
+    /// It is at its max and wants more: its max was raised by what other clusters do not want.
     RaisedAtMax,
-    /// It gave what it does not want to clusters at their max.
+    /// It donated headroom that it does not want to clusters at their max.
     HeadroomDonated,
-    /// Its priority is the lowest and it has little to do: its headroom went to higher ones.
+    /// It has the lowest priority and little load: its headroom was moved to higher priorities.
     PriorityDrained,
-    /// Headroom was divided again by what is measured now.
+    /// Headroom was rebalanced by free capacity.
     HeadroomRebalanced,
-    /// It takes no part: it leaves or failed, and others run what it ran.
+    /// It leaves or failed: other clusters run what it ran.
     Replaced,
 }
 
@@ -124,14 +124,14 @@ impl fmt::Display for Reason {
 /// Why a cluster does not have its target yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// More run than the target allows; they are not taken away.
+    /// More replicas run than the bounds allow; they are not removed for other clusters.
     Running {
         /// How many.
         running: Replicas,
     },
-    /// Others still have what it is to get.
+    /// Other clusters still have the bounds that it waits for.
     Budget,
-    /// It runs no fewer, in the place of clusters that leave or failed.
+    /// It runs replicas in place of clusters that leave or failed.
     Replaces {
         /// How many, with its own.
         replicas: Replicas,
@@ -167,39 +167,39 @@ impl fmt::Display for Hold {
 pub enum Why {
     /// A cluster gets its first bounds.
     Assigned,
-    /// Its max comes down, so that others can have it.
+    /// Its max is lowered, so that other clusters can have the rest.
     MaxLowered {
         /// From.
         from: Bounds,
     },
-    /// Its max goes up.
+    /// Its max is raised.
     MaxRaised {
         /// From.
         from: Bounds,
     },
-    /// As far up as fits while a cluster does not answer.
+    /// Its max is raised as far as `maxReplicas` allows while a cluster does not answer.
     MaxRaisedPartially {
         /// What it is to have.
         to: Replicas,
     },
-    /// Its min changes, or the API of its HPA.
+    /// Its min or the API version of its HPA changes.
     BoundsChanged {
         /// From.
         from: Bounds,
     },
-    /// It has to go, and gives up what it does not run.
+    /// It leaves, and gives up the headroom that it does not use.
     ClusterLeaving,
-    /// It has to go, and the others are ready.
+    /// It leaves, and other clusters run what it ran.
     ClusterRemoved,
-    /// It failed.
+    /// It failed: other clusters have its share.
     ClusterFailed,
-    /// The entries of the binding follow the bounds.
+    /// The clusters of the ResourceBinding follow the bounds.
     BindingUpdated,
-    /// It has no replicas and is to have some.
+    /// It has no replicas and needs some.
     ScaledFromZero,
-    /// It is idle and goes to zero.
+    /// It is idle and is scaled to zero.
     ScaledToZero,
-    /// It runs replicas in the place of clusters that cannot scale.
+    /// It runs replicas in place of clusters that cannot scale up.
     ScaleAssisted,
 }
 
