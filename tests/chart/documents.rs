@@ -7,7 +7,7 @@ use fhpa::cli::Cli;
 use fhpa::decision::health;
 use fhpa::install::doctor::{State, TROUBLES};
 
-use super::{path, text};
+use super::{path, reference, text};
 use crate::structure::sources::sources;
 
 /// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
