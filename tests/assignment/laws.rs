@@ -182,7 +182,7 @@ proptest! {
             if let Action::ApplyHpa { cluster: name, bounds, .. } = &step.action {
                 let share = now.get(name).copied().unwrap_or_default();
                 let leaving = !share.is_some();
-                let partly = step.why.code() == "RaisedPartly";
+                let partly = step.why.code() == "MaxRaisedPartially";
                 prop_assert!(leaving || *bounds == share || partly, "{step:?} {share}");
             }
         }

@@ -19,6 +19,7 @@ const BEFORE: &[&str] = &[
     "Severity::Normal,",
     "Severity::Warning,",
     "live,",
+    "order,",
     "Foreign(",
     "{",
 ];

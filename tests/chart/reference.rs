@@ -71,8 +71,9 @@ fn reasons() -> String {
         let meanings = meanings(file, name);
         let codes = codes(file, name);
         assert_eq!(codes.keys().collect::<Vec<_>>(), meanings.keys().collect::<Vec<_>>(), "{name}");
-        for (variant, code) in codes {
-            out.push_str(&row(&[&format!("`{code}`"), &meanings[&variant], whence]));
+        let by_code: BTreeMap<&String, &String> = codes.iter().map(|(variant, code)| (code, variant)).collect();
+        for (code, variant) in by_code {
+            out.push_str(&row(&[&format!("`{code}`"), &meanings[variant], whence]));
         }
     }
     head(&["reason", "meaning", "where"]) + &out

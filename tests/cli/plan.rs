@@ -171,7 +171,7 @@ fn a_warning_of_the_rules_does_not_stand_in_the_way() {
     assert_eq!(outcome.code, 0);
     assert!(outcome.stderr.starts_with("warning: <stdin>:8: spec.scalingToZero: "), "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("m2       -         1    4    -    1     every cluster has the whole bounds"),
+        outcome.stdout.contains("m2       -         1    4    -        1        every cluster has the whole bounds"),
         "{}",
         outcome.stdout
     );
