@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::copy::{self, Seen};
+use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
 use super::verdict::{Denial, PatchOperation, Verdict};
@@ -136,7 +136,12 @@ fn keep_fields(request: &Request<'_>) -> Verdict {
 }
 
 /// What the copy needs; nothing for an object without metadata, which has no place for it.
-fn copied(metadata: &Metadata<'_>, new: &Seen<'_>, old: Option<&Seen<'_>>, hidden: bool) -> Vec<Addition> {
+fn copied(
+    metadata: &Metadata<'_>,
+    new: &CopiedFields<'_>,
+    old: Option<&CopiedFields<'_>>,
+    hidden: bool,
+) -> Vec<Addition> {
     if *metadata == Metadata::default() { Vec::new() } else { copy::additions(new, old, hidden) }
 }
 
@@ -145,8 +150,8 @@ fn stored<'a>(request: &Request<'a>) -> Option<&'a str> {
     request.old_object.filter(|_| request.operation == Operation::Update).map(RawValue::get)
 }
 
-fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> Seen<'a> {
-    Seen { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
+fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
+    CopiedFields { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
 }
 
 /// The text of an object; empty and null are no objects.

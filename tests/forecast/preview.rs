@@ -10,7 +10,7 @@ use fhpa::decision::lease::Timings;
 use fhpa::decision::neighbours::NoNeighbours;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::reconcile::distributed::seen::Seen;
+use fhpa::reconcile::distributed::cache::Cache;
 use fhpa::reconcile::distributed::sight::Sight;
 use fhpa::run::forecast::Forecaster;
 use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
@@ -49,9 +49,9 @@ struct Judged {
 
 impl Judged {
     async fn by(server: &ApiServer) -> Self {
-        let seen = Arc::new(Seen::default());
+        let cache = Arc::new(Cache::default());
         let (mut readers, readiness) = (Readers::default(), Readiness::default());
-        seen.read_by(&mut readers);
+        cache.read_by(&mut readers);
         let mut watches = JoinSet::new();
         watches.spawn(Watches::new(readers, &readiness).run(server.client(), Arc::new(Metrics::new())));
         within(async {
@@ -60,7 +60,7 @@ impl Judged {
             }
         })
         .await;
-        Self { judge: judge(seen), _watches: watches }
+        Self { judge: judge(cache), _watches: watches }
     }
 
     async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
@@ -68,9 +68,9 @@ impl Judged {
     }
 }
 
-fn judge(seen: Arc<Seen>) -> Judge {
+fn judge(cache: Arc<Cache>) -> Judge {
     let preview: Arc<dyn Preview> =
-        Arc::new(Forecaster { sight: Sight { seen, ..Sight::default() }, default_mode: Mode::default() });
+        Arc::new(Forecaster { sight: Sight { cache, ..Sight::default() }, default_mode: Mode::default() });
     let reviewer = Reviewer {
         neighbours: Arc::new(NoNeighbours),
         zones: Arc::new(ZoneDatabase::bundled()),

@@ -22,7 +22,7 @@ use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{Seen, Which};
+use fhpa::playground::apiserver::faults::{ObservedRequest, Which};
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
 use fhpa::reconcile::distributed::failover;
@@ -247,7 +247,7 @@ impl Stage {
 
     /// Writes of the controller since `faults().record()`: `patch deployments/scale prod/web`; leases and reads left out.
     pub fn writes(&self) -> Vec<String> {
-        let is_write = |seen: &Seen| {
+        let is_write = |seen: &ObservedRequest| {
             matches!(&*seen.verb, "create" | "update" | "patch" | "delete")
                 && seen.resource != "leases"
                 && seen.resource != "events"

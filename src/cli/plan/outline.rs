@@ -95,9 +95,9 @@ pub(super) struct Move {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replicas: Option<Replicas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) entries: Vec<Place>,
+    pub(super) entries: Vec<ClusterReplicas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) evictions: Vec<Place>,
+    pub(super) evictions: Vec<ClusterReplicas>,
     /// Nothing: it is done at once.
     pub(super) waits_for: Option<Said>,
     pub(super) reason: Said,
@@ -105,7 +105,7 @@ pub(super) struct Move {
 
 /// Replicas in a cluster.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Place {
+pub(super) struct ClusterReplicas {
     pub(super) cluster: String,
     pub(super) replicas: Replicas,
 }
@@ -192,10 +192,11 @@ fn step(step: &Step<'_>) -> Move {
             Move { action: "ApplyHPA", cluster: Some((*cluster).to_owned()), bounds: Some(range(*bounds)), ..empty }
         }
         Action::UpdateBinding { entries, evictions } => {
-            let place = |entry: &Entry<'_>| Place { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
+            let place =
+                |entry: &Entry<'_>| ClusterReplicas { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
             let evictions = evictions
                 .iter()
-                .map(|eviction| Place { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
+                .map(|eviction| ClusterReplicas { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
             let evictions = evictions.collect();
             Move { action: "UpdateBinding", entries: entries.iter().map(place).collect(), evictions, ..empty }
         }

@@ -28,7 +28,7 @@ pub const READY: &str = "Ready";
 /// How the last try to set the target ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Tried<'a> {
-    /// None was made in this turn: what was known stays.
+    /// None was made in this reconcile: what was known stays.
     Not,
     /// All runs were executed.
     Well,
@@ -36,7 +36,7 @@ pub enum Tried<'a> {
     Failed(&'a Failure),
 }
 
-/// The status of `entry` after a turn.
+/// The status of `entry` after a reconcile.
 #[must_use]
 pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now: Timestamp) -> Remembered {
     let scheduled = Some(scheduled(entry));

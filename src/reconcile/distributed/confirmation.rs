@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
+use super::cache::entry::{MemberHpa, Reading};
 use super::members::Question;
-use super::seen::View;
-use super::seen::entry::{Reading, Sent};
 use super::sight::{Sight, can_be_asked};
 use super::{manifest, status, token};
 use crate::convert;
@@ -33,7 +33,7 @@ pub fn take_in(sight: &Sight, view: &View, now: Timestamp) -> bool {
         let measured = status.current_metrics.as_deref().unwrap_or_default();
         let load = convert::scaling::load(metrics, measured, &key.namespace);
         let reading = Reading { mark: sent.token.clone(), status, load, heard, at: now, beside: sent.reported() };
-        news |= sight.seen.read_member(sent, reading);
+        news |= sight.cache.read_member(sent, reading);
     }
     news
 }
@@ -65,16 +65,16 @@ pub fn look(sight: &Sight, view: &View, now: Timestamp) -> Option<Timestamp> {
 pub fn unread<'a>(sight: &Sight, view: &'a View) -> Option<(Vec<&'a str>, String)> {
     let key = view.order.key();
     let open = view.sent.iter().filter(|sent| !sent.hpa.confirmed && is_open(sight, view, sent));
-    let refused = |sent: &Sent| sight.members.refused(&sent.cluster, &question(&key, sent));
+    let refused = |sent: &MemberHpa| sight.members.refused(&sent.cluster, &question(&key, sent));
     let mut all: Vec<(&str, String)> = open.filter_map(|sent| Some((&*sent.cluster, refused(sent)?))).collect();
     let why = std::mem::take(&mut all.first_mut()?.1);
     Some((all.into_iter().map(|(cluster, _)| cluster).collect(), why))
 }
 
 /// Whether the write reached a member that can be asked, as far as is known, and its state is not.
-fn is_open(sight: &Sight, view: &View, sent: &Sent) -> bool {
+fn is_open(sight: &Sight, view: &View, sent: &MemberHpa) -> bool {
     let outdated = sent.reading.as_ref().is_some_and(|reading| reading.beside != sent.reported());
-    let asked = || sight.seen.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
+    let asked = || sight.cache.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
     sent.applied
         && !sent.deleting
         && (!sent.hpa.confirmed || outdated)
@@ -82,6 +82,6 @@ fn is_open(sight: &Sight, view: &View, sent: &Sent) -> bool {
         && asked()
 }
 
-fn question(key: &Key, sent: &Sent) -> Question {
+fn question(key: &Key, sent: &MemberHpa) -> Question {
     Question::Hpa { key: key.clone(), version: manifest::hpa_version(sent.hpa.version), mark: sent.token.clone() }
 }

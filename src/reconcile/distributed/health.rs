@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::cache::View;
+use super::cache::entry::MemberHpa;
 use super::observe::Observed;
-use super::seen::View;
-use super::seen::entry::Sent;
 use super::status::is_silent;
 use super::token;
 use crate::api::hpa_status::Condition;
@@ -53,7 +53,7 @@ fn heard(condition: &Condition) -> Heard<'_> {
     }
 }
 
-fn presence(view: &View, cluster: &str, sent: Option<&Sent>, now: Timestamp) -> Presence {
+fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp) -> Presence {
     if is_silent(view, cluster) {
         return Presence::Silent;
     }

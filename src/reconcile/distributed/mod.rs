@@ -1,7 +1,8 @@
 //! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (design: Distributed mode, On the
-//! wire). A turn observes what watches brought, has `decision::plan` decide, writes the status and makes the steps.
+//! wire). A reconcile observes what watches brought, has `decision::plan` decide, writes the status and makes the steps.
 
 pub mod apply;
+pub mod cache;
 pub mod capacity;
 pub mod confirmation;
 pub mod failover;
@@ -15,10 +16,10 @@ pub mod observe;
 pub mod older;
 pub mod pace;
 pub mod preflight;
+mod reconcile;
 pub mod release;
 pub mod report;
 pub mod says;
-pub mod seen;
 pub mod shown;
 pub mod sight;
 pub mod status;
@@ -26,7 +27,6 @@ mod sweep;
 pub mod takeover;
 mod telling;
 pub mod token;
-mod turn;
 pub mod whole;
 pub mod worker;
 pub mod writer;

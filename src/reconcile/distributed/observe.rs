@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
+use super::cache::entry::{Binding, MemberHpa};
 use super::capacity::messages::ObjectReference;
 use super::capacity::{Requirements, Room};
 use super::confirmation;
-use super::seen::View;
-use super::seen::entry::{Binding, Sent};
 use super::sight::{Sight, can_be_asked};
 use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use super::{names, token};
@@ -155,7 +155,7 @@ pub fn observe<'a>(
     };
     let workload = workload(binding);
     let look = |surveyed: &Surveyed<'a>| {
-        let known = sight.seen.place(surveyed.name);
+        let known = sight.cache.place(surveyed.name);
         let room = known.as_ref().map(|place| sight.room(place, &observed.requirements, most)).unwrap_or_default();
         if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
@@ -368,7 +368,7 @@ fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
 }
 
 /// Whether the others wait for the cluster no longer, and else when that will be.
-fn overdue(sent: Option<&Sent>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
+fn overdue(sent: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
     let Some(sent) = sent else { return (false, None) };
     let Some(written) = token::time(&sent.token) else { return (false, None) };
     let patience = if !sent.hpa.confirmed {

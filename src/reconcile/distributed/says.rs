@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
 use super::health;
 use super::observe::Observed;
-use super::seen::View;
 use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use crate::api::hpa_status::Condition;
 use crate::decision::few::{Few, FewParts};
@@ -113,7 +113,7 @@ fn waiting(plan: &Plan<'_>) -> String {
     FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
 }
 
-/// What keeps clusters that failed from failing over, where something does. It is no trouble of the object's own.
+/// What keeps clusters that failed from failing over, where something does. It is no error of the object's own.
 #[must_use]
 pub fn paused(view: &View, observed: &Observed<'_>) -> Option<Said> {
     let Some((unready, all)) = observed.paused else {

@@ -15,8 +15,8 @@ pub use preview::Forecaster;
 
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
+use crate::reconcile::distributed::cache::View;
 use crate::reconcile::distributed::observe::{Words, observe};
-use crate::reconcile::distributed::seen::View;
 use crate::reconcile::distributed::sight::Sight;
 
 /// Where the policy of an assignment comes from.

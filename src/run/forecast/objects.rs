@@ -9,10 +9,10 @@ use super::{Forecast, forecast};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
+use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
 use crate::reconcile::distributed::capacity::{Requirements, Rooms};
 use crate::reconcile::distributed::manifest::{Write, work_of};
 use crate::reconcile::distributed::names;
-use crate::reconcile::distributed::seen::entry::Order;
 use crate::reconcile::distributed::sight::Sight;
 use crate::runtime::watch::{Intakes, Readers};
 
@@ -67,12 +67,12 @@ impl Objects {
     ) -> Option<R> {
         let sight = Sight { capacity: Arc::new(rooms), ..Sight::default() };
         let mut readers = Readers::default();
-        sight.seen.read_by(&mut readers);
+        sight.cache.read_by(&mut readers);
         bring(&mut readers.federated_hpas, &[]);
         bring(&mut readers.resource_bindings, &self.bindings);
         bring(&mut readers.clusters, &self.clusters);
         bring(&mut readers.works, &self.works);
-        forecast(&sight.seen.as_if(Order::of(hpa))?, &sight, now, tell)
+        forecast(&sight.cache.as_if(FederatedHpaEntry::of(hpa))?, &sight, now, tell)
     }
 }
 

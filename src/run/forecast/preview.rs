@@ -7,7 +7,7 @@ use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{WARNING_CHARACTERS, Warning};
-use crate::reconcile::distributed::seen::entry::Order;
+use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
 use crate::reconcile::distributed::sight::Sight;
 
 /// Name of the rule that these warnings are of.
@@ -30,7 +30,7 @@ impl Preview for Forecaster {
         if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
             return Vec::new();
         }
-        let Some(view) = self.sight.seen.as_if(Order::of(&hpa)) else { return Vec::new() };
+        let Some(view) = self.sight.cache.as_if(FederatedHpaEntry::of(&hpa)) else { return Vec::new() };
         let lines = forecast(&view, &self.sight, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]

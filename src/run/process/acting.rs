@@ -120,12 +120,12 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    /// Begins nothing more at once; turns under way end within `patience`. Then the Lease is given back, and not before: the
+    /// Begins nothing more at once; reconciles under way end within `patience`. Then the Lease is given back, and not before: the
     /// next leader is not to meet them.
     pub(super) async fn stop(self, patience: Duration) {
         self.stop_controller.send_replace(true);
         if self.controller.within(patience).await {
-            warn!(seconds = patience.as_secs_f64(), "turns under way are dropped");
+            warn!(seconds = patience.as_secs_f64(), "reconciles under way are dropped");
         }
         self.stop_leader.send_replace(true);
         // The election bounds its last write itself.

@@ -1,4 +1,4 @@
-//! What the controller counts: rules and their executions, turns, the leader, events. No I/O.
+//! What the controller counts: rules and their executions, reconciles, the leader, events. No I/O.
 
 use std::time::Duration;
 
@@ -102,17 +102,7 @@ impl ControllerMetrics {
         );
         let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
         let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
-        let (depth, workers) =
-            (Family::<ControllerLabels, Gauge>::default(), Family::<ControllerLabels, Gauge>::default());
-        r.register("workqueue_depth", "Objects that wait to be reconciled", depth.clone());
-        r.register("controller_active_workers", "Reconciles that run", workers.clone());
-        let delayed = Family::<ControllerLabels, Gauge>::default();
-        r.register("delay_queue_depth", "Objects that are due at a later time", delayed.clone());
-        let engine = |controller| EngineMetrics {
-            delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
-            workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
-            active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
-        };
+        let engine = engines(r);
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
             cron_unready: registered(
@@ -218,6 +208,20 @@ impl Default for ControllerMetrics {
     /// In a registry of their own, for tests.
     fn default() -> Self {
         Self::new(&mut Registry::default())
+    }
+}
+
+/// Gauges of each controller, by its name.
+fn engines(r: &mut Registry) -> impl Fn(&'static str) -> EngineMetrics + use<> {
+    let gauges = Family::<ControllerLabels, Gauge>::default;
+    let (depth, workers, delayed) = (gauges(), gauges(), gauges());
+    r.register("workqueue_depth", "Objects that wait to be reconciled", depth.clone());
+    r.register("controller_active_workers", "Reconciles that run", workers.clone());
+    r.register("delay_queue_depth", "Objects that are due at a later time", delayed.clone());
+    move |controller| {
+        let of =
+            |family: &Family<ControllerLabels, Gauge>| family.get_or_create(&ControllerLabels { controller }).clone();
+        EngineMetrics { delay_queue_depth: of(&delayed), workqueue_depth: of(&depth), active_workers: of(&workers) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fhpa::install::kinds::{ScaledType, customizations};
-use fhpa::install::permissions::Place::ControlPlane;
+use fhpa::install::permissions::PermissionScope::ControlPlane;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::Failure;
 use fhpa::playground::json::{items, label, text};

@@ -10,7 +10,7 @@ use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
 use fhpa::playground::objects::Objects;
-use fhpa::run::withdrawal::{HandedBack, Hold, Place};
+use fhpa::run::withdrawal::{HandedBack, Hold, LeaseLocation};
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
 async fn taken(stage: &Stage) -> (Hold, u64) {
-    let place = Place { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
     let told = |seized: &fhpa::runtime::succession::Seized| waited = seized.wait.as_secs();
     let client = stage.fleet.control().client();

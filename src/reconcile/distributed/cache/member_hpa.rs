@@ -42,7 +42,7 @@ pub type Reported = (Option<i32>, Option<i32>);
 
 /// An HPA of ours on its way to a cluster, and what came back of it.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct MemberHpa {
     /// `metadata.uid`
     pub uid: Box<str>,
     /// `metadata.resourceVersion`
@@ -73,7 +73,7 @@ pub struct Sent {
     pub applied: bool,
 }
 
-impl Sent {
+impl MemberHpa {
     /// Of an object.
     #[must_use]
     pub fn of(work: &Work) -> Self {
@@ -151,7 +151,7 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
     convert::scaling::load(&metrics, reported, namespace)
 }
 
-impl Sent {
+impl MemberHpa {
     /// What Karmada reports of replicas.
     #[must_use]
     pub fn reported(&self) -> Reported {
@@ -222,7 +222,7 @@ impl Sent {
         self.load.or_else(read).filter(|_| self.hpa.confirmed)
     }
 
-    /// Whether another turn would decide alike: only the measurements differ, and not by much.
+    /// Whether another reconcile would decide alike: only the measurements differ, and not by much.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
@@ -243,8 +243,8 @@ impl Sent {
     }
 }
 
-impl Item for Sent {
-    type About = Key;
+impl Item for MemberHpa {
+    type IndexKey = Key;
     fn uid(&self) -> &str {
         &self.uid
     }
