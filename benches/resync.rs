@@ -151,7 +151,7 @@ fn bring<K>(intakes: &mut Intakes<K>, mut next: impl FnMut(&mut dyn FnMut(&K))) 
 fn filled(size: &Size, assigned: &Assigned) -> Sight {
     let sight = Sight { capacity: Arc::new(Rooms::default()), ..Sight::default() };
     let mut readers = Readers::default();
-    sight.seen.read_by(&mut readers);
+    sight.cache.read_by(&mut readers);
     bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, assigned))));
     bring(&mut readers.resource_bindings, |take| (0..size.objects).for_each(|at| take(&binding(at, size.clusters))));
     bring(&mut readers.clusters, |take| (0..size.clusters).for_each(|at| take(&cluster(at))));
@@ -171,7 +171,7 @@ fn filled(size: &Size, assigned: &Assigned) -> Sight {
 
 /// Observes and plans one object.
 fn look(sight: &Sight, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
-    let view = sight.seen.view(key).unwrap();
+    let view = sight.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, sight, NOW);
@@ -180,7 +180,7 @@ fn look(sight: &Sight, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
 
 fn resync(sight: &Sight) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
-    for key in sight.seen.keys() {
+    for key in sight.cache.keys() {
         look(sight, &key, |plan| steps += black_box(plan).steps.len());
         objects += 1;
     }
@@ -191,7 +191,7 @@ fn resync(sight: &Sight) -> (usize, usize) {
 fn stages(sight: &Sight, key: &Key) -> [f64; 3] {
     const ROUNDS: u32 = 20;
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
-    let view = sight.seen.view(key).unwrap();
+    let view = sight.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, sight, NOW);
@@ -201,7 +201,7 @@ fn stages(sight: &Sight, key: &Key) -> [f64; 3] {
         each(start.elapsed())
     };
     [
-        measure(&|| drop(black_box(sight.seen.view(key)))),
+        measure(&|| drop(black_box(sight.cache.view(key)))),
         measure(&|| drop(black_box(observe(&view, binding, &words, sight, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
     ]

@@ -23,7 +23,7 @@ use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{ObservedRequest, Which};
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
 use fhpa::reconcile::distributed::failover;
 use fhpa::reconcile::distributed::sight::Sight;
@@ -170,7 +170,7 @@ impl Stage {
 
     /// All requests fail and watches end, until [`Self::up`].
     pub fn down(&self) {
-        let failure = Failure::plain(503, "ServiceUnavailable", "apiserver is shutting down");
+        let failure = StatusError::plain(503, "ServiceUnavailable", "apiserver is shutting down");
         self.server.faults().fail(Which::default(), usize::MAX, failure);
         self.server.faults().drop_watches();
     }

@@ -247,7 +247,7 @@ impl StatusError {
     /// The `Status` object.
     pub fn body(&self) -> Value {
         let metadata = self.continue_token.as_ref().map_or_else(|| json!({}), |token| json!({"continue": token}));
-        let mut body = json!({"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "StatusError",
+        let mut body = json!({"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
             "message": self.message, "code": self.code});
         if !self.reason.is_empty() {
             super::object::put_at(&mut body, &["reason"], Value::String(self.reason.clone()));

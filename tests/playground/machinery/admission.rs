@@ -149,7 +149,7 @@ async fn denials_read_as_on_kubernetes() {
         let refused = chain.validate(&request()).await.unwrap_err();
         assert_eq!(message(&refused), text);
         assert_eq!(refused.status["code"], code);
-        assert_eq!(refused.status["status"], "StatusError");
+        assert_eq!(refused.status["status"], "Failure");
     }
 }
 
@@ -185,7 +185,7 @@ async fn a_failed_call_refuses_unless_the_webhook_fails_open() {
     assert_eq!(
         refused.status,
         json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "StatusError",
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": format!("Internal error occurred: {why}"), "reason": "InternalError",
             "details": {"causes": [{"message": why}]}, "code": 500,
         })

@@ -12,7 +12,7 @@ use crate::stories::Process;
 
 /// Pending and desired replicas and the load, as a plan sees them.
 fn seen(stage: &Stage, one: &Process, cluster: &str) -> (u32, Option<u32>, Option<Load>) {
-    let view = one.sight.seen.view(&Key::new("prod", "web")).unwrap();
+    let view = one.sight.cache.view(&Key::new("prod", "web")).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, &one.sight, (stage.wall.clock())());

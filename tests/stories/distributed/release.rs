@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
@@ -173,7 +173,7 @@ async fn what_cannot_be_handed_back_in_time_is_named() {
     let said = "resourcebindings.work.karmada.io \"web-deployment\" is forbidden: User \"a\" cannot patch resource \"resourcebindings\"";
     let which = Which { resource: "resourcebindings".into(), verb: "patch".into(), ..Which::default() };
     let faults = stage.fleet.control().faults();
-    faults.fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+    faults.fail(which, usize::MAX, StatusError::plain(403, "Forbidden", said));
     let (hold, _) = taken(&stage).await;
     let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
     let missing = "its replicas are not settled in the ResourceBinding yet; its Events say why";

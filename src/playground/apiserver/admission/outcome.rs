@@ -56,7 +56,7 @@ impl Answer {
 
 fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> Value {
     let mut out = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "StatusError",
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code,
     });
     if let (Some(details), Some(members)) = (details, out.as_object_mut()) {
@@ -107,7 +107,7 @@ fn denial(hook: &Hook, result: Option<&Value>) -> Value {
     for (key, value) in [
         ("kind", json!("Status")),
         ("apiVersion", json!("v1")),
-        ("status", json!("StatusError")),
+        ("status", json!("Failure")),
         ("message", json!(message)),
         ("code", json!(code)),
     ] {
