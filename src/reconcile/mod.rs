@@ -32,8 +32,8 @@ use self::cron::report::Reporter;
 use self::distributed::cache::Cache;
 use self::distributed::capacity::{Capacity, Unknown};
 use self::distributed::failover;
+use self::distributed::live_state::LiveState;
 use self::distributed::members::Members;
-use self::distributed::sight::Sight;
 use self::distributed::worker::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Events, Poster};
@@ -74,7 +74,7 @@ pub struct Options {
 pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
-    sight: Sight,
+    live: LiveState,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
     events: Events,
@@ -100,7 +100,7 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
+        let live = LiveState { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
         let reporter = distributed::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),
@@ -108,7 +108,7 @@ impl Controller {
         };
         let distributed = DistributedWorker::new(Parts {
             client: client.clone(),
-            sight: sight.clone(),
+            live: live.clone(),
             targets: Arc::clone(&targets),
             default_mode,
             clock: Arc::clone(&clock),
@@ -121,20 +121,20 @@ impl Controller {
         let lanes = Lanes::default();
         let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
-        Self { reader, engine, sight, distributed, poster, events, clock }
+        Self { reader, engine, live, distributed, poster, events, clock }
     }
 
     /// What it looks at: enough to look ahead.
     #[must_use]
-    pub fn sight(&self) -> Sight {
-        self.sight.clone()
+    pub fn live(&self) -> LiveState {
+        self.live.clone()
     }
 
     /// What is left to start once `readers` tell the controller of its objects.
     #[must_use]
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
-        self.sight.cache.read_by(readers);
+        self.live.cache.read_by(readers);
         let definitions = readers.definitions.get_or_insert_with(|| Arc::new(Definitions::new()));
         let gate = Gate { served: definitions.subscribe(), events: self.events, clock: self.clock };
         Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
@@ -180,7 +180,7 @@ impl Withdrawal {
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let cache = Arc::new(Cache::default());
         let worker = DistributedWorker::new(Parts {
-            sight: Sight { cache: Arc::clone(&cache), ..Sight::default() },
+            live: LiveState { cache: Arc::clone(&cache), ..LiveState::default() },
             targets: Arc::new(Targets::new(client.clone())),
             client,
             default_mode: settings.default_mode,

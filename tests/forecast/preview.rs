@@ -7,11 +7,11 @@ use fhpa::admission::review::{Preview, Reviewer};
 use fhpa::admission::router::Judge;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::lease::Timings;
-use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::reconcile::distributed::cache::Cache;
-use fhpa::reconcile::distributed::sight::Sight;
+use fhpa::reconcile::distributed::live_state::LiveState;
 use fhpa::run::forecast::Forecaster;
 use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
@@ -70,9 +70,9 @@ impl Judged {
 
 fn judge(cache: Arc<Cache>) -> Judge {
     let preview: Arc<dyn Preview> =
-        Arc::new(Forecaster { sight: Sight { cache, ..Sight::default() }, default_mode: Mode::default() });
+        Arc::new(Forecaster { live: LiveState { cache, ..LiveState::default() }, default_mode: Mode::default() });
     let reviewer = Reviewer {
-        neighbours: Arc::new(NoNeighbours),
+        related_objects: Arc::new(NoRelatedObjects),
         zones: Arc::new(ZoneDatabase::bundled()),
         settings: Settings::default(),
         preview: Some(preview),

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::validate::{Class, Given, Kind, completed};
-use super::outline::{Outline, Said};
+use super::outline::{CodedMessage, Outline};
 use super::scenario::Scenario;
 use super::{PlanError, is_distributed, policy};
 use crate::api::propagation_policy::PropagationPolicy;
@@ -36,7 +36,7 @@ pub(super) struct PlanInput {
     pub(super) objects: Objects,
     pub(super) rooms: Rooms,
     /// What is to be said beside the plan.
-    pub(super) note: Option<Said>,
+    pub(super) note: Option<CodedMessage>,
 }
 
 impl Manifests {
@@ -186,7 +186,7 @@ fn read<T: DeserializeOwned>(given: &Given, object: Value) -> Result<T, PlanErro
     })
 }
 
-fn is(object: &Value, target: &crate::decision::neighbours::Target) -> bool {
+fn is(object: &Value, target: &crate::decision::related_objects::Target) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     group(text("/apiVersion")) == target.group
         && text("/kind") == target.kind

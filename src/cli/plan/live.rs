@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::PlanError;
 use super::given::{Manifests, PlanInput};
-use super::outline::Said;
+use super::outline::CodedMessage;
 use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::{Rooms, live};
 use crate::runtime::control_plane::{self, Origin};
@@ -79,7 +79,7 @@ async fn subject(
 }
 
 /// Whose estimator answered.
-fn heard((answered, silent): (Vec<String>, Vec<String>)) -> Said {
+fn heard((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let message = if silent.is_empty() {
         format!("the estimators of all clusters answered: {}", named(&answered))
@@ -90,7 +90,7 @@ fn heard((answered, silent): (Vec<String>, Vec<String>)) -> Said {
             silent.join(", ")
         )
     };
-    Said { code: "Estimators", message }
+    CodedMessage { code: "Estimators", message }
 }
 
 fn unasked(error: &kube::Error) -> PlanError {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::manifest::{self, Source, SourceLocation};
 use super::inputs::Unreadable;
-use super::neighbours::GivenObjects;
+use super::related_objects::GivenObjects;
 use super::report::{Finding, ObjectName, Report, Severity, Spot};
 use super::rules::{self, Rules, Undecodable};
 use super::subject::{Class, InputObject, Kind};
@@ -45,7 +45,7 @@ pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundi
 
 /// As [`check`], of files that were read.
 pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
-    let known = neighbours(files.iter().flatten().flatten(), around.settings.default_mode);
+    let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();
     let mut firsts = HashMap::new();
@@ -96,7 +96,7 @@ pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File 
 }
 
 /// What the rules on other objects may know of the given ones.
-pub(crate) fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
+pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
         let (namespace, value) = (&object.name.namespace, || object.subject.node.to_value());

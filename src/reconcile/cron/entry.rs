@@ -12,7 +12,7 @@ use crate::api::hpa_status::Condition;
 use crate::convert::cron_status;
 use crate::decision::cron::ledger::{Baseline, History};
 use crate::decision::cron::zones::Zones;
-use crate::decision::neighbours::NoNeighbours;
+use crate::decision::related_objects::NoRelatedObjects;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::key::Key;
@@ -193,7 +193,7 @@ impl Reader {
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
         // What is understood does not depend on the time: clashes are no matter of running.
         let around = Surroundings {
-            neighbours: &NoNeighbours,
+            related_objects: &NoRelatedObjects,
             zones: &*self.zones,
             settings: &self.settings,
             now: Timestamp::UNIX_EPOCH,

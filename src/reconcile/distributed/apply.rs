@@ -11,7 +11,7 @@ use super::manifest::{self, Write};
 use super::members::proxied;
 use super::takeover::target;
 use super::writer::{Writer, is_applied};
-use super::{names, token};
+use super::{names, write_id};
 use crate::api::ResourceBinding;
 use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
@@ -53,7 +53,7 @@ impl Applier {
         match action {
             Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
                 let sent = view.sent(cluster);
-                let token = token::next(sent.map(|sent| &*sent.token), (self.clock)());
+                let token = write_id::next(sent.map(|sent| &*sent.token), (self.clock)());
                 let hpa = &view.order.object;
                 let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
                 let write = Write { cluster, bounds, version, outstanding, held, token: &token };

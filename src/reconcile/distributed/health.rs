@@ -8,7 +8,7 @@ use super::cache::View;
 use super::cache::entry::MemberHpa;
 use super::observe::Observed;
 use super::status::is_silent;
-use super::token;
+use super::write_id;
 use crate::api::hpa_status::Condition;
 use crate::decision::health::{Heard, Member, Presence};
 use crate::decision::plan::{Plan, UNCONFIRMED};
@@ -64,7 +64,7 @@ fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp
     if !sent.applied && sent.is_unheard() {
         return Presence::Missing;
     }
-    let written = token::time(&sent.token);
+    let written = write_id::time(&sent.token);
     let late = written.and_then(|written| written.checked_add(UNCONFIRMED).ok()).is_some_and(|due| due <= now);
     if late { Presence::Outdated } else { Presence::There }
 }

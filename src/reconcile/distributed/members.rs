@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::capacity::messages::ObjectReference;
 use super::inquiry::{Inquiry, QueryError, Source, Times, Word};
-use super::{names, older};
+use super::{autoscaling_v1, names};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
 use crate::decision::backoff::ErrorClass;
@@ -249,14 +249,15 @@ impl Hpa {
     }
 
     fn mark(&self) -> Option<&str> {
-        self.annotation(names::TOKEN)
+        self.annotation(names::WRITE_ID)
     }
 
     /// Its status in the words of the newer API.
     fn said(&self) -> HorizontalPodAutoscalerStatus {
-        let (current, conditions) = (self.annotation(older::CURRENT), self.annotation(older::CONDITIONS));
+        let (current, conditions) =
+            (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
         let mut status = self.status.newer.clone();
-        older::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
+        autoscaling_v1::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
         status
     }
 }

@@ -72,7 +72,7 @@ impl DistributedWorker {
     fn fits(&self, order: &FederatedHpaEntry) -> Result<(), Failure> {
         let target = &order.object.spec.scale_target_ref;
         let (api_version, kind) = (&*target.api_version, &*target.kind);
-        let kept = self.sight.cache.kinds.keeps(api_version, kind);
+        let kept = self.live.cache.kinds.keeps(api_version, kind);
         kinds::divisible(api_version, kind, kept).map_err(|unfit| {
             let message = format!("{kind} of {api_version}: {unfit}");
             let reason = match unfit {

@@ -16,7 +16,7 @@ use super::observe::{Observed, Words, observe, workload};
 use super::release::{Release, Released};
 use super::whole::Wholeness;
 use super::worker::DistributedWorker;
-use super::{manifest, preflight, says, status};
+use super::{conditions, manifest, preflight, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::plan::{Action, HpaVersion, plan};
@@ -60,7 +60,7 @@ impl DistributedWorker {
         key: &Key,
         mut retry_state: FederatedHpaRetryState,
     ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
-        if let Err(failure) = self.fresh.read(&self.writer.client, &self.sight.cache, leader).await {
+        if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
             warn!(%failure, "the Works cannot be read, so nothing may be written yet");
             retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
@@ -72,7 +72,7 @@ impl DistributedWorker {
             return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
         for _ in 0..PASSES {
-            let view = self.sight.cache.view(key);
+            let view = self.live.cache.view(key);
             if view.is_none() {
                 self.forget(key);
             }
@@ -114,7 +114,7 @@ impl DistributedWorker {
         }
         let new = retry_state.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
         retry_state.failure = Some(failure);
-        if let Some(view) = self.sight.cache.view(key) {
+        if let Some(view) = self.live.cache.view(key) {
             if let Some(failure) = retry_state.failure.as_ref().filter(|_| new) {
                 self.reporter.failed(leader, &view.order, failure);
             }
@@ -201,7 +201,7 @@ impl DistributedWorker {
         order: &FederatedHpaEntry,
         why: &str,
     ) -> Result<Progress, WriteError> {
-        let said = |status| (status, says::MODE_UNKNOWN, why.to_owned());
+        let said = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
         let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
         if !status::stands(order, &status) {
             status::write(&self.writer, leader, order, &status).await?;
@@ -267,20 +267,20 @@ impl DistributedWorker {
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
-        if confirmation::take_in(&self.sight, view, now) {
+        if confirmation::take_in(&self.live, view, now) {
             return Ok(Progress::Wrote);
         }
         let nobody = words.clone().admitting(Vec::new());
-        let mut observed = observe(view, binding, &nobody, &self.sight, now);
-        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.sight.failover.rate);
+        let mut observed = observe(view, binding, &nobody, &self.live, now);
+        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.live.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
-            observed = observe(view, binding, &words, &self.sight, now);
+            observed = observe(view, binding, &words, &self.live, now);
         }
         let asks = observed.asks(&plan(&observed.request));
         if !asks.is_empty() {
-            self.sight.capacity.hear(&asks, &observed.requirements).await;
-            observed = observe(view, binding, &words, &self.sight, now);
+            self.live.capacity.hear(&asks, &observed.requirements).await;
+            observed = observe(view, binding, &words, &self.live, now);
         }
         let plan = plan(&observed.request);
         let key = view.order.key();
@@ -288,10 +288,13 @@ impl DistributedWorker {
         let status = self.too_large.fit(&key, status);
         self.count(&view.order, &status);
         let stands = status::stands(&view.order, &status);
-        let later =
-            if stands || !status::measures_only(&view.order, &status) { None } else { self.pace.due(&key, now) };
+        let later = if stands || !status::measures_only(&view.order, &status) {
+            None
+        } else {
+            self.status_throttle.due(&key, now)
+        };
         if !stands && later.is_none() {
-            self.pace.wrote(&key, now);
+            self.status_throttle.wrote(&key, now);
             self.put(leader, &view.order, &status).await?;
             if status::reassigns(&view.order, &status) {
                 self.reporter.assigned(leader, &view.order, &plan);
@@ -323,7 +326,7 @@ impl DistributedWorker {
         if !entries {
             wrote |= self.applier.follow(about).await?;
         }
-        let quiet = says::upstream_until(view, now);
+        let quiet = conditions::upstream_until(view, now);
         if wrote {
             return Ok(Progress::Wrote);
         }
@@ -337,12 +340,12 @@ impl DistributedWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(place) = self.sight.cache.place(name) {
-                self.sight.look_for_pods(&place.object, &workload);
+            if let Some(place) = self.live.cache.place(name) {
+                self.live.look_for_pods(&place.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
-        confirmation::look(&self.sight, view, now).into_iter().chain(pods).min()
+        confirmation::look(&self.live, view, now).into_iter().chain(pods).min()
     }
 
     /// Writes the HPAs that say something else than the user does now, with the bounds they have.
@@ -378,7 +381,7 @@ impl DistributedWorker {
             "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
             rival.key()
         );
-        self.say_why(leader, view, says::CONFLICT, message).await?;
+        self.say_why(leader, view, conditions::CONFLICT, message).await?;
         Ok(Progress::Settled(None))
     }
 
@@ -392,11 +395,12 @@ impl DistributedWorker {
                     "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \
                      selects it"
                 );
-                (says::BINDING_NOT_FOUND, message)
+                (conditions::BINDING_NOT_FOUND, message)
             }
-            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => {
-                (says::WORKLOAD_NOT_FOUND, format!("{target} does not exist; create it or correct spec.scaleTargetRef"))
-            }
+            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => (
+                conditions::WORKLOAD_NOT_FOUND,
+                format!("{target} does not exist; create it or correct spec.scaleTargetRef"),
+            ),
             Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
             Err(failure) => (failure.reason, failure.message),
         };
@@ -413,7 +417,7 @@ impl DistributedWorker {
             Some(binding) => {
                 let Ok(words) = Words::of(view, binding) else { return Ok(()) };
                 let words = words.admitting(Vec::new());
-                let observed = observe(view, binding, &words, &self.sight, now);
+                let observed = observe(view, binding, &words, &self.live, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now)
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::cache::entry::FederatedHpaEntry;
-use super::{says, status};
+use super::{conditions, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
@@ -116,7 +116,7 @@ impl Reporter {
             let reason = condition.reason.as_deref().unwrap_or_default();
             let known = status::known_condition(order, &condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
-            if stays || told.contains(&reason) || !says::is_bad(condition) {
+            if stays || told.contains(&reason) || !conditions::is_bad(condition) {
                 continue;
             }
             told.push(reason);

@@ -10,7 +10,7 @@ use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
 use super::observe::{Observed, answers};
 use super::writer::Writer;
-use super::{health, says, shown};
+use super::{conditions, health, shown};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::Condition;
@@ -18,7 +18,7 @@ use crate::convert;
 use crate::convert::fleet::number;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::plan::Plan;
-use crate::reconcile::condition::{self, Said};
+use crate::reconcile::condition::{self, ConditionParts};
 use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::managers;
 use crate::runtime::leader::Leader;
@@ -60,11 +60,11 @@ pub fn planned(
     }
     let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
     let own = [
-        (ASSIGNED, says::assigned(view, observed, plan)),
-        (READY, says::ready(view, observed, plan, &members, failure, now)),
+        (ASSIGNED, conditions::assigned(view, observed, plan)),
+        (READY, conditions::ready(view, observed, plan, &members, failure, now)),
     ];
-    let paused = says::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
-    let conditions = own.into_iter().chain(says::scaling(&members)).chain(paused);
+    let paused = conditions::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
         observed_generation: view.order.object.metadata.generation,
@@ -85,7 +85,12 @@ pub fn planned(
 
 /// The status while nothing can be planned: what was assigned stays.
 #[must_use]
-pub fn unplanned(order: &FederatedHpaEntry, assigned: Said, ready: Said, now: Timestamp) -> FederatedHPAStatus {
+pub fn unplanned(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> FederatedHPAStatus {
     let before = order.object.status.clone().unwrap_or_default();
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
@@ -95,7 +100,12 @@ pub fn unplanned(order: &FederatedHpaEntry, assigned: Said, ready: Said, now: Ti
 }
 
 /// All conditions while no HPA of a member can be judged: what an HPA says is unknown, for the reason that stands in the way.
-fn unscaled(order: &FederatedHpaEntry, assigned: Said, ready: Said, now: Timestamp) -> Vec<Condition> {
+fn unscaled(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> Vec<Condition> {
     let (_, reason, message) = ready.clone();
     let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
     let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
@@ -106,14 +116,14 @@ fn unscaled(order: &FederatedHpaEntry, assigned: Said, ready: Said, now: Timesta
 #[must_use]
 pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
-    let said = ("False", says::HANDING_BACK, message.to_owned());
+    let said = ("False", conditions::HANDING_BACK, message.to_owned());
     unplanned(order, said.clone(), said, now)
 }
 
 /// The status once the workload is handed back: nothing is left of what was assigned and remembered.
 #[must_use]
 pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
-    let said = ("False", says::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
+    let said = ("False", conditions::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
         conditions: Some(unscaled(order, said.clone(), said, now)),
@@ -121,7 +131,7 @@ pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPASta
     }
 }
 
-fn condition(order: &FederatedHpaEntry, type_: &str, said: Said, now: Timestamp) -> Condition {
+fn condition(order: &FederatedHpaEntry, type_: &str, said: ConditionParts, now: Timestamp) -> Condition {
     let known = known_condition(order, type_);
     condition::condition(type_, said, known, order.object.metadata.generation, now)
 }

@@ -30,12 +30,12 @@ pub(super) const UNSEEN: Duration = Duration::from_secs(5);
 impl DistributedWorker {
     /// Does the next thing that is to be done for what the FederatedHPA `key` left behind, whether it exists or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
-        let marked = self.sight.cache.marked_for(key);
+        let marked = self.live.cache.marked_for(key);
         let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order);
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
         let stray = marked.into_iter().filter(|marked| !marked.orders.iter().any(served)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
-        let orphans = view.is_none() && self.sight.cache.has_sent(key);
+        let orphans = view.is_none() && self.live.cache.has_sent(key);
         if stray.is_empty() && !orphans {
             return Ok(Progress::Settled(None));
         }
@@ -51,7 +51,7 @@ impl DistributedWorker {
         }
         if stray.is_empty() {
             let nothing = stand_in(key, CrossVersionObjectReference::default());
-            let left = self.sight.cache.left_behind(nothing, None);
+            let left = self.live.cache.left_behind(nothing, None);
             return self.release_left(leader, key, &left).await;
         }
         Ok(Progress::Settled(wake))
@@ -71,7 +71,7 @@ impl DistributedWorker {
             name: resource.name.clone(),
         };
         let name = binding.object.metadata.name.as_deref().unwrap_or_default();
-        let view = self.sight.cache.left_behind(stand_in(key, target), Some(Arc::clone(binding)));
+        let view = self.live.cache.left_behind(stand_in(key, target), Some(Arc::clone(binding)));
         let about = Key::new(&key.namespace, &format!("{}/{name}", key.name));
         let round = self.release_left(leader, &about, &view).await?;
         if let Progress::Wrote = round {

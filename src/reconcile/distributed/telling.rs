@@ -21,7 +21,7 @@ impl DistributedWorker {
 
     /// Forgets an object that is gone, or is nothing of ours any more.
     pub(super) fn forget(&self, key: &Key) {
-        self.pace.forget(key);
+        self.status_throttle.forget(key);
         self.too_large.forget(key);
         self.reporter.metrics.conditions.forget(&key.to_string());
     }

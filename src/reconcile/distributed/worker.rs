@@ -10,12 +10,12 @@ use tracing::error;
 use super::apply::Applier;
 use super::cache::entry::FederatedHpaEntry;
 use super::failover::Queue;
-use super::fresh::Fresh;
-use super::pace::Pace;
+use super::leader_resync::LeaderResync;
+use super::live_state::LiveState;
 use super::reconcile::FederatedHpaRetryState;
 use super::report::Reporter;
 use super::shown::TooLarge;
-use super::sight::Sight;
+use super::status_throttle::StatusThrottle;
 use super::takeover::Takeover;
 use super::whole::{Wholeness, wholeness};
 use super::writer::Writer;
@@ -30,7 +30,7 @@ use crate::runtime::leader::{Leader, LeaseLost};
 /// What reconciles work with.
 pub struct DistributedWorker {
     /// What it looks at.
-    pub sight: Sight,
+    pub live: LiveState,
     /// Writes.
     pub writer: Arc<Writer>,
     /// Takes workloads over.
@@ -42,9 +42,9 @@ pub struct DistributedWorker {
     /// The time of day.
     pub clock: WallClock,
     /// What was read before the first write.
-    pub fresh: Fresh,
+    pub leader_resync: LeaderResync,
     /// Keeps measurements from being written all the time.
-    pub pace: Pace,
+    pub status_throttle: StatusThrottle,
     /// Lets failovers through one after the other.
     pub queue: Queue,
     /// What the store would not take.
@@ -60,7 +60,7 @@ pub struct Parts {
     /// Speaks to the API server.
     pub client: Client,
     /// What it looks at.
-    pub sight: Sight,
+    pub live: LiveState,
     /// Knows where kinds are.
     pub targets: Arc<Targets>,
     /// Mode of a FederatedHPA that names none.
@@ -75,15 +75,15 @@ impl Worker for DistributedWorker {
     type RetryState = FederatedHpaRetryState;
 
     async fn news(&self) {
-        self.sight.news().await;
+        self.live.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.sight.changed()
+        self.live.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.sight.cache.keys()
+        self.live.cache.keys()
     }
 
     async fn reconcile(
@@ -113,17 +113,17 @@ impl DistributedWorker {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { client, sight, targets, default_mode, clock, reporter } = parts;
-        let writer = Arc::new(Writer { client, cache: Arc::clone(&sight.cache) });
+        let Parts { client, live, targets, default_mode, clock, reporter } = parts;
+        let writer = Arc::new(Writer { client, cache: Arc::clone(&live.cache) });
         Self {
-            sight,
+            live,
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
             applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
             writer,
             default_mode,
             clock,
-            fresh: Fresh::default(),
-            pace: Pace::default(),
+            leader_resync: LeaderResync::default(),
+            status_throttle: StatusThrottle::default(),
             queue: Queue::default(),
             too_large: TooLarge::default(),
             reporter,

@@ -74,7 +74,7 @@ impl Acting {
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
         Ok(Self {
-            preview: Arc::new(Forecaster { sight: controller.sight(), default_mode }),
+            preview: Arc::new(Forecaster { live: controller.live(), default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),

@@ -24,7 +24,7 @@ pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::decision::names::execution_space;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
-use crate::reconcile::distributed::pace::PACE;
+use crate::reconcile::distributed::status_throttle::PACE;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Item, Table};
 use crate::runtime::clock;

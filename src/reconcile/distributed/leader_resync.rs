@@ -19,9 +19,9 @@ const PAGE: u32 = 500;
 
 /// The term for which Works were read.
 #[derive(Debug, Default)]
-pub struct Fresh(Mutex<Option<Leader>>);
+pub struct LeaderResync(Mutex<Option<Leader>>);
 
-impl Fresh {
+impl LeaderResync {
     /// Reads all our Works, once in each term; whoever comes meanwhile waits for that.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::reconcile::key::Key;
 
 /// What is looked at. A clone looks at the same.
 #[derive(Clone)]
-pub struct Sight {
+pub struct LiveState {
     /// What watches brought.
     pub cache: Arc<Cache>,
     /// The room in clusters.
@@ -30,7 +30,7 @@ pub struct Sight {
     pub failover: failover::Settings,
 }
 
-impl Default for Sight {
+impl Default for LiveState {
     fn default() -> Self {
         Self {
             cache: Arc::default(),
@@ -42,7 +42,7 @@ impl Default for Sight {
     }
 }
 
-impl Sight {
+impl LiveState {
     /// The room in a cluster; `most` where nothing limits it.
     #[must_use]
     pub fn room(&self, place: &ClusterEntry, requirements: &Requirements, most: Replicas) -> Room {

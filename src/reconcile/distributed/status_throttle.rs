@@ -13,9 +13,9 @@ pub const PACE: SignedDuration = SignedDuration::from_secs(30);
 
 /// When statuses were last written; lost with the process.
 #[derive(Debug, Default)]
-pub struct Pace(Mutex<HashMap<Key, Timestamp>>);
+pub struct StatusThrottle(Mutex<HashMap<Key, Timestamp>>);
 
-impl Pace {
+impl StatusThrottle {
     fn written(&self) -> MutexGuard<'_, HashMap<Key, Timestamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn measurements_wait_for_their_turn() {
-        let (pace, key) = (Pace::default(), Key::new("prod", "web"));
+        let (pace, key) = (StatusThrottle::default(), Key::new("prod", "web"));
         let at = |second| Timestamp::constant(second, 0);
         assert_eq!(pace.due(&key, at(100)), None);
         pace.wrote(&key, at(100));
