@@ -86,7 +86,7 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
                 names::OWNER: format!("{namespace}/{own}"),
                 names::OUTSTANDING: outstanding.to_string(),
                 names::CONTENT: content(hpa, version),
-                // ConditionParts either way: what a creation set, an apply does not take away by leaving it out.
+                // Said either way: what a creation set, an apply does not take away by leaving it out.
                 names::HELD: held.to_string(),
                 "work.karmada.io/conflict-resolution": resolution,
             },
