@@ -90,7 +90,7 @@ impl Law for Pods {
             match change.kind {
                 "FederatedHPA" => self.saw_federated(world),
                 "ResourceBinding" => self.saw_binding(court),
-                _ => {}
+                _ => self.saw_template(change, world),
             }
             return;
         }
@@ -130,6 +130,24 @@ impl Pods {
                 }
             }
             past.held = held;
+        }
+    }
+
+    /// Whoever asks for other replicas of what was given back has Karmada's scheduler divide anew.
+    fn saw_template(&mut self, change: &Change<'_>, world: &World) {
+        let object = change.object();
+        let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
+        let target = Target { kind, name: Name::of(object) };
+        let replicas =
+            |object: Option<&serde_json::Value>| object.and_then(|object| super::world::int(object, "/spec/replicas"));
+        let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
+        let by_us = by_us.iter().any(|owner| is_ours(owner.manager));
+        if let Some(past) = self.past.get_mut(&target)
+            && past.released.is_some()
+            && !by_us
+            && replicas(change.before) != replicas(change.after)
+        {
+            past.released = world.now.checked_sub(AFTERMATH).ok();
         }
     }
 

@@ -227,7 +227,6 @@ impl DistributedWorker {
         if status::stands(order, status) {
             return Ok(false);
         }
-        self.count(order, status);
         match self.put(leader, order, status).await {
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
                 debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
@@ -273,8 +272,7 @@ impl DistributedWorker {
         let status = self.too_large.fit(&key, status);
         self.count(&view.order, &status);
         let stands = status::stands(&view.order, &status);
-        let later =
-            if stands || !status::measures_only(&view.order, &status) { None } else { self.pace.due(&key, now) };
+        let later = if stands { None } else { self.pace.due(&view.order, &status, now) };
         if !stands && later.is_none() {
             self.pace.wrote(&key, now);
             self.put(leader, &view.order, &status).await?;
