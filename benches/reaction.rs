@@ -93,7 +93,7 @@ impl Karmada {
     /// Remembers a write that is new.
     fn take(&self, work: &Work) -> Option<(String, String)> {
         let manifest = &work.spec.workload.manifests[0];
-        let token = manifest["metadata"]["annotations"]["autoscaling.karmada.io/write"].as_str().unwrap();
+        let token = manifest["metadata"]["annotations"]["fhpa.karmada.io/write-id"].as_str().unwrap();
         let key = (work.metadata.namespace.clone().unwrap(), work.metadata.name.clone().unwrap());
         let max = manifest["spec"]["maxReplicas"].as_i64().unwrap();
         let first = key.0.ends_with(MEMBERS[0]);
@@ -116,7 +116,7 @@ impl Karmada {
             (all[key].token.clone(), all[key].said)
         };
         let current = json!({"averageUtilization": said.percent, "averageValue": format!("{}m", said.percent)});
-        let status = json!({"write": token, "currentReplicas": said.replicas, "desiredReplicas": said.replicas,
+        let status = json!({"writeID": token, "currentReplicas": said.replicas, "desiredReplicas": said.replicas,
             "currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]});
         let identifier = json!({"ordinal": 0, "group": "autoscaling", "version": "v2", "resource": "",
             "kind": "HorizontalPodAutoscaler", "namespace": "prod", "name": key.1});

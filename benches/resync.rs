@@ -76,10 +76,10 @@ fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
         );
     let desired: Vec<Value> = desired.collect();
     read(json!({
-        "status": {"assignmentBasis": assigned.basis, "clusterHPADesired": desired},
+        "status": {"assignmentHash": assigned.basis, "clusterHPADesired": desired},
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": name(at), "namespace": "prod", "uid": format!("hpa-{at}"), "resourceVersion": "1",
-            "generation": 1, "finalizers": ["autoscaling.karmada.io/fhpa"]},
+            "generation": 1, "finalizers": ["fhpa.karmada.io/finalizer"]},
         "spec": {"minReplicas": 100, "maxReplicas": 800, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
             "metrics": [{"type": "Resource",
@@ -125,7 +125,7 @@ fn work(cluster: usize, assigned: &Assigned) -> Work {
     work["status"] = json!({
         "conditions": [{"type": "Applied", "status": "True", "message": "Manifest has been successfully applied"}],
         "manifestStatuses": [{"status": {
-            "write": TOKEN, "currentReplicas": 2, "desiredReplicas": 2, "lastScaleTime": at,
+            "writeID": TOKEN, "currentReplicas": 2, "desiredReplicas": 2, "lastScaleTime": at,
             "currentMetrics": [{"type": "Resource",
                 "resource": {"name": "cpu", "current": {"averageUtilization": 48, "averageValue": "48m"}}}],
             "conditions": [
@@ -161,7 +161,7 @@ fn filled(size: &Size, assigned: &Assigned) -> Sight {
             for at in 0..size.objects {
                 work.metadata.name = Some(format!("{}-hpa", name(at)));
                 let annotations = work.metadata.annotations.get_or_insert_default();
-                annotations.insert("autoscaling.karmada.io/federatedhpa".to_owned(), format!("prod/{}", name(at)));
+                annotations.insert("fhpa.karmada.io/federatedhpa".to_owned(), format!("prod/{}", name(at)));
                 take(&work);
             }
         }

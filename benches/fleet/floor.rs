@@ -92,7 +92,7 @@ async fn event(client: Client, index: usize, rules: usize) {
     let body = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event",
         "metadata": {"name": format!("{name}.floor-{index}"), "namespace": namespace},
         "type": "Normal", "reason": "RuleExecuted", "action": "Scale", "eventTime": "2026-11-20T08:30:00.000000Z",
-        "reportingController": "autoscaling.karmada.io/fhpa", "reportingInstance": "floor",
+        "reportingController": "fhpa.karmada.io/controller", "reportingInstance": "floor",
         "note": format!("rule \"scale-for-business-hours-1\" of 2026-11-20T08:30:00Z: Deployment {namespace}/{name} set to replicas 5"),
         "regarding": about("autoscaling.karmada.io/v1alpha1", "CronFederatedHPA"), "related": about("apps/v1", "Deployment")});
     let post = Request::post(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"));

@@ -224,13 +224,13 @@ pub struct FederatedHPAStatus {
     /// Digest of what the assignment was made from: while it stays, so does the assignment.
     #[schemars(length(max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assignment_basis: Option<String>,
+    pub assignment_hash: Option<String>,
     /// When bounds were last divided: assigned anew, or headroom by the room there is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_division_time: Option<Time>,
+    pub last_rebalance_time: Option<Time>,
     /// Since when a cluster could go to zero.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_since: Option<Time>,
+    pub idle_start_time: Option<Time>,
     /// How many clusters are how; always there, and of all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,
@@ -277,21 +277,21 @@ pub struct ClusterHPADesired {
     /// Why it was last assigned something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it cannot scale: `Pending` or `AtMax`.
+    /// Why it cannot scale: `Unschedulable` or `TooManyReplicas`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stuck_reason: Option<String>,
+    pub scale_up_blocked_reason: Option<String>,
     /// Since when it cannot scale.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stuck_since: Option<Time>,
+    pub scale_up_blocked_time: Option<Time>,
     /// When it last gave headroom to other clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_give_time: Option<Time>,
+    pub last_donated_time: Option<Time>,
     /// When it last got headroom from other clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_get_time: Option<Time>,
+    pub last_received_time: Option<Time>,
     /// Replicas that other clusters were asked to run in its place since it cannot scale.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub helped_replicas: Option<i32>,
+    pub covered_replicas: Option<i32>,
     /// Replicas that it is to run at once in the place of other clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_replicas: Option<i32>,
@@ -300,7 +300,7 @@ pub struct ClusterHPADesired {
     pub assist_time: Option<Time>,
     /// Whether it is to have no replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_zero: Option<bool>,
+    pub scaled_to_zero: Option<bool>,
     /// The least that it runs in the place of clusters that leave or failed, with its own replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_min_replicas: Option<i32>,

@@ -12,17 +12,17 @@ use crate::decision::plan::{Assist, Bounds, Cause, Failed, Floor, Lost, Memory, 
 pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     let count = |number: Option<i32>| replicas(number.unwrap_or_default());
     let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
-    let cause = desired.stuck_reason.as_deref().and_then(Cause::parse);
+    let cause = desired.scale_up_blocked_reason.as_deref().and_then(Cause::parse);
     let memory = Memory {
-        stuck: cause.zip(since(&desired.stuck_since)).map(|(cause, since)| Stuck { cause, since }),
-        gave: since(&desired.last_give_time),
-        got: since(&desired.last_get_time),
-        helped: count(desired.helped_replicas),
+        stuck: cause.zip(since(&desired.scale_up_blocked_time)).map(|(cause, since)| Stuck { cause, since }),
+        gave: since(&desired.last_donated_time),
+        got: since(&desired.last_received_time),
+        helped: count(desired.covered_replicas),
         assist: desired
             .assist_replicas
             .zip(since(&desired.assist_time))
             .map(|(number, since)| Assist { replicas: replicas(number), since }),
-        zero: desired.at_zero.unwrap_or_default(),
+        zero: desired.scaled_to_zero.unwrap_or_default(),
         floor: desired
             .replacement_min_replicas
             .zip(since(&desired.replacement_time))
@@ -53,14 +53,14 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         min_replicas: share.kept().map(|target| number(target.min)),
         max_replicas: share.kept().map(|target| number(target.max)),
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
-        stuck_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
-        stuck_since: stuck.and_then(|stuck| stored(stuck.since)),
-        last_give_time: gave.and_then(stored),
-        last_get_time: got.and_then(stored),
-        helped_replicas: (helped > 0).then(|| number(helped)),
+        scale_up_blocked_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
+        scale_up_blocked_time: stuck.and_then(|stuck| stored(stuck.since)),
+        last_donated_time: gave.and_then(stored),
+        last_received_time: got.and_then(stored),
+        covered_replicas: (helped > 0).then(|| number(helped)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
-        at_zero: zero.then_some(true),
+        scaled_to_zero: zero.then_some(true),
         replacement_min_replicas: floor.map(|floor| number(floor.replicas)),
         replacement_time: floor.and_then(|floor| stored(floor.since)),
         lost_replicas: lost.map(|lost| number(lost.ran)),

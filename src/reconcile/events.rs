@@ -33,7 +33,7 @@ use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 
 /// `reportingController` of every event.
-pub const CONTROLLER: &str = "autoscaling.karmada.io/fhpa";
+pub const CONTROLLER: &str = "fhpa.karmada.io/controller";
 
 /// Bytes of events that wait at most: those of some hundred thousand runs of one minute.
 pub const WAITING: usize = 64 << 20;

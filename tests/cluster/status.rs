@@ -41,14 +41,14 @@ fn minimal(index: usize) -> ClusterHPADesired {
 /// Everything that can be remembered of a cluster.
 fn full(index: usize) -> ClusterHPADesired {
     ClusterHPADesired {
-        stuck_reason: Some("Pending".to_owned()),
-        stuck_since: time(),
-        last_give_time: time(),
-        last_get_time: time(),
-        helped_replicas: Some(120),
+        scale_up_blocked_reason: Some("Unschedulable".to_owned()),
+        scale_up_blocked_time: time(),
+        last_donated_time: time(),
+        last_received_time: time(),
+        covered_replicas: Some(120),
         assist_replicas: Some(130),
         assist_time: time(),
-        at_zero: Some(true),
+        scaled_to_zero: Some(true),
         ..minimal(index)
     }
 }
@@ -95,9 +95,9 @@ fn status(clusters: usize, desired: fn(usize) -> ClusterHPADesired) -> Federated
         current_metrics: None,
         conditions: serde_json::from_value(json!(conditions)).unwrap(),
         cluster_hpa_desired: Some((0..clusters).map(desired).collect()),
-        assignment_basis: Some("0123456789abcdef0123456789abcdef".to_owned()),
-        last_division_time: time(),
-        idle_since: time(),
+        assignment_hash: Some("0123456789abcdef0123456789abcdef".to_owned()),
+        last_rebalance_time: time(),
+        idle_start_time: time(),
         clusters: Some(ClusterCounts {
             total: 5_000,
             ready: 5_000,

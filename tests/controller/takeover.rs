@@ -65,10 +65,10 @@ pub(super) async fn bounds_are(client: &Client, wanted: [(i64, i64); 2]) {
             );
             found.push((hpa["spec"]["minReplicas"].as_i64()?, hpa["spec"]["maxReplicas"].as_i64()?));
             // The member has applied it, as the reflection of Karmada would say.
-            let token = &hpa["metadata"]["annotations"]["autoscaling.karmada.io/write"];
+            let token = &hpa["metadata"]["annotations"]["fhpa.karmada.io/write-id"];
             let identifier = json!({"ordinal": 0, "group": "autoscaling", "version": "v2", "resource": "",
                 "kind": "HorizontalPodAutoscaler", "namespace": "prod", "name": "web"});
-            let manifest = json!({"identifier": identifier, "status": {"write": token}});
+            let manifest = json!({"identifier": identifier, "status": {"writeID": token}});
             say(&works, work.metadata.name.as_deref()?, json!({"manifestStatuses": [manifest]})).await;
         }
         (found == wanted).then_some(())

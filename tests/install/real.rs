@@ -188,7 +188,7 @@ async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
     assert!(cron_fields.contains("maxDelaySeconds") && cron_fields.contains("observedGeneration"), "{cron_fields}");
     let ledger =
         stand.get(&crd)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"].to_string();
-    assert!(ledger.contains("clusterHPADesired") && ledger.contains("assignmentBasis"), "{ledger}");
+    assert!(ledger.contains("clusterHPADesired") && ledger.contains("assignmentHash"), "{ledger}");
     // Ours pass.
     assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
     let (_, _, all) = found(&stand.desk).await;

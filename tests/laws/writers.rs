@@ -66,7 +66,7 @@ pub const TABLE: &[Row] = &[
 
 /// Fields that nobody but fhpa writes: member HPAs as they travel, and what is decided for a workload that is held.
 const OURS_ALONE: &[(&str, &str)] =
-    &[("FederatedHPA", "status.clusterHPADesired"), ("FederatedHPA", "status.assignmentBasis")];
+    &[("FederatedHPA", "status.clusterHPADesired"), ("FederatedHPA", "status.assignmentHash")];
 
 #[derive(Default)]
 pub struct OneWriter;

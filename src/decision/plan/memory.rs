@@ -117,8 +117,8 @@ impl Cause {
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
-            Self::Pending => "Pending",
-            Self::AtMax => "AtMax",
+            Self::Pending => "Unschedulable",
+            Self::AtMax => "TooManyReplicas",
         }
     }
 

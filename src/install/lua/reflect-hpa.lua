@@ -13,9 +13,9 @@ function ReflectStatus(observedObj)
   status.minReplicas = observedObj.spec.minReplicas
   status.maxReplicas = observedObj.spec.maxReplicas
   if observedObj.metadata.annotations ~= nil then
-    status.write = observedObj.metadata.annotations["autoscaling.karmada.io/write"]
-    status.olderMetrics = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/current-metrics"]
-    status.olderConditions = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/conditions"]
+    status.writeID = observedObj.metadata.annotations["fhpa.karmada.io/write-id"]
+    status.autoscalingV1Metrics = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/current-metrics"]
+    status.autoscalingV1Conditions = observedObj.metadata.annotations["autoscaling.alpha.kubernetes.io/conditions"]
   end
   return status
 end

@@ -1,31 +1,31 @@
 //! Names that objects carry for this controller, and those of Karmada that it writes. No I/O.
 
 /// Finalizer of a FederatedHPA whose workload is taken over.
-pub const FINALIZER: &str = "autoscaling.karmada.io/fhpa";
+pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
 /// Annotation of a FederatedHPA: an HPA of that name that is in a cluster already may be taken over.
-pub const ADOPT: &str = "autoscaling.karmada.io/adopt-hpa";
+pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
-pub const WORKLOAD: &str = "autoscaling.karmada.io/workload";
+pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
 /// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off.
 pub use crate::decision::names::SUSPENDED_FOR;
 /// Label of a Work: uid of its FederatedHPA.
-pub const OWNER_UID: &str = "autoscaling.karmada.io/federatedhpa-uid";
+pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";
 /// Annotation of a Work: namespace and name of its FederatedHPA.
-pub const OWNER: &str = "autoscaling.karmada.io/federatedhpa";
+pub const OWNER: &str = "fhpa.karmada.io/federatedhpa";
 /// Annotation of a Work: the greatest maxReplicas that may be in effect until its write is confirmed.
-pub const OUTSTANDING: &str = "autoscaling.karmada.io/outstanding";
+pub const OUTSTANDING: &str = "fhpa.karmada.io/pending-max-replicas";
 /// Annotation of a Work: digest of everything but the bounds.
-pub const CONTENT: &str = "autoscaling.karmada.io/content";
+pub const CONTENT: &str = "fhpa.karmada.io/template-hash";
 /// Annotation of a Work: its HPA may not scale down.
-pub const HELD: &str = "autoscaling.karmada.io/scale-down-held";
+pub const HELD: &str = "fhpa.karmada.io/scale-down-disabled";
 /// Annotation of a member's HPA: marks the write that made it what it is.
-pub const TOKEN: &str = "autoscaling.karmada.io/write";
+pub const TOKEN: &str = "fhpa.karmada.io/write-id";
 /// Where [`TOKEN`] comes back, in the reflected status.
-pub const REFLECTED_TOKEN: &str = "write";
+pub const REFLECTED_TOKEN: &str = "writeID";
 /// Where the metrics of an HPA of the older API come back, in the reflected status.
-pub const REFLECTED_METRICS: &str = "olderMetrics";
+pub const REFLECTED_METRICS: &str = "autoscalingV1Metrics";
 /// Where the conditions of an HPA of the older API come back, in the reflected status.
-pub const REFLECTED_CONDITIONS: &str = "olderConditions";
+pub const REFLECTED_CONDITIONS: &str = "autoscalingV1Conditions";
 /// Label of a workload: member clusters keep their replicas.
 pub use crate::decision::names::RETAIN_REPLICAS;
 /// Annotation of a ResourceBinding: the placement that was last scheduled.

@@ -175,7 +175,7 @@ pub fn observe<'a>(
         policy,
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
-        basis: status.and_then(|status| status.assignment_basis.as_deref()).and_then(|text| text.parse().ok()),
+        basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         clusters,
         purge: purge(binding),
         // Whole seconds, as what follows from it is stored.
@@ -184,8 +184,8 @@ pub fn observe<'a>(
         window: window(spec),
         period: sight.period,
         replacement: sight.failover.replacement,
-        idle: status.and_then(|status| status.idle_since.as_ref()).map(|since| since.0),
-        divided: status.and_then(|status| status.last_division_time.as_ref()).map(|time| time.0),
+        idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
+        divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
     };
     observed
 }

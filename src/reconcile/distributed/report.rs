@@ -37,7 +37,7 @@ impl Reporter {
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
         let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
         let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
-        let first = order.object.status.as_ref().is_none_or(|status| status.assignment_basis.is_none());
+        let first = order.object.status.as_ref().is_none_or(|status| status.assignment_hash.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
         self.say(leader, order, reason, note);
     }

@@ -54,11 +54,7 @@ async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for
     assert_eq!(stage.bounds().await, "1..5 1..3", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
     stage
-        .patch(
-            "FederatedHPA",
-            "web",
-            json!({"metadata": {"annotations": {"autoscaling.karmada.io/adopt-hpa": "true"}}}),
-        )
+        .patch("FederatedHPA", "web", json!({"metadata": {"annotations": {"fhpa.karmada.io/adopt-hpa": "true"}}}))
         .await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);

@@ -177,7 +177,7 @@ async fn what_was_remembered_of_one_workload_is_not_done_to_the_next() {
     // One cluster goes to zero.
     stage.pass(900).await;
     let before = stage.get("FederatedHPA", "web").await;
-    let zero = |hpa: &Value| items(hpa, "/status/clusterHPADesired").iter().any(|one| one["atZero"] == true);
+    let zero = |hpa: &Value| items(hpa, "/status/clusterHPADesired").iter().any(|one| one["scaledToZero"] == true);
     assert!(zero(&before), "{}", before["status"]);
     stage.create(super::deployment("shop", 9)).await;
     stage.fleet.load().set("prod", "shop", 3_000);

@@ -34,10 +34,10 @@ async fn echo(works: Api<Work>, control: Objects) {
     while let Some(event) = events.next().await {
         let Ok(watcher::Event::Apply(work) | watcher::Event::InitApply(work)) = event else { continue };
         let manifest = &work.spec.workload.manifests[0];
-        let token = &manifest["metadata"]["annotations"]["autoscaling.karmada.io/write"];
+        let token = &manifest["metadata"]["annotations"]["fhpa.karmada.io/write-id"];
         let identifier = json!({"ordinal": 0, "group": "autoscaling", "version": "v2", "resource": "",
             "kind": "HorizontalPodAutoscaler", "namespace": "prod", "name": manifest["metadata"]["name"]});
-        let status = json!({"manifestStatuses": [{"identifier": identifier, "status": {"write": token}}]});
+        let status = json!({"manifestStatuses": [{"identifier": identifier, "status": {"writeID": token}}]});
         let about = json!({"metadata": {"namespace": work.metadata.namespace, "name": work.metadata.name}});
         control.merge(&kind("Work"), &about, "status", &json!({"status": status})).await.unwrap();
     }

@@ -21,7 +21,7 @@ async fn one_object_becomes_an_hpa_in_every_member() {
     let web = stage.get("Deployment", "web").await;
     assert_eq!(label(&web, "resourcetemplate.karmada.io/retain-replicas"), "true");
     let hpa = stage.get("FederatedHPA", "web").await;
-    assert_eq!(text(&hpa, "/metadata/finalizers/0"), "autoscaling.karmada.io/fhpa");
+    assert_eq!(text(&hpa, "/metadata/finalizers/0"), "fhpa.karmada.io/finalizer");
     assert_eq!(stage.budget.most(), 10, "{}", stage.budget.history());
     one.stop().await;
 }
