@@ -90,7 +90,7 @@ fn thawed(leader: &Leader, events: &Events, now: Timestamp, since: Timestamp, wh
             name: name.into(),
             uid: Box::default(),
         };
-        let (severity, reason, note) = (Severity::Warning, "Thawed".into(), note.clone());
+        let (severity, reason, note) = (Severity::Warning, "DefinitionsRestored".into(), note.clone());
         events.record(leader, Record { severity, reason, action: "Freeze", note, at: now, regarding, related: None });
     }
 }

@@ -17,6 +17,6 @@ mod world;
 
 pub use curve::{Curve, Daily, Point};
 pub use figures::Figures;
-pub use record::{Event, Happening, Record, Row, Sample};
+pub use record::{Event, EventKind, Record, Row, Sample};
 pub use scenario::{Driver, Fault, Growth, Scenario, Second, Site, Timing, Trouble, Workload};
 pub use world::{Frame, Seen, run};

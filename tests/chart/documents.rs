@@ -7,7 +7,7 @@ use fhpa::cli::Cli;
 use fhpa::decision::health;
 use fhpa::install::doctor::{State, TROUBLES};
 
-use super::{path, text};
+use super::{path, reference, text};
 use crate::structure::documents::anchors;
 use crate::structure::sources::sources;
 
@@ -20,6 +20,7 @@ const BEFORE: &[&str] = &[
     "Severity::Normal,",
     "Severity::Warning,",
     "live,",
+    "order,",
     "Foreign(",
     "{",
 ];
@@ -60,7 +61,15 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
-    assert!(found.contains("RuleMissed") && found.contains("MembersScale") && found.contains("Released"), "{found:?}");
+    let report = text("src/reconcile/distributed/report.rs");
+    let codes = reference::codes("src/decision/plan/reason.rs", "Why");
+    let told =
+        report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());
+    found.extend(told.map(|variant| codes[variant].clone()));
+    assert!(
+        found.contains("RuleMissed") && found.contains("MemberHPAsReady") && found.contains("Released"),
+        "{found:?}"
+    );
     found
 }
 

@@ -81,7 +81,7 @@ fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = cluster.memory;
         let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
-        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None, memory })
+        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
     let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();

@@ -86,9 +86,9 @@ pub struct Hpa {
     /// Whether that very write was seen applied in the cluster. Equal numbers do not say so: an older write may be on its
     /// way still.
     pub confirmed: bool,
-    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::Bound`] said at the write.
+    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::ApplyHpa`] said at the write.
     pub outstanding: Replicas,
-    /// Whether it was last written without the user's scale-down ([`super::Action::Bound`]).
+    /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
     pub held: bool,
 }
 

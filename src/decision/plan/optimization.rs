@@ -81,7 +81,7 @@ fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
         return false;
     }
     for (place, max) in places.iter_mut().zip(maxes) {
-        place.set_max(max, request.now, Reason::Optimized);
+        place.set_max(max, request.now, Reason::HeadroomRebalanced);
     }
     true
 }

@@ -87,7 +87,7 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<'a> {
     /// Write the HPA of a cluster.
-    Bound {
+    ApplyHpa {
         /// Whose.
         cluster: &'a str,
         /// With these bounds.
@@ -101,7 +101,7 @@ pub enum Action<'a> {
         held: bool,
     },
     /// Write the entries of the binding, all in one write.
-    Bind {
+    UpdateBinding {
         /// All entries, by name.
         entries: Vec<Entry<'a>>,
         /// Tasks to add for those that failed or are evicted.
@@ -115,7 +115,7 @@ pub enum Action<'a> {
         replicas: Replicas,
     },
     /// Delete the HPA of a cluster.
-    Unbound {
+    DeleteHpa {
         /// Whose.
         cluster: &'a str,
     },

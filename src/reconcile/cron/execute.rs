@@ -123,7 +123,7 @@ impl Executor {
 
 /// Whether another rule might be let through.
 fn is_about_values(failure: &Failure) -> bool {
-    matches!(failure.reason, reason::REFUSED | reason::BOUNDS_CONTRADICT | reason::RULE_MISMATCH)
+    matches!(failure.reason, reason::REJECTED | reason::INVALID_BOUNDS | reason::RULE_TARGET_MISMATCH)
 }
 
 fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Attempt {

@@ -223,7 +223,7 @@ impl Release<'_> {
             let wrote = if stands {
                 self.attempt(applier.follow(about).await)?.unwrap_or(false)
             } else {
-                let action = Action::Bind { entries, evictions: Vec::new() };
+                let action = Action::UpdateBinding { entries, evictions: Vec::new() };
                 self.insist(applier.apply(about, &action).await)?.is_some()
             };
             if wrote {

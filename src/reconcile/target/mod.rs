@@ -148,5 +148,5 @@ fn check_alive(target: &TargetRef<'_>, metadata: &Metadata) -> Result<(), Failur
 /// The rule names nothing that this kind of target has.
 fn mismatch(target: &TargetRef<'_>, needs: &str) -> Failure {
     let message = format!("the rule sets nothing that {target} has; give it {needs}");
-    Failure::new(ErrorClass::Refused, reason::RULE_MISMATCH, message)
+    Failure::new(ErrorClass::Refused, reason::RULE_TARGET_MISMATCH, message)
 }
