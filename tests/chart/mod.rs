@@ -10,6 +10,7 @@ mod image;
 mod monitoring;
 mod objects;
 mod package;
+mod reference;
 mod renderings;
 mod values;
 mod wiring;

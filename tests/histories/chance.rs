@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::fields::{Field, Meaning};
-use super::held_back::is_held_back;
 use super::operation::{History, Operation, Step, Trouble};
 
 /// SplitMix64.
@@ -54,9 +53,7 @@ pub fn history(seed: u64, fields: &[Field]) -> History {
     let count = 3 + chance.below(10);
     while steps.len() < count {
         let what = operation(&mut chance, clusters, fields);
-        if !is_held_back(&what) {
-            steps.push(Step { what, then: *chance.one_of(&WAITS) });
-        }
+        steps.push(Step { what, then: *chance.one_of(&WAITS) });
     }
     History { clusters, steps }
 }
@@ -80,7 +77,7 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
     let workload = (*chance.one_of(&["web", "web", "web", "shop"])).to_owned();
     let cluster = 1 + u32::try_from(chance.below(clusters as usize)).unwrap();
     let replica = chance.below(2);
-    match chance.below(100) {
+    match chance.below(118) {
         0..=3 => Operation::Create { workload, spec: spec(chance) },
         4..=7 => Operation::Delete { workload },
         8..=27 => edit(chance, workload, fields),
@@ -110,10 +107,28 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
         93 => Operation::Down { replica, on: !chance.yes(3) },
         94 => Operation::Hang { replica, on: !chance.yes(3) },
         95 => Operation::Stale { replica, on: !chance.yes(3) },
-        _ => {
+        96..=99 => {
             let what = *chance.one_of(&[Trouble::Conflict, Trouble::Internal, Trouble::Lost, Trouble::Late]);
             Operation::Trouble { replica, what, count: 1 + u32::try_from(chance.below(3)).unwrap() }
         }
+        _ => surroundings(chance, workload, cluster, replica),
+    }
+}
+
+/// What happens around fhpa: to Karmada, to the ways, to the definitions.
+fn surroundings(chance: &mut Chance, workload: String, cluster: u32, replica: usize) -> Operation {
+    match chance.below(18) {
+        0..=2 => Operation::Cut { cluster, on: !chance.yes(3) },
+        3 => Operation::LoseMetrics { cluster, on: !chance.yes(3) },
+        4 if chance.yes(2) => Operation::Unjoin { cluster },
+        4 => Operation::Join { cluster },
+        5..=6 => Operation::OtherHpa { workload, cluster, on: !chance.yes(3) },
+        7..=8 => Operation::ApplicationFailover { workload, on: !chance.yes(4) },
+        9..=10 => Operation::Lag { seconds: *chance.one_of(&[0, 20, 120]) },
+        11 => Operation::RestartKarmada,
+        12..=14 => Operation::Upgrade { on: !chance.yes(3) },
+        15 => Operation::SilenceWebhook { on: !chance.yes(3) },
+        _ => Operation::Clock { replica, by: *chance.one_of(&[-600, -30, 30, 600]) },
     }
 }
 

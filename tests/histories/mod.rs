@@ -4,13 +4,15 @@
 //!
 //! * `FHPA_HISTORIES=10000` runs so many, over all cores (`FHPA_THREADS`); `FHPA_HISTORY_FROM` is the first seed.
 //! * `FHPA_HISTORY_SEED=17` replays one, and tells what happens.
-//! * A failing history is shrunk; what it shrinks to goes into `cases`, where it is replayed with each run of the tests.
+//! * A failing history is shrunk (for `FHPA_SHRINKING` seconds, 120); what it shrinks to goes into `cases`, where it is replayed with each run of the tests.
 
 mod chance;
 mod fields;
 mod flaky;
-mod held_back;
+mod happening;
+mod objects;
 mod operation;
+mod review;
 mod scene;
 mod shrink;
 mod stillness;
@@ -83,8 +85,9 @@ fn number(variable: &str) -> Option<u64> {
 
 /// One that fails, with what it shrinks to.
 fn report(seed: u64, history: &History, why: &str) -> String {
-    let begun = now();
-    let play = |history: &History| (begun.elapsed() < SHRINKING).then(|| play(history, false).failed).flatten();
+    eprintln!("history {seed} breaks a law: {why}");
+    let (begun, time) = (now(), number("FHPA_SHRINKING").map_or(SHRINKING, Duration::from_secs));
+    let play = |history: &History| (begun.elapsed() < time).then(|| play(history, false).failed).flatten();
     let (shrunk, why) = shrink::shrink(history, why, &play);
     let text = serde_json::to_string(&shrunk).unwrap();
     format!("history {seed} breaks a law:\n{why}\nshrunk to {text}\n")
@@ -115,9 +118,6 @@ fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field
             });
         }
     });
-    for held in held_back::HELD_BACK {
-        eprintln!("held back: {}", held.why);
-    }
     let (seconds, played) = (begun.elapsed().as_secs_f64(), played.load(Ordering::SeqCst));
     eprintln!("{played} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
     found.into_inner().unwrap()

@@ -53,6 +53,28 @@ pub enum Operation {
     Load { workload: String, milli: i64 },
     /// A cluster is cut off, or comes back.
     Fail { cluster: u32, on: bool },
+    /// The requests to a cluster are not answered, and what runs in it goes on; or they are answered again.
+    Cut { cluster: u32, on: bool },
+    /// The metrics server of a cluster stops, or starts again.
+    LoseMetrics { cluster: u32, on: bool },
+    /// A user takes a cluster out of the fleet.
+    Unjoin { cluster: u32 },
+    /// A user brings it back.
+    Join { cluster: u32 },
+    /// Somebody makes an HPA of their own on a workload in a cluster, or deletes it.
+    OtherHpa { workload: String, cluster: u32, on: bool },
+    /// A user lets Karmada's application failover take a workload in, or no more.
+    ApplicationFailover { workload: String, on: bool },
+    /// Karmada comes to a changed Work so many seconds late.
+    Lag { seconds: u32 },
+    /// Karmada's controllers are restarted.
+    RestartKarmada,
+    /// Karmada's definitions of both kinds are served, or ours again.
+    Upgrade { on: bool },
+    /// The webhook does not answer, or again.
+    SilenceWebhook { on: bool },
+    /// The clock of a replica is set so many seconds forward or back.
+    Clock { replica: usize, by: i64 },
     /// A cluster gets a node, or loses one.
     Nodes { cluster: u32, by: i32 },
     /// A replica is killed.

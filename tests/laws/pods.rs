@@ -9,7 +9,7 @@
 //!
 //! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
 //! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
+//! did not answer when it was left; one of a Duplicated workload while another serves; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
 //! time for a replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -285,7 +285,12 @@ impl Past {
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
         let uncovered = self.cover(cluster, moved);
         self.owed += uncovered;
-        let late = self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
+        // Each cluster has the whole of it: one may go as long as another serves.
+        let whole = court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
+        let others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
+        let served = others.map(|(_, share)| share.ready).sum::<i64>() > 0;
+        let late = (whole && served)
+            || self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
         if uncovered > 0 && self.owed > self.allowance(target, cluster, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),

@@ -1,5 +1,5 @@
 //! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement, and
-//! the sum stays within the budget (design: What it must never do). Pure.
+//! the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
 
 use std::cmp::Ordering;
 

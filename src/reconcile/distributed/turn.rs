@@ -325,10 +325,10 @@ impl DistributedWorker {
         let mut entries = false;
         for step in plan.now() {
             match &step.action {
-                Action::Bound { cluster, .. } | Action::Unbound { cluster } => {
+                Action::ApplyHpa { cluster, .. } | Action::DeleteHpa { cluster } => {
                     bound.insert(*cluster);
                 }
-                Action::Bind { .. } => entries = true,
+                Action::UpdateBinding { .. } => entries = true,
                 Action::Scale { .. } => {}
             }
             self.applier.apply(about, &step.action).await?;
@@ -369,7 +369,7 @@ impl DistributedWorker {
             }
             let outstanding = sent.hpa.ceiling();
             let held = sent.hpa.held;
-            let action = Action::Bound { cluster: &sent.cluster, bounds, version, outstanding, held };
+            let action = Action::ApplyHpa { cluster: &sent.cluster, bounds, version, outstanding, held };
             self.applier.apply(about, &action).await?;
             wrote = true;
         }

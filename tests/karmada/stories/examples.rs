@@ -1,5 +1,4 @@
-//! Worked examples of the design (Initial assignment; When a cluster cannot scale) with pods that really run and wait for
-//! nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
+//! Worked examples (docs/design.md#worked-examples) with pods that really run and wait for nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
 
 use serde_json::{Value, json};
 

@@ -93,7 +93,7 @@ pub async fn the_lowest_priority_shrinks_first(stand: &mut Stand) {
 pub async fn headroom_follows_the_room(stand: &mut Stand) {
     let name = "g10";
     stand.fhpa.kill_all();
-    stand.fhpa = Fhpa::start(&stand.lab, &["--optimize-period", "20"]).await;
+    stand.fhpa = Fhpa::start(&stand.lab, &["--rebalance-period", "20s"]).await;
     let mut example = Example {
         name,
         places: vec![Place { name: "member1", cores: 12, entry: 2 }, Place { name: "member2", cores: 12, entry: 2 }],

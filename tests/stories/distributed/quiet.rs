@@ -5,7 +5,7 @@ use fhpa::playground::objects::Objects;
 use futures::StreamExt as _;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::edits::running;
 use super::{Stage, deployment, hpa, kind, weights};
@@ -49,18 +49,19 @@ fn requests(metrics: &str) -> Vec<&str> {
     lines.filter(|line| !["update", "watch", "list"].iter().any(|verb| line.contains(verb))).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_hundred_objects_at_rest_cost_no_request() {
-    let stage = Stage::still(2).await;
+/// A control plane on which all of Karmada that there is tells that what is sent is applied, with so many workloads that run
+/// in two clusters, and the FederatedHPA of each.
+pub async fn standing(objects: usize, more: impl Fn(&str) -> Value) -> Stage {
+    let mut stage = Stage::still(2).await;
     let status = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "r", "message": "m",
         "lastTransitionTime": super::START}], "kubernetesVersion": "v1.36.2"});
     for name in ["member1", "member2"] {
         let about = json!({"metadata": {"name": name}});
         stage.control.merge(&kind("Cluster"), &about, "status", &json!({"status": status})).await.unwrap();
     }
-    let _echo =
-        tokio::spawn(echo(Api::all(stage.fleet.control().client()), Objects::new(stage.fleet.control().client())));
-    for number in 0..200 {
+    let client = stage.fleet.control().client();
+    stage.runs.spawn(echo(Api::all(client.clone()), Objects::new(client)));
+    for number in 0..objects {
         let name = format!("web{number}");
         stage.create(deployment(&name, 2)).await;
         let resource = json!({"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name});
@@ -77,11 +78,17 @@ async fn two_hundred_objects_at_rest_cost_no_request() {
         let about = json!({"metadata": {"namespace": "prod", "name": format!("{name}-deployment")}});
         let status = json!({"status": {"aggregatedStatus": running}});
         stage.control.merge(&kind("ResourceBinding"), &about, "status", &status).await.unwrap();
-        let mut object = hpa(1, 4, json!({}));
+        let mut object = hpa(1, 4, more(&name));
         object["metadata"]["name"] = json!(name);
         object["spec"]["scaleTargetRef"]["name"] = json!(name);
         stage.create(object).await;
     }
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_objects_at_rest_cost_no_request() {
+    let stage = standing(200, |_| json!({})).await;
     let mut one = stage.controller("one");
     one.leads().await;
     // What members measure is written each half minute at most.

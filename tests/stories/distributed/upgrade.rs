@@ -1,12 +1,20 @@
 //! An upgrade of Karmada: its definitions of both kinds are served for a while.
 
+use std::collections::BTreeMap;
+
 use fhpa::api;
 use fhpa::playground::json::{items, text};
 use fhpa::playground::objects::{Kind, Written};
 use serde_json::{Value, json};
 
+use super::quiet::standing;
 use super::{Stage, kind, weights};
 use crate::install::DEFINITIONS;
+use crate::stories::Process;
+
+/// Objects of the story, and those that somebody writes in the window.
+const OBJECTS: usize = 200;
+const WRITTEN: usize = 40;
 
 impl Stage {
     fn definitions() -> Kind {
@@ -34,10 +42,90 @@ impl Stage {
         self.define(&files).await;
     }
 
+    /// What users wrote, by name.
+    async fn specs(&self) -> BTreeMap<String, Value> {
+        let all = self.control.list(&kind("FederatedHPA"), "prod").await.unwrap();
+        all.iter().map(|one| (text(one, "/metadata/name").to_owned(), one["spec"].clone())).collect()
+    }
+
+    /// What clusters are told, and how many pods they are asked to run.
+    async fn told(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (of, fields) in [
+            ("Work", &["/spec/workload/manifests/0/spec"][..]),
+            ("ResourceBinding", &["/spec/clusters", "/spec/suspension"]),
+            ("Deployment", &["/spec/replicas", "/metadata/labels"]),
+        ] {
+            for object in self.control.list(&kind(of), "").await.unwrap() {
+                let told = fields.iter().map(|field| object.pointer(field).unwrap_or(&Value::Null).to_string());
+                all.push(format!("{of} {} {}", text(&object, "/metadata/name"), told.collect::<Vec<_>>().join(" ")));
+            }
+        }
+        all
+    }
+
+    /// Writes since they are recorded, but those of Karmada and for the Lease.
+    fn written(&self) -> Vec<String> {
+        let seen = self.fleet.control().faults().recorded();
+        let writes = seen.into_iter().filter(|seen| matches!(&*seen.verb, "create" | "update" | "patch" | "delete"));
+        let told = writes.filter(|seen| !["leases", "events", "works/status"].contains(&&*seen.resource));
+        told.map(|seen| format!("{} {} {}", seen.verb, seen.resource, seen.name)).collect()
+    }
+
     async fn restored(&self) -> usize {
         let events = self.control.list(&kind("Event"), "prod").await.unwrap();
-        events.iter().filter(|event| text(event, "/reason") == "Restored").count()
+        events.iter().filter(|event| text(event, "/reason") == "FieldsRestored").count()
     }
+}
+
+fn shows(process: &Process, line: &str) {
+    let text = process.metrics.text();
+    assert!(text.lines().any(|known| known == line), "{line} not in {text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
+    let weights = json!([
+        {"targetCluster": {"clusterNames": ["member1"]}, "staticWeight": 1},
+        {"targetCluster": {"clusterNames": ["member2"]}, "staticWeight": 3, "autoscalingMaxThreshold": 3}]);
+    let more = json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}, "scaleAssist": false,
+        "federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted",
+            "clusterAutoscalingPreference": weights}});
+    let stage = standing(OBJECTS, |_| more.clone()).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(60).await;
+    let (specs, before) = (stage.specs().await, stage.told().await);
+    let bounds = before.iter().filter(|line| line.contains(r#""maxReplicas":3,"#)).count();
+    assert_eq!((specs.len(), bounds), (OBJECTS, OBJECTS), "{:?}", &before[..3]);
+
+    stage.karmada_is_upgraded().await;
+    stage.pass(2).await;
+    stage.fleet.control().faults().record();
+    for at in 0..WRITTEN {
+        let note = json!({"metadata": {"annotations": {"note": "somebody"}}});
+        stage.patch("FederatedHPA", &format!("web{at}"), note).await;
+    }
+    let hidden = stage.specs().await.values().filter(|spec| spec.get("mode").is_none()).count();
+    assert_eq!(hidden, OBJECTS);
+    // The new leader has seen nothing but this.
+    one.kill().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(60).await;
+    shows(&two, "fhpa_frozen 1");
+    let users = |line: &&String| line.starts_with("patch federatedhpas web");
+    let written = stage.written();
+    assert_eq!((written.len(), written.iter().filter(users).count()), (WRITTEN, WRITTEN), "{written:?}");
+    assert_eq!(stage.told().await, before, "members go on, nothing moves");
+
+    stage.ours_are_back().await;
+    stage.pass(60).await;
+    shows(&two, "fhpa_frozen 0");
+    assert_eq!(stage.specs().await, specs, "nothing is lost");
+    assert_eq!(stage.told().await, before, "nothing moves");
+    assert_eq!(stage.restored().await, WRITTEN);
+    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +148,7 @@ async fn a_leader_that_sees_the_window_says_how_long_nothing_was_done() {
     assert_eq!(stage.bounds().await, "1..6 1..6");
     assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["clusterAffinity"]["clusterNames"][1], "member2");
     let events = stage.control.list(&kind("Event"), "default").await.unwrap();
-    let thawed: Vec<&Value> = events.iter().filter(|event| text(event, "/reason") == "Thawed").collect();
+    let thawed: Vec<&Value> = events.iter().filter(|event| text(event, "/reason") == "DefinitionsRestored").collect();
     assert_eq!(thawed.len(), 2, "one for each definition");
     assert!(text(thawed[0], "/note").contains("for 120 s no FederatedHPA"), "{}", thawed[0]);
 }

@@ -1,0 +1,78 @@
+//! The webhook of a scene. No sockets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Body;
+use fhpa::admission::body::Limits;
+use fhpa::admission::endpoint::Endpoint;
+use fhpa::admission::registration::{self, Location};
+use fhpa::admission::review::Reviewer;
+use fhpa::admission::router::{Clock as Clocks, Desk, Observer, Reviewed, router};
+use fhpa::decision::validation::Settings;
+use fhpa::playground::fleet::Fleet;
+use fhpa::runtime::lifecycle::Readiness;
+use fhpa::runtime::metrics::Metrics;
+use fhpa::runtime::watch::{Index, Readers, Watches};
+use fhpa::runtime::zones::ZoneDatabase;
+use futures::FutureExt as _;
+use http::Request;
+use http_body_util::BodyExt as _;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
+
+use crate::stories::distributed::START;
+
+/// Where the webhook is, as far as the API server knows.
+const BASE: &str = "https://fhpa.test:443";
+
+/// Is told of reviews and says nothing.
+struct Silent;
+
+impl Observer for Silent {
+    fn reviewed(&self, _: &Reviewed<'_>) {}
+    fn entered(&self) {}
+    fn left(&self) {}
+}
+
+/// The webhook, served without a socket while it is not `silent`.
+pub async fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
+    let index = Arc::new(Index::default());
+    let settings = Settings::default();
+    let readers = Readers::default().with_index(&index, settings.default_mode);
+    let watches = Watches::new(readers, &Readiness::default());
+    let client = fleet.control().client();
+    runs.spawn(watches.run(client, Arc::new(Metrics::new())));
+    let zones = Arc::new(ZoneDatabase::bundled());
+    let reviewer = Reviewer { neighbours: index, zones, settings, preview: None, frozen: None };
+    let judge: fhpa::admission::router::Judge =
+        Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
+    #[allow(clippy::disallowed_methods)]
+    let clocks = Clocks { wall: || START.parse().unwrap(), monotonic: std::time::Instant::now };
+    let router = router(&Arc::new(Desk::new(judge, clocks, Arc::new(Silent), Limits::default(), 64)));
+    let silent = Arc::clone(silent);
+    let answer: fhpa::playground::apiserver::admission::Inside = Arc::new(move |path, review| {
+        if silent.load(Ordering::SeqCst) {
+            return async { Err("connection refused".to_owned()) }.boxed();
+        }
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(Body::from(review.to_string())).unwrap();
+        let router = router.clone();
+        async move {
+            let response = router.oneshot(request).await.map_err(|error| error.to_string())?;
+            let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+            serde_json::from_slice(&body).map_err(|error| error.to_string())
+        }
+        .boxed()
+    });
+    fleet.control().answer_webhooks(BASE, &answer);
+    let location = Location { base_url: BASE.to_owned(), ca_bundle: Vec::new() };
+    let configurations = [
+        json!(registration::mutating(&location, &Endpoint::ALL)),
+        json!(registration::validating(&location, &Endpoint::ALL)),
+    ];
+    for configuration in configurations {
+        fleet.control().create(&configuration).await.unwrap();
+    }
+}
