@@ -1,5 +1,5 @@
 //! Lets the leader act only on whole objects: while the definitions of our kinds are another's, and until all objects were
-//! listed since, nobody is told to lead (design: What it must never do, 10). Tells of it by Events.
+//! listed since, nobody is told to lead (docs/design.md#law-10-act-only-on-whole-objects). Tells of it by Events.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;

@@ -64,7 +64,7 @@ pub struct Options {
     pub identity: String,
     /// Objects that are worked off at a time.
     pub concurrency: usize,
-    /// How often headroom is divided again (design: Period optimization); nothing: never.
+    /// How often headroom is divided again (docs/design.md#rebalancing); nothing: never.
     pub rebalance_period: Option<SignedDuration>,
     /// How long clusters that fail or leave are waited for.
     pub failover: failover::Settings,

@@ -1,5 +1,5 @@
 //! A fleet in virtual time: member clusters with pods, nodes and HPAs of their own, a load, faults, and the control plane
-//! that decides with the very code of `decision` (design: Roles and processes, `fhpa simulate`). Pure: no clock, no I/O; the
+//! that decides with the very code of `decision` (docs/design.md#processes). Pure: no clock, no I/O; the
 //! same scenario gives the same run everywhere.
 //!
 //! [`Scenario`] is what happens, [`run`] lets it happen second by second and shows each [`Frame`], [`Figures`] sum it up and

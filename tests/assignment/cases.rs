@@ -1,4 +1,4 @@
-//! The worked examples of the documents, by name, and what they leave open.
+//! The worked examples (docs/design.md#worked-examples), by name, and what they leave open.
 
 use fhpa::decision::plan::{Action, Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, Wait, plan};
 

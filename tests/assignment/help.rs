@@ -1,4 +1,4 @@
-//! Help across clusters: the worked examples of the documents by name, and what they leave open.
+//! Help across clusters: the worked examples (docs/design.md#worked-examples) by name, and what they leave open.
 
 use fhpa::decision::plan::{
     Action, Assist, Cause, Cluster, Load, Memory, Plan, Policy, Reach, Reason, Request, Standing, Stuck, Why, plan,

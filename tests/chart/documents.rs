@@ -8,6 +8,7 @@ use fhpa::decision::health;
 use fhpa::install::doctor::{State, TROUBLES};
 
 use super::{path, reference, text};
+use crate::structure::documents::anchors;
 use crate::structure::sources::sources;
 
 /// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
@@ -115,36 +116,30 @@ fn links_lead_to_files_and_sections_that_exist() {
             assert!(target.exists(), "{guide}: {link}");
             if !section.is_empty() {
                 let text = std::fs::read_to_string(&target).unwrap();
-                let found = text.lines().any(|line| line.starts_with('#') && anchor(line) == section);
-                assert!(found, "{guide}: {link}");
+                assert!(anchors(&text).iter().any(|heading| heading == section), "{guide}: {link}");
             }
         }
     }
 }
 
-/// The name of a heading in links.
-fn anchor(heading: &str) -> String {
-    let words = heading.trim_start_matches('#').trim().to_lowercase();
-    words
-        .chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-        .map(|c| if c == ' ' { '-' } else { c })
-        .collect()
-}
-
 /// All guides.
 pub fn guides() -> Vec<String> {
-    let folder = std::fs::read_dir(path("charts/fhpa/docs")).unwrap();
-    let docs = folder.map(|entry| format!("charts/fhpa/docs/{}", entry.unwrap().file_name().to_string_lossy()));
-    ["README.md", "charts/fhpa/README.md"].map(str::to_owned).into_iter().chain(docs).collect()
+    let mut all = Vec::new();
+    for folder in ["", "charts/fhpa/", "charts/fhpa/docs/", "docs/"] {
+        let names = std::fs::read_dir(path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".md"));
+        all.extend(names.map(|name| format!("{folder}{name}")));
+    }
+    all.sort_unstable();
+    all
 }
 
 #[test]
 fn every_guide_can_be_reached_from_the_readme() {
     let readme = text("README.md") + &text("charts/fhpa/README.md");
     for guide in guides() {
-        let name = guide.rsplit('/').next().unwrap();
-        assert!(readme.contains(&format!("docs/{name}")) || name == "README.md", "{guide} is linked nowhere");
+        let name = guide.strip_prefix("charts/fhpa/").unwrap_or(&guide);
+        assert!(readme.contains(&format!("{name})")) || name == "README.md", "{guide} is linked nowhere");
     }
     assert!(readme.contains("(charts/fhpa/README.md)"));
 }

@@ -1,4 +1,4 @@
-//! Headroom divided again by what is measured now (design: Period optimization). Pure.
+//! Headroom divided again by what is measured now (docs/design.md#rebalancing). Pure.
 
 use jiff::Timestamp;
 

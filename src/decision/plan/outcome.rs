@@ -96,8 +96,8 @@ pub enum Action<'a> {
         version: HpaVersion,
         /// To be stored in the same write as [`super::Hpa::outstanding`].
         outstanding: Replicas,
-        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled` (design: Scaling down under
-        /// Prioritized). To be stored in the same write as [`super::Hpa::held`].
+        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
+        /// (docs/design.md#scaling-down-under-prioritized). To be stored in the same write as [`super::Hpa::held`].
         held: bool,
     },
     /// Write the entries of the binding, all in one write.

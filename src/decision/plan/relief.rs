@@ -1,4 +1,4 @@
-//! Headroom of clusters that cannot use it goes to those that can (design: When a cluster cannot scale). Pure.
+//! Headroom of clusters that cannot use it goes to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::adjust::{Participant, sum, take};
 use super::pour::{Range, top_up};

@@ -1,5 +1,5 @@
-//! Courses as an ordered list of writes: donors before receivers, replacement before removal (design: What it must never
-//! do, rule 2). Pure.
+//! Courses as an ordered list of writes: donors before receivers, replacement before removal
+//! (docs/design.md#law-2-stay-within-the-budget). Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Prioritized: the lowest priority shrinks first, and what it does not need returns to the highest (design: Scaling down
-//! under Prioritized). Pure.
+//! Prioritized: the lowest priority shrinks first, and what it does not need returns to the highest
+//! (docs/design.md#scaling-down-under-prioritized). Pure.
 
 use super::adjust::Participant;
 use super::relief::hand_over;

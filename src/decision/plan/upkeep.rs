@@ -1,5 +1,5 @@
 //! Targets kept while nothing but the clusters changes: what a failed one had goes to the others by policy, a returned one
-//! gets its min at once (design: Failover). Pure.
+//! gets its min at once (docs/design.md#failover). Pure.
 
 use super::adjust::{take, within};
 use super::assignment::{Target, Targets, assign, bounds};

@@ -1,4 +1,4 @@
-//! Which clusters are to have no replicas (design: Zero). Pure.
+//! Which clusters are to have no replicas (docs/design.md#to-and-from-zero). Pure.
 
 use std::cmp::Reverse;
 

@@ -1,6 +1,6 @@
 //! Due runs -> writes to the target (apply). Talks to the API server by `Targets`.
 //!
-//! Runs of one object go into one write: what they leave when they run one after the other (design: Cron). Only when the
+//! Runs of one object go into one write: what they leave when they run one after the other (docs/design.md#cron). Only when the
 //! API server refuses that, each is tried by itself, so that one bad rule does not stop the others.
 
 use std::sync::Arc;
