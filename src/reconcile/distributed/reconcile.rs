@@ -1,4 +1,4 @@
-//! One turn of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
+//! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
 //! the API server.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use crate::reconcile::managers;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// Rounds of one turn; each but the last wrote something.
+/// Passes of one reconcile; each but the last wrote something.
 const PASSES: usize = 8;
 /// Conflicts in a row that are no error yet, some four seconds of them: what others wrote is yet to come by the watch.
 const CONFLICTS: u32 = 12;

@@ -181,7 +181,7 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
 
 /// Whether the status of `order` says this already, but for the wording of conditions: how far something has come.
 #[must_use]
-pub fn words_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let worded = |condition: &Condition| {
         let same = |known: &&Condition| {
             (&known.status, &known.reason, known.observed_generation)

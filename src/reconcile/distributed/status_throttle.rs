@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::reconcile::key::Key;
 
-use super::seen::entry::Order;
+use super::cache::entry::FederatedHpaEntry;
 use super::status;
 use crate::api::federated_hpa::FederatedHPAStatus;
 
@@ -33,7 +33,7 @@ impl StatusThrottle {
 
     /// When a status that is not that of `order` may be written; nothing: now.
     #[must_use]
-    pub fn due(&self, order: &Order, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
+    pub fn due(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
         if status::words_only(order, status) {
             self.after(&order.key(), WORDS, now)
         } else if status::measures_only(order, status) {
