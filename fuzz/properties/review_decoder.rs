@@ -17,7 +17,7 @@ use jiff::Timestamp;
 static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
     let zones = Arc::new(ZoneDatabase::open());
     judge(Settings::default())(Surroundings {
-        neighbours: Arc::new(NoRelatedObjects),
+        related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,
         frozen: None,
