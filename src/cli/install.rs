@@ -25,7 +25,7 @@ use crate::runtime::{succession, tls};
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the command")]
 pub struct Args {
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
     /// the webhook is not registered.

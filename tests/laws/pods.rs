@@ -9,7 +9,7 @@
 //!
 //! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
 //! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
+//! did not answer when it was left; one of a Duplicated workload while another serves; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
 //! time for a replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ impl Law for Pods {
             match change.kind {
                 "FederatedHPA" => self.saw_federated(world),
                 "ResourceBinding" => self.saw_binding(court),
-                _ => {}
+                _ => self.saw_template(change, world),
             }
             return;
         }
@@ -130,6 +130,24 @@ impl Pods {
                 }
             }
             past.held = held;
+        }
+    }
+
+    /// Whoever asks for other replicas of what was given back has Karmada's scheduler divide anew.
+    fn saw_template(&mut self, change: &Change<'_>, world: &World) {
+        let object = change.object();
+        let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
+        let target = Target { kind, name: Name::of(object) };
+        let replicas =
+            |object: Option<&serde_json::Value>| object.and_then(|object| super::world::int(object, "/spec/replicas"));
+        let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
+        let by_us = by_us.iter().any(|owner| is_ours(owner.manager));
+        if let Some(past) = self.past.get_mut(&target)
+            && past.released.is_some()
+            && !by_us
+            && replicas(change.before) != replicas(change.after)
+        {
+            past.released = world.now.checked_sub(AFTERMATH).ok();
         }
     }
 
@@ -267,7 +285,12 @@ impl Past {
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
         let uncovered = self.cover(cluster, moved);
         self.owed += uncovered;
-        let late = self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
+        // Each cluster has the whole of it: one may go as long as another serves.
+        let whole = court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
+        let others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
+        let served = others.map(|(_, share)| share.ready).sum::<i64>() > 0;
+        let late = (whole && served)
+            || self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
         if uncovered > 0 && self.owed > self.allowance(target, cluster, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),
