@@ -82,7 +82,7 @@ fn paths(document: &str) -> Vec<&str> {
     let path = |span: &&str| {
         FOLDERS.iter().any(|folder| span.starts_with(folder)) && !span.contains(|c: char| c.is_whitespace() || c == '*')
     };
-    document.split('`').skip(1).step_by(2).filter(path).collect()
+    document.split('`').skip(1).step_by(2).filter(path).filter_map(|path| path.split('#').next()).collect()
 }
 
 #[test]
