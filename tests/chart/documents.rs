@@ -1,6 +1,7 @@
 //! The guides are complete, and lead where they say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
@@ -103,20 +104,29 @@ fn every_finding_of_doctor_is_explained_and_nothing_else() {
     assert_eq!(explained, known.collect::<Vec<_>>());
 }
 
+/// The links of a guide that lead into this tree: as they are written, the file, and the section or nothing.
+fn links(guide: &str) -> Vec<(String, PathBuf, String)> {
+    let folder = path(guide).parent().unwrap().to_owned();
+    let text = text(guide);
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links
+        .filter(|link| !link.contains("://"))
+        .map(|link| {
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path(guide) } else { folder.join(file) };
+            (link.to_owned(), target, section.to_owned())
+        })
+        .collect()
+}
+
 #[test]
 fn links_lead_to_files_and_sections_that_exist() {
     for guide in guides() {
-        let folder = path(&guide).parent().unwrap().to_owned();
-        for link in text(&guide).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if link.contains("://") {
-                continue;
-            }
-            let (file, section) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { path(&guide) } else { folder.join(file) };
+        for (link, target, section) in links(&guide) {
             assert!(target.exists(), "{guide}: {link}");
             if !section.is_empty() {
                 let text = std::fs::read_to_string(&target).unwrap();
-                assert!(anchors(&text).iter().any(|heading| heading == section), "{guide}: {link}");
+                assert!(anchors(&text).contains(&section), "{guide}: {link}");
             }
         }
     }
@@ -125,7 +135,7 @@ fn links_lead_to_files_and_sections_that_exist() {
 /// All guides.
 pub fn guides() -> Vec<String> {
     let mut all = Vec::new();
-    for folder in ["", "charts/fhpa/", "charts/fhpa/docs/", "docs/"] {
+    for folder in ["", "charts/fhpa/", "charts/fhpa/docs/", "docs/", "docs/decisions/"] {
         let names = std::fs::read_dir(path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
         let names = names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".md"));
         all.extend(names.map(|name| format!("{folder}{name}")));
@@ -136,12 +146,16 @@ pub fn guides() -> Vec<String> {
 
 #[test]
 fn every_guide_can_be_reached_from_the_readme() {
-    let readme = text("README.md") + &text("charts/fhpa/README.md");
-    for guide in guides() {
-        let name = guide.strip_prefix("charts/fhpa/").unwrap_or(&guide);
-        assert!(readme.contains(&format!("{name})")) || name == "README.md", "{guide} is linked nowhere");
+    let all: BTreeMap<PathBuf, String> =
+        guides().into_iter().map(|guide| (path(&guide).canonicalize().unwrap(), guide)).collect();
+    let (mut reached, mut open) = (BTreeSet::new(), vec!["README.md".to_owned()]);
+    while let Some(guide) = open.pop() {
+        let targets = links(&guide).into_iter().filter_map(|(_, target, _)| target.canonicalize().ok());
+        open.extend(targets.filter_map(|target| all.get(&target).cloned()).filter(|guide| !reached.contains(guide)));
+        reached.insert(guide);
     }
-    assert!(readme.contains("(charts/fhpa/README.md)"));
+    let lost: Vec<&String> = all.values().filter(|guide| !reached.contains(*guide)).collect();
+    assert!(lost.is_empty(), "no link leads to {lost:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod certificates;
 mod command;
-mod documents;
+pub mod documents;
 pub mod engine;
 mod hooks;
 mod image;

@@ -1,8 +1,10 @@
 //! The documents and the source hold together: references resolve, and what a document names exists.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use super::sources::{Source, root, sources};
+use crate::chart::documents::guides;
 
 /// What a reference to a document begins with, in comments.
 const FOLDER: &str = "docs/";
@@ -71,6 +73,39 @@ fn a_reference_that_leads_nowhere_is_seen() {
         dangling(&source),
         ["src/decision/plan.rs:1: docs/design.md#no-such-heading", "src/decision/plan.rs:2: docs/none.md#cron"]
     );
+}
+
+/// Spans of code in `document` that are paths of this tree.
+fn paths(document: &str) -> Vec<&str> {
+    const FOLDERS: &[&str] =
+        &["src/", "tests/", "benches/", "docs/", "charts/", "crds/", "examples/", "fuzz/", "certs/"];
+    let path = |span: &&str| {
+        FOLDERS.iter().any(|folder| span.starts_with(folder)) && !span.contains(|c: char| c.is_whitespace() || c == '*')
+    };
+    document.split('`').skip(1).step_by(2).filter(path).filter_map(|path| path.split('#').next()).collect()
+}
+
+#[test]
+fn paths_that_documents_name_exist() {
+    let mut seen = 0;
+    for guide in guides() {
+        let document = fs::read_to_string(root().join(&guide)).unwrap();
+        for path in paths(&document) {
+            assert!(root().join(path).exists() || guide.starts_with("charts/"), "{guide}: there is no {path}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 60, "only {seen} paths were found");
+}
+
+#[test]
+fn the_architecture_leads_through_the_tree_as_it_is() {
+    let architecture = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rooms: BTreeSet<String> =
+        sources("src").iter().map(Source::room).filter(|room| !["lib", "main", "limits"].contains(&&**room)).collect();
+    for room in rooms {
+        assert!(architecture.contains(&format!("\n| `src/{room}` |")), "the room {room} is not in the architecture");
+    }
 }
 
 #[test]

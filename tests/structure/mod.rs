@@ -4,4 +4,5 @@
 mod boundary;
 mod dependencies;
 pub mod documents;
+mod notices;
 pub mod sources;
