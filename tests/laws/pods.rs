@@ -9,7 +9,8 @@
 //!
 //! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
 //! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
+//! did not answer when it was left; a copy of a Duplicated workload that leaves while another is ready (design's G2 moves
+//! nothing of it to the others); a quarter of what each cluster ran that leaves where `maxReplicas` leaves no headroom; the end of the
 //! time for a replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,8 +63,9 @@ struct Lost {
 #[derive(Default)]
 struct Past {
     shares: BTreeMap<String, Share>,
-    /// Removed within the allowance and not replaced yet.
+    /// Removed within the allowance and not replaced yet, and of which clusters.
     owed: i64,
+    owing: BTreeSet<String>,
     /// Whether somebody holds it, or when nobody did any more.
     held: bool,
     released: Option<Timestamp>,
@@ -220,7 +222,9 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let own = past.shares.get(cluster).map_or(0, |share| share.ready);
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
     let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
-    gone || left || to_zero || lowered || by_user || binding.purges_at_once
+    // Every cluster has the whole of it: another ready copy stands for one that leaves.
+    let copied = duplicated && !past.entries.contains(cluster) && past.others(world).any(|share| share.ready > 0);
+    gone || left || to_zero || lowered || copied || by_user || binding.purges_at_once
 }
 
 impl Past {
@@ -246,6 +250,9 @@ impl Past {
     /// What came up since pays for what was removed within the allowance.
     fn pay(&mut self) {
         self.owed = self.cover("", self.owed);
+        if self.owed == 0 {
+            self.owing.clear();
+        }
     }
 
     /// What is spare for long is no replacement any more.
@@ -267,8 +274,11 @@ impl Past {
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
         let uncovered = self.cover(cluster, moved);
         self.owed += uncovered;
+        if uncovered > 0 {
+            self.owing.insert(cluster.to_owned());
+        }
         let late = self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
-        if uncovered > 0 && self.owed > self.allowance(target, cluster, court.world) && !late {
+        if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),
                 format!(
@@ -276,15 +286,16 @@ impl Past {
                 ),
             );
             self.owed = 0;
+            self.owing.clear();
         }
     }
 
-    /// What may be away for a moment where max leaves no headroom for both.
-    fn allowance(&self, target: &Target, cluster: &str, world: &World) -> i64 {
+    /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that leaves.
+    fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
         let asked: i64 = self.shares.values().map(|share| share.asked).sum();
-        let most = self.shares.get(cluster).map_or(0, |share| share.most);
-        if asked + most > hpa.bounds.max { (most / 4).max(1) } else { 0 }
+        let ran = self.owing.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
+        ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
     }
 
     /// A cluster that does not answer is left: the others run what it ran.
