@@ -14,6 +14,7 @@ RUN cargo build --release --locked --no-default-features --bin fhpa
 FROM scratch
 COPY --from=build /src/target/release/fhpa /fhpa
 COPY LICENSE /LICENSE
+COPY THIRD-PARTY-NOTICES.txt /THIRD-PARTY-NOTICES.txt
 USER 65532:65532
 EXPOSE 9443 8080
 ENTRYPOINT ["/fhpa"]

@@ -254,7 +254,7 @@ fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
         metrics: metrics.controller(),
         identity: "reaction".into(),
         concurrency: 64,
-        optimize_period: None,
+        rebalance_period: None,
         failover: fhpa::reconcile::distributed::failover::Settings::default(),
     };
     let controller = Controller::with_capacity(options, Arc::new(Rooms::default()));

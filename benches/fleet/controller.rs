@@ -34,7 +34,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         metrics: metrics.controller(),
         identity: "fleet".into(),
         concurrency,
-        optimize_period: None,
+        rebalance_period: None,
         failover: fhpa::reconcile::distributed::failover::Settings::default(),
     });
     let mut readers = Readers::default();

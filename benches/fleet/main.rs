@@ -225,7 +225,7 @@ async fn warm(
     let said = process.stop().await;
     for line in said.lines().filter(|line| {
         line.starts_with("fhpa_events_total")
-            || line.starts_with("fhpa_retries")
+            || line.starts_with("fhpa_workqueue_retries")
             || line.starts_with("fhpa_cron_executions_total")
     }) {
         println!("  {line}");

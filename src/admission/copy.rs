@@ -1,5 +1,5 @@
 //! What the webhook does about the copy of our fields: it follows what the user writes, and stays where a foreign definition
-//! hid these fields from everybody, this webhook included (design: What it must never do, 10). No I/O.
+//! hid these fields from everybody, this webhook included (docs/design.md#law-10-act-only-on-whole-objects). No I/O.
 
 use serde_json::{Map, Value};
 

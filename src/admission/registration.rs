@@ -1,4 +1,4 @@
-//! The webhook configurations that make karmada-apiserver ask for reviews (design: Living with Karmada). No I/O.
+//! The webhook configurations that make karmada-apiserver ask for reviews (docs/design.md#living-with-karmada). No I/O.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{

@@ -1,4 +1,4 @@
-//! The CEL rules of both CRDs, one function per type (design: API, "rules that need no code also stand in the CRD schema").
+//! The CEL rules of both CRDs, one function per type (docs/design.md#api).
 //! No I/O, no decisions.
 //!
 //! They hold while no webhook answers, so they say what the webhook says. Three things keep them fit for old objects: none

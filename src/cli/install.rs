@@ -25,7 +25,7 @@ use crate::runtime::{succession, tls};
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the command")]
 pub struct Args {
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
     /// the webhook is not registered.
@@ -64,7 +64,7 @@ pub struct Args {
     output: Option<PathBuf>,
     /// With --output: what each member cluster needs where the processes are no administrators there.
     #[arg(long, requires = "output")]
-    for_members: bool,
+    member_rbac: bool,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
     #[command(flatten)]
@@ -147,7 +147,7 @@ impl Args {
             scale_kind: scaled,
             dry_run,
             output,
-            for_members,
+            member_rbac,
             control_plane,
             lease,
         } = self;
@@ -167,7 +167,7 @@ impl Args {
         let mut settings =
             Settings { location, subject, lease_namespace, manage_karmada, guard_definitions, scaled, types };
         if let Some(output) = output {
-            return render(&settings, &output, for_members);
+            return render(&settings, &output, member_rbac);
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
@@ -347,8 +347,8 @@ pub(super) fn name(manifest: &Manifest) -> String {
 }
 
 /// Prints manifests, or writes them to files.
-fn render(settings: &Settings, output: &Path, for_members: bool) -> Result<ExitCode, String> {
-    let manifests = if for_members {
+fn render(settings: &Settings, output: &Path, member_rbac: bool) -> Result<ExitCode, String> {
+    let manifests = if member_rbac {
         manifests::member_roles(settings)
     } else {
         let mut all = manifests::all(settings).map_err(|error| error.to_string())?;

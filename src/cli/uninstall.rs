@@ -19,16 +19,16 @@ use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
 use crate::run::withdrawal::{Hold, Place};
-use crate::run::{ControlPlaneArgs, LeaseArgs};
+use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::{clock, identity};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Seconds in which all workloads are to be handed back.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    timeout: u32,
+    /// How long handing back all workloads may take.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive_within_a_day)]
+    timeout: Duration,
     /// Delete the definitions of both kinds, too, and with them EVERY FederatedHPA and CronFederatedHPA that is stored.
     #[arg(long)]
     crds: bool,
@@ -64,8 +64,7 @@ const TOLD: usize = 100;
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let Self { timeout, crds, dry_run, control_plane, lease } = self;
-        let patience = Duration::from_secs(timeout.into());
+        let Self { timeout: patience, crds, dry_run, control_plane, lease } = self;
         let done = super::runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let client = control_plane.connect().await?;

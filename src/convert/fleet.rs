@@ -174,7 +174,8 @@ fn readiness(cluster: &Cluster) -> Readiness {
     }
 }
 
-/// The API of HPAs in a cluster of this version of Kubernetes (design: On the wire): one that says nothing has the newer.
+/// The API of HPAs in a cluster of this version of Kubernetes (docs/design.md#on-the-wire): one that says nothing has
+/// the newer.
 #[must_use]
 pub fn hpa_version(kubernetes: &str) -> HpaVersion {
     match release(kubernetes) {
@@ -184,7 +185,7 @@ pub fn hpa_version(kubernetes: &str) -> HpaVersion {
 }
 
 /// Whether HPAs of that cluster scale to zero themselves, which Kubernetes does from 1.37 on, by a metric that does not come
-/// from the pods (design: Zero).
+/// from the pods (docs/design.md#to-and-from-zero).
 #[must_use]
 pub fn scales_to_zero(kubernetes: &str, metrics: &[hpa::MetricSpec]) -> bool {
     release(kubernetes).is_some_and(|release| release >= (1, 37))

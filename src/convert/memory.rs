@@ -47,7 +47,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
 #[must_use]
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory { stuck, gave, got, helped, assist, zero, floor, lost, others, evicted, failed } = share.memory;
-    let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Kept);
+    let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Unchanged);
     ClusterHPADesired {
         cluster_name: share.cluster.to_owned(),
         min_replicas: share.kept().map(|target| number(target.min)),
@@ -96,11 +96,11 @@ mod tests {
             failed: Some(Failed { times: 2, last: at(80) }),
         };
         let target = Bounds { min: 1, max: 9 };
-        let share = Share { cluster: "m1", target, now: target, reason: Reason::Stuck, hold: None, memory };
+        let share = Share { cluster: "m1", target, now: target, reason: Reason::ScaleUpBlocked, hold: None, memory };
         let kept = write(&share, None);
         assert_eq!(read(&kept), (Some(target), memory));
-        assert_eq!(kept.reason.as_deref(), Some("Stuck"));
-        let stays = Share { reason: Reason::Kept, ..share };
+        assert_eq!(kept.reason.as_deref(), Some("ScaleUpBlocked"));
+        let stays = Share { reason: Reason::Unchanged, ..share };
         assert_eq!(write(&stays, Some(&kept)), kept);
         let nothing = Share { memory: Memory::default(), ..share };
         let bare = write(&nothing, None);

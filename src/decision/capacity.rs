@@ -1,5 +1,5 @@
-//! How many replicas a cluster has room for, from what it says of its resources and from what others say of it (design: On
-//! the wire; Karmada's general estimator). Pure.
+//! How many replicas a cluster has room for, from what it says of its resources and from what others say of it
+//! (docs/design.md#on-the-wire; Karmada's general estimator). Pure.
 //!
 //! The sums over all nodes are what counts. Karmada's `resourceModels` (nodes by grade) are not looked at: they know a node
 //! only by the lower edge of its grade, and karmada-scheduler-estimator says better what fits where.

@@ -1,4 +1,4 @@
-//! Whether to put back what another writer changed: at once, and not for ever (design: Living with Karmada). Pure.
+//! Whether to put back what another writer changed: at once, and not for ever (docs/design.md#living-with-karmada). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,4 +1,4 @@
-//! What is filled in for the user, as additions to the stored object (design: Admission, mutation). Pure.
+//! What is filled in for the user, as additions to the stored object (docs/design.md#defaults). Pure.
 //!
 //! Only what is absent is added, so that a second pass over the result adds nothing.
 
@@ -11,7 +11,7 @@ use super::neighbours::{Neighbours, Target};
 use super::subject::hpa::{Behavior, ScalingRules};
 use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
 
-/// How a FederatedHPA works (design: API, `mode`).
+/// How a FederatedHPA works (docs/design.md#the-two-modes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Member clusters scale by HPAs of their own.
@@ -161,7 +161,7 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
 }
 
 /// What keeps Karmada's scheduler off a new binding whose workload is the target of a Distributed FederatedHPA that is
-/// not being deleted and can divide it (design: Admission, ResourceBinding CREATE), and the mark that says for whom. Other members
+/// not being deleted and can divide it (docs/design.md#new-resourcebindings), and the mark that says for whom. Other members
 /// of the suspension stay, and so does a binding that is suspended already.
 #[must_use]
 pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Vec<Addition> {

@@ -1,5 +1,5 @@
-//! Which kinds can be scaled here: one rule for admission, for new bindings and for the controller (design: Laws 7 and 11).
-//! Pure.
+//! Which kinds can be scaled here: one rule for admission, for new bindings and for the controller
+//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Pure.
 
 use std::fmt;
 

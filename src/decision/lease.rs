@@ -1,4 +1,4 @@
-//! Leader election by a Lease, as a decision on what was last seen (design: Roles and processes). Pure.
+//! Leader election by a Lease, as a decision on what was last seen (docs/design.md#processes). Pure.
 //!
 //! The other holder is judged by how long its record has not changed on our own steady clock, never by the times that it
 //! wrote: its wall clock may be minutes away from ours. Every write is a compare-and-swap, so of two candidates that

@@ -1,5 +1,5 @@
-//! The fields that only fhpa knows, and their copy in annotations, which no definition drops (design: What it must never do,
-//! 10). Pure.
+//! The fields that only fhpa knows, and their copy in annotations, which no definition drops
+//! (docs/design.md#law-10-act-only-on-whole-objects). Pure.
 //!
 //! An object that has lost all of these fields, while the copy has some, was written or read by somebody else's definition.
 //! One that still has any was edited: then the copy follows.

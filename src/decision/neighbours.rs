@@ -26,7 +26,7 @@ pub struct KnownFederatedHPA {
     pub min_replicas: Option<i32>,
     /// `spec.maxReplicas`.
     pub max_replicas: i32,
-    /// Whether it works in Distributed mode (design: Admission, ResourceBinding CREATE).
+    /// Whether it works in Distributed mode (docs/design.md#new-resourcebindings).
     pub distributed: bool,
     /// Whether it is being deleted.
     pub deleting: bool,

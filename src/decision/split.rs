@@ -1,4 +1,4 @@
-//! A number split by weight (design: Splitting a number by weight). Pure.
+//! A number split by weight (docs/design.md#splitting-a-number-by-weight). Pure.
 //!
 //! `share = floor(total * weight / sum of weights)`; what is left goes one each to the shares that the rounding cut,
 //! heaviest first. Where a share is outside its bounds it takes the bound, and the others share what that leaves.
@@ -42,7 +42,7 @@ impl Part<'_> {
 /// nobody has a weight. Where the sum of `low` is above `total`, `total` is split by `low`, so that nobody gets more than
 /// its `low`. Every share is the floor or the ceiling of its quota when no bound binds. The quotas are exact until the one
 /// rounding at the end: with bounds the parts that are not at one share what is left as if the others were not there
-/// (the document says "split again among the rest"; splitting only the excess would round twice).
+/// (splitting only the excess again would round twice).
 #[must_use]
 pub fn by_weight(total: Replicas, parts: &[Part<'_>]) -> Vec<Replicas> {
     let lows: u64 = parts.iter().map(|part| u64::from(part.low)).sum();

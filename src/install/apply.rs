@@ -148,8 +148,8 @@ pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> R
 pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>, Failure> {
     match (manifest.part, live) {
         (Part::Definition, Some(live)) => {
-            let refused = |error: super::superset::StoredElsewhere| {
-                Failure::new(ErrorClass::Refused, reason::REFUSED, error.to_string())
+            let refused = |error: super::superset::UnsupportedStorageVersion| {
+                Failure::new(ErrorClass::Refused, reason::REJECTED, error.to_string())
             };
             superset(&manifest.object, live).map(Some).map_err(refused)
         }

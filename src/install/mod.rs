@@ -1,5 +1,5 @@
 //! What karmada-apiserver holds for fhpa: the list of objects, their server-side apply, their removal, and the leader's guard
-//! over them (design: Living with Karmada). Talks to the API server in `apply`, `remove`, `guard` and
+//! over them (docs/design.md#living-with-karmada). Talks to the API server in `apply`, `remove`, `guard` and
 //! `doctor`; the rest is made
 //! without I/O.
 

@@ -1,5 +1,5 @@
-//! The policy that keeps our fields in the definitions of both kinds when somebody applies others over them (design: What it
-//! must never do, 10). It adds what would be lost, and leaves what is new. No I/O.
+//! The policy that keeps our fields in the definitions of both kinds when somebody applies others over them
+//! (docs/design.md#law-10-act-only-on-whole-objects). It adds what would be lost, and leaves what is new. No I/O.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
     "{name} is stored as version {version}, which this fhpa does not know: install a newer fhpa, which does, or go back to \
      the Karmada before"
 )]
-pub struct StoredElsewhere {
+pub struct UnsupportedStorageVersion {
     name: String,
     version: String,
 }
@@ -18,7 +18,7 @@ pub struct StoredElsewhere {
 ///
 /// # Errors
 /// When objects are stored as another version than ours.
-pub fn superset(ours: &Value, live: &Value) -> Result<Value, StoredElsewhere> {
+pub fn superset(ours: &Value, live: &Value) -> Result<Value, UnsupportedStorageVersion> {
     let mut wanted = ours.clone();
     let text =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -31,7 +31,7 @@ pub fn superset(ours: &Value, live: &Value) -> Result<Value, StoredElsewhere> {
                 graft(ours, theirs);
             }
         } else if version.get("storage") == Some(&Value::Bool(true)) {
-            return Err(StoredElsewhere { name: text(live, "/metadata/name"), version: name });
+            return Err(UnsupportedStorageVersion { name: text(live, "/metadata/name"), version: name });
         } else {
             versions.push(version.clone());
         }

@@ -79,9 +79,9 @@ impl Standing<'_> {
     /// Shows it in gauges.
     pub fn show(self, gauges: &EngineMetrics) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        gauges.wheel_entries.set(number(self.wheel.len()));
-        gauges.queue_depth.set(number(self.queued));
-        gauges.turns_in_flight.set(number(self.turns));
+        gauges.delay_queue_depth.set(number(self.wheel.len()));
+        gauges.workqueue_depth.set(number(self.queued));
+        gauges.active_workers.set(number(self.turns));
     }
 }
 

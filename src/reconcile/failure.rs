@@ -30,7 +30,7 @@ pub mod reason {
     /// The credentials are not accepted.
     pub const UNAUTHORIZED: &str = "Unauthorized";
     /// A rule, a webhook or a policy says no.
-    pub const REFUSED: &str = "Refused";
+    pub const REJECTED: &str = "Rejected";
     /// The object would be larger than the store takes.
     pub const TOO_LARGE: &str = "TooLarge";
     /// The API server is busy, restarting or not reached.
@@ -46,9 +46,9 @@ pub mod reason {
     /// `scaleTargetRef` cannot be the reference of an object.
     pub const TARGET_INVALID: &str = "TargetInvalid";
     /// The rule sets nothing that the target has.
-    pub const RULE_MISMATCH: &str = "RuleMismatch";
+    pub const RULE_TARGET_MISMATCH: &str = "RuleTargetMismatch";
     /// minReplicas would be above maxReplicas.
-    pub const BOUNDS_CONTRADICT: &str = "BoundsContradict";
+    pub const INVALID_BOUNDS: &str = "InvalidBounds";
 }
 
 /// Why a request failed.
@@ -118,7 +118,7 @@ impl Failure {
             kube::Error::Api(status) => Self::of_status(status, asked),
             kube::Error::BuildRequest(error) => {
                 let message = format!("{} cannot be asked for: {}", asked.object, excerpt(&error.to_string(), QUOTED));
-                Self::new(ErrorClass::Refused, reason::REFUSED, message)
+                Self::new(ErrorClass::Refused, reason::REJECTED, message)
             }
             kube::Error::Auth(_) => {
                 let message = "the credentials of the kubeconfig could not be obtained; check its user and plugin";
@@ -179,13 +179,13 @@ fn classify(status: &Status) -> (ErrorClass, &'static str) {
         _ if is_too_large(status) => (ErrorClass::Refused, reason::TOO_LARGE),
         408 | 429 | 500.. => (ErrorClass::Transient, reason::UNREACHABLE),
         // A webhook chooses the code of its denial.
-        _ if is_denial(&status.message) => (ErrorClass::Refused, reason::REFUSED),
+        _ if is_denial(&status.message) => (ErrorClass::Refused, reason::REJECTED),
         401 => (ErrorClass::Refused, reason::UNAUTHORIZED),
         403 if is_about_roles(&status.message) => (ErrorClass::Refused, reason::FORBIDDEN),
         404 if names_an_object(status) => (ErrorClass::Missing, reason::NOT_FOUND),
         404 => (ErrorClass::Missing, reason::NOT_SERVED),
         409 => (ErrorClass::Conflict, reason::CONFLICT),
-        _ => (ErrorClass::Refused, reason::REFUSED),
+        _ => (ErrorClass::Refused, reason::REJECTED),
     }
 }
 
@@ -249,11 +249,11 @@ mod tests {
         }
         assert_eq!(of(401, "Unauthorized"), (ErrorClass::Refused, "Unauthorized"));
         assert_eq!(of(403, user), (ErrorClass::Refused, "Forbidden"));
-        assert_eq!(of(403, "pods \"a\" is forbidden: exceeded quota: q"), (ErrorClass::Refused, "Refused"));
+        assert_eq!(of(403, "pods \"a\" is forbidden: exceeded quota: q"), (ErrorClass::Refused, "Rejected"));
         assert_eq!(of(404, "the server could not find the requested resource"), (ErrorClass::Missing, "NotServed"));
         assert_eq!(of(409, "the object has been modified"), (ErrorClass::Conflict, "Conflict"));
-        assert_eq!(of(422, "is invalid"), (ErrorClass::Refused, "Refused"));
-        assert_eq!(of(400, "bad"), (ErrorClass::Refused, "Refused"));
+        assert_eq!(of(422, "is invalid"), (ErrorClass::Refused, "Rejected"));
+        assert_eq!(of(400, "bad"), (ErrorClass::Refused, "Rejected"));
         assert_eq!(of(413, "limit is 3145728"), (ErrorClass::Refused, "TooLarge"));
         assert_eq!(of(500, "etcdserver: request is too large"), (ErrorClass::Refused, "TooLarge"));
         let client =
@@ -265,7 +265,7 @@ mod tests {
     fn a_denial_is_a_refusal_whatever_code_the_webhook_chose() {
         for code in [400, 403, 404, 409, 422] {
             let said = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
-            assert_eq!(of(code, said), (ErrorClass::Refused, "Refused"), "{code}");
+            assert_eq!(of(code, said), (ErrorClass::Refused, "Rejected"), "{code}");
         }
     }
 

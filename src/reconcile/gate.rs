@@ -1,5 +1,5 @@
 //! Lets the leader act only on whole objects: while the definitions of our kinds are another's, and until all objects were
-//! listed since, nobody is told to lead (design: What it must never do, 10). Tells of it by Events.
+//! listed since, nobody is told to lead (docs/design.md#law-10-act-only-on-whole-objects). Tells of it by Events.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -90,7 +90,7 @@ fn thawed(leader: &Leader, events: &Events, now: Timestamp, since: Timestamp, wh
             name: name.into(),
             uid: Box::default(),
         };
-        let (severity, reason, note) = (Severity::Warning, "Thawed".into(), note.clone());
+        let (severity, reason, note) = (Severity::Warning, "DefinitionsRestored".into(), note.clone());
         events.record(leader, Record { severity, reason, action: "Freeze", note, at: now, regarding, related: None });
     }
 }

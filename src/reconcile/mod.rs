@@ -64,8 +64,8 @@ pub struct Options {
     pub identity: String,
     /// Objects that are worked off at a time.
     pub concurrency: usize,
-    /// How often headroom is divided again (design: Period optimization); nothing: never.
-    pub optimize_period: Option<SignedDuration>,
+    /// How often headroom is divided again (docs/design.md#rebalancing); nothing: never.
+    pub rebalance_period: Option<SignedDuration>,
     /// How long clusters that fail or leave are waited for.
     pub failover: failover::Settings,
 }
@@ -91,7 +91,7 @@ impl Controller {
     /// As [`Self::new`]; `capacity` knows how much room clusters have.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
-        let Options { client, zones, settings, clock, metrics, identity, concurrency, optimize_period, failover } =
+        let Options { client, zones, settings, clock, metrics, identity, concurrency, rebalance_period, failover } =
             options;
         let default_mode = settings.default_mode;
         let book = Arc::new(Book::default());
@@ -100,7 +100,7 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let seen = Arc::new(Seen::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: optimize_period, failover };
+        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: rebalance_period, failover };
         let reporter = distributed::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),

@@ -1,4 +1,4 @@
-//! One wheel for all objects of a kind: which is to be looked at next, and when (design: Cron). No I/O.
+//! One wheel for all objects of a kind: which is to be looked at next, and when (docs/design.md#cron). No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 

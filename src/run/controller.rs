@@ -28,7 +28,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Of all processes with one Lease, one acts and the others stand by, ready to take over. After a
-signal to end nothing new begins, what is under way ends (--finish-seconds), and the Lease is
+signal to end nothing new begins, what is under way ends (--shutdown-timeout), and the Lease is
 released; the next process acts within seconds.
 
 Examples:

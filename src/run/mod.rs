@@ -9,6 +9,7 @@ pub mod process;
 pub mod webhook;
 pub mod withdrawal;
 
+pub(crate) use args::duration;
 pub use args::{ControlPlaneArgs, LeaseArgs};
 
 pub use crate::reconcile::distributed::capacity::grpc::Address as EstimatorAddress;

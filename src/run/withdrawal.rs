@@ -129,7 +129,7 @@ impl Hold {
             metrics: metrics.controller(),
             identity: succession::PARKED.to_owned(),
             concurrency: CONCURRENCY,
-            optimize_period: None,
+            rebalance_period: None,
             failover: failover::Settings::default(),
         });
         let mut readers = Readers::default();

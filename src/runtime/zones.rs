@@ -1,4 +1,4 @@
-//! The time zone database: the newer of the system's and the bundled one (design: Cron). Reads files, each zone when it
+//! The time zone database: the newer of the system's and the bundled one (docs/design.md#cron). Reads files, each zone when it
 //! is first asked for.
 
 use std::ffi::OsString;

@@ -52,7 +52,7 @@ struct Judged {
 pub(super) struct Counts {
     pub(super) decisions: u64,
     /// Bounds that were written to a cluster that had some.
-    pub(super) moves: u64,
+    pub(super) reassignments: u64,
     /// All writes.
     pub(super) writes: u64,
 }
@@ -159,10 +159,10 @@ impl<'a> Control<'a> {
         let mut commands = Vec::new();
         for share in plan.shares.iter().filter(|share| share.target.is_some()) {
             let (cluster, bounds, version) = (share.cluster, share.target, HpaVersion::default());
-            let action = Action::Bound { cluster, bounds, version, outstanding: bounds.max, held: false };
+            let action = Action::ApplyHpa { cluster, bounds, version, outstanding: bounds.max, held: false };
             self.act(&action, now, &mut commands);
         }
-        let action = Action::Bind { entries: plan.binding.clone(), evictions: Vec::new() };
+        let action = Action::UpdateBinding { entries: plan.binding.clone(), evictions: Vec::new() };
         self.act(&action, now, &mut commands);
         commands
     }
@@ -293,19 +293,19 @@ impl<'a> Control<'a> {
         self.counts.writes = self.counts.writes.saturating_add(1);
         let place = |name: &str| self.places.get(name).copied();
         match *action {
-            Action::Bound { cluster, bounds, version, outstanding, held } => {
+            Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
                 let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
                     return;
                 };
                 match file.work {
                     None => self.stale = true,
-                    Some(_) => self.counts.moves = self.counts.moves.saturating_add(1),
+                    Some(_) => self.counts.reassignments = self.counts.reassignments.saturating_add(1),
                 }
                 file.number = file.number.saturating_add(1);
                 file.work = Some(Work { written: Some(bounds), version, outstanding, held, at: now });
                 commands.push((at, Command::Bound { number: file.number, bounds, held }));
             }
-            Action::Unbound { cluster } => {
+            Action::DeleteHpa { cluster } => {
                 let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
                     return;
                 };
@@ -316,7 +316,7 @@ impl<'a> Control<'a> {
                 file.work = Some(Work { written: None, outstanding, at: now, ..work });
                 commands.push((at, Command::Unbound { number: file.number }));
             }
-            Action::Bind { ref entries, ref evictions } => {
+            Action::UpdateBinding { ref entries, ref evictions } => {
                 let entries: BTreeMap<&str, Replicas> =
                     entries.iter().map(|entry| (entry.cluster, entry.replicas)).collect();
                 let evicted: BTreeSet<&str> = evictions.iter().map(|eviction| eviction.cluster).collect();

@@ -24,7 +24,7 @@ pub struct Figures {
     /// Decisions.
     pub decisions: u64,
     /// Bounds that were written to a cluster that had some.
-    pub moves: u64,
+    pub reassignments: u64,
     /// All writes of the control plane.
     pub writes: u64,
     /// Most writes in one minute.

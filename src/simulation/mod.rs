@@ -1,5 +1,5 @@
 //! A fleet in virtual time: member clusters with pods, nodes and HPAs of their own, a load, faults, and the control plane
-//! that decides with the very code of `decision` (design: Roles and processes, `fhpa simulate`). Pure: no clock, no I/O; the
+//! that decides with the very code of `decision` (docs/design.md#processes). Pure: no clock, no I/O; the
 //! same scenario gives the same run everywhere.
 //!
 //! [`Scenario`] is what happens, [`run`] lets it happen second by second and shows each [`Frame`], [`Figures`] sum it up and
@@ -17,6 +17,6 @@ mod world;
 
 pub use curve::{Curve, Daily, Point};
 pub use figures::Figures;
-pub use record::{Event, Happening, Record, Row, Sample};
+pub use record::{Event, EventKind, Record, Row, Sample};
 pub use scenario::{Driver, Fault, Growth, Scenario, Second, Site, Timing, Trouble, Workload};
 pub use world::{Frame, Seen, run};

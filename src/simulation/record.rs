@@ -12,20 +12,20 @@ pub struct Event {
     /// Where, by place in the scenario; nothing: everywhere.
     pub cluster: Option<usize>,
     /// What.
-    pub what: Happening,
+    pub what: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum EventKind {
     /// The cluster went down.
     Down,
     /// The cluster came back.
     Up,
     /// The control plane stopped.
-    Frozen,
+    Paused,
     /// The control plane goes on.
-    Thawed,
+    Resumed,
     /// Reports are late by so many seconds.
     Late(Second),
     /// Reports are on time again.

@@ -120,7 +120,7 @@ pub enum Trouble {
     /// A cluster is down: its pods are gone, and nobody hears of it.
     Down(usize),
     /// The control plane does nothing.
-    Frozen,
+    ControlPlaneDown,
     /// Reports of a cluster, or of all, come late.
     Late(Option<usize>, Second),
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::autoscaler::is_bounded;
 use super::control::Control;
 use super::member::Member;
-use super::record::{Event, Happening};
+use super::record::{Event, EventKind};
 use super::{Figures, Scenario, Second, Trouble};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
@@ -139,7 +139,8 @@ pub fn run(scenario: &Scenario<'_>, mut look: impl FnMut(&Frame<'_, '_>)) -> Fig
         look(&frame);
     }
     let counts = world.control.counts;
-    (figures.decisions, figures.moves, figures.writes) = (counts.decisions, counts.moves, counts.writes);
+    (figures.decisions, figures.reassignments, figures.writes) =
+        (counts.decisions, counts.reassignments, counts.writes);
     figures
 }
 
@@ -167,7 +168,7 @@ impl World<'_> {
                 member.receive(self.scenario, now);
             }
             if let Some(replicas) = member.advance(self.scenario, now) {
-                self.events.push(Event { second: now, cluster: Some(at), what: Happening::Nodes(replicas) });
+                self.events.push(Event { second: now, cluster: Some(at), what: EventKind::Nodes(replicas) });
             }
         }
         let burden = self.burden(now);
@@ -197,14 +198,14 @@ impl World<'_> {
                         member.turn(ends);
                         self.news.push_back((now.saturating_add(self.scenario.timing.detect), at, ends));
                     }
-                    (Some(at), if begins { Happening::Down } else { Happening::Up })
+                    (Some(at), if begins { EventKind::Down } else { EventKind::Up })
                 }
-                Trouble::Frozen => (None, if begins { Happening::Frozen } else { Happening::Thawed }),
-                Trouble::Late(at, by) => (at, if begins { Happening::Late(by) } else { Happening::Prompt }),
+                Trouble::ControlPlaneDown => (None, if begins { EventKind::Paused } else { EventKind::Resumed }),
+                Trouble::Late(at, by) => (at, if begins { EventKind::Late(by) } else { EventKind::Prompt }),
             };
             self.events.push(Event { second: now, cluster, what });
         }
-        let frozen = self.goes_on(now).any(|trouble| trouble == Trouble::Frozen);
+        let frozen = self.goes_on(now).any(|trouble| trouble == Trouble::ControlPlaneDown);
         self.frozen = frozen;
     }
 

@@ -1,4 +1,4 @@
-//! The worked examples of the documents, by name, and what they leave open.
+//! The worked examples (docs/design.md#worked-examples), by name, and what they leave open.
 
 use fhpa::decision::plan::{Action, Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, Wait, plan};
 
@@ -281,13 +281,13 @@ fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
     assert_eq!(targets(&plan), named([("m1", 2, 2), ("m2", 2, 2)]));
     let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
     assert_eq!(now, [total(2, 4), Bounds::NONE]);
-    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitsForBudget");
+    assert_eq!(plan.shares[1].hold.unwrap().code(), "WaitingForBudget");
 }
 
 /// The bounds that are to be written, with what they wait for.
 fn writes(plan: &Plan<'_>) -> Vec<(String, u32, Wait)> {
     let bound = |step: &fhpa::decision::plan::Step<'_>| match &step.action {
-        Action::Bound { cluster, bounds, .. } => Some(((*cluster).to_owned(), bounds.max, step.wait)),
+        Action::ApplyHpa { cluster, bounds, .. } => Some(((*cluster).to_owned(), bounds.max, step.wait)),
         _ => None,
     };
     plan.steps.iter().filter_map(bound).collect()
@@ -358,7 +358,7 @@ fn an_hpa_follows_the_kubernetes_version_of_its_cluster() {
     let mut request = settled(request(total(2, 20), Policy::StaticWeighted, vec![cluster("m1")]));
     request.clusters[0].version = HpaVersion::V1;
     let plan = plan(&request);
-    assert!(matches!(plan.steps[0].action, Action::Bound { version: HpaVersion::V1, .. }), "{:?}", plan.steps);
+    assert!(matches!(plan.steps[0].action, Action::ApplyHpa { version: HpaVersion::V1, .. }), "{:?}", plan.steps);
 }
 
 #[test]
@@ -374,5 +374,5 @@ fn a_cluster_that_is_not_taken_in_yet_gives_its_old_bounds_up() {
     let mut request = request(total(16, 18), Policy::Prioritized, vec![a, c, k]);
     request.basis = Some(plan(&request).basis);
     let plan = plan(&request);
-    assert!(plan.now().any(|step| matches!(step.action, Action::Unbound { cluster: "k" })), "{:?}", plan.steps);
+    assert!(plan.now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "k" })), "{:?}", plan.steps);
 }

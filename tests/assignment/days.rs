@@ -104,7 +104,7 @@ proptest! {
             for _ in 0..4 {
                 let request = world.observe();
                 for step in plan(&request).now() {
-                    let Action::Bound { cluster: name, bounds, .. } = &step.action else { continue };
+                    let Action::ApplyHpa { cluster: name, bounds, .. } = &step.action else { continue };
                     let cluster = request.clusters.iter().find(|cluster| cluster.name == *name).unwrap();
                     let within = cluster.hpa.and_then(|hpa| hpa.written).is_some_and(|written| cluster.ready <= written.max);
                     prop_assert!(!within || bounds.max >= cluster.ready || !request.policy.divides(), "{step:?} of {cluster:?}");

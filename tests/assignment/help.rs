@@ -1,4 +1,4 @@
-//! Help across clusters: the worked examples of the documents by name, and what they leave open.
+//! Help across clusters: the worked examples (docs/design.md#worked-examples) by name, and what they leave open.
 
 use fhpa::decision::plan::{
     Action, Assist, Cause, Cluster, Load, Memory, Plan, Policy, Reach, Reason, Request, Standing, Stuck, Why, plan,
@@ -65,10 +65,10 @@ fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     request.clusters[1].memory.zero = true;
     let plan = plan(&request);
     assert_eq!(targets(&plan), named([("m1", 8, 10), ("m2", 1, 14)]));
-    assert_eq!(scales(&plan), [("m2".to_owned(), 1, Why::Woken)]);
-    assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::Stuck, Reason::Received));
+    assert_eq!(scales(&plan), [("m2".to_owned(), 1, Why::ScaledFromZero)]);
+    assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::ScaleUpBlocked, Reason::HeadroomReceived));
     // The donor is lowered first.
-    assert!(matches!(plan.steps[0].action, Action::Bound { cluster: "m1", .. }), "{:?}", plan.steps);
+    assert!(matches!(plan.steps[0].action, Action::ApplyHpa { cluster: "m1", .. }), "{:?}", plan.steps);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
     };
     let held = |plan: &Plan<'_>| -> Vec<(String, bool)> {
         let held = |step: &fhpa::decision::plan::Step<'_>| match step.action {
-            Action::Bound { cluster, held, .. } => Some((cluster.to_owned(), held)),
+            Action::ApplyHpa { cluster, held, .. } => Some((cluster.to_owned(), held)),
             _ => None,
         };
         plan.now().filter_map(held).collect()
@@ -127,7 +127,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
     let plan = plan(&drained);
     assert_eq!(targets(&plan), named([("m1", 1, 7), ("m2", 1, 9), ("m3", 1, 1)]));
     assert!(held(&plan).contains(&("m2".to_owned(), false)), "{:?}", plan.steps);
-    assert_eq!(of(&plan, "m3").reason, Reason::Drained);
+    assert_eq!(of(&plan, "m3").reason, Reason::PriorityDrained);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn clusters_of_one_tier_shrink_together() {
     );
     let plan = plan(&request);
     let held: Vec<_> = plan.now().map(|step| &step.action).collect();
-    assert!(matches!(held[..], [Action::Bound { cluster: "m1", held: true, .. }]), "{held:?}");
+    assert!(matches!(held[..], [Action::ApplyHpa { cluster: "m1", held: true, .. }]), "{held:?}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn g11_help_goes_by_static_weight() {
     );
     let plan = plan(&request);
     assert_eq!(assists(&plan), helped([("c2", 3), ("c3", 1)]));
-    assert_eq!(scales(&plan), [("c2".to_owned(), 5, Why::Assists), ("c3".to_owned(), 3, Why::Assists)]);
+    assert_eq!(scales(&plan), [("c2".to_owned(), 5, Why::ScaleAssisted), ("c3".to_owned(), 3, Why::ScaleAssisted)]);
 }
 
 #[test]
@@ -259,7 +259,10 @@ fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_onc
         let mut request = gone(Policy::StaticWeighted, standing);
         let first = plan(&request);
         assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
-        assert_eq!(scales(&first), [("c2".to_owned(), 5, Why::Assists), ("c3".to_owned(), 3, Why::Assists)]);
+        assert_eq!(
+            scales(&first),
+            [("c2".to_owned(), 5, Why::ScaleAssisted), ("c3".to_owned(), 3, Why::ScaleAssisted)]
+        );
         // The status says now that c1 has nothing any more.
         let kept = |name: &str| first.shares.iter().find(|share| share.cluster == name);
         let kept = request.clusters.iter().map(|cluster| kept(cluster.name).map(|share| (share.kept(), share.memory)));
@@ -303,7 +306,7 @@ fn a_cluster_at_its_max_gets_what_it_needs_and_has_room_for() {
         let request = at_max(policy);
         let plan = plan(&request);
         assert_eq!(targets(&plan), named([("m1", 1, 13), ("m2", 1, 9)]), "{policy:?}");
-        assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::Relieved, Reason::Lent));
+        assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::RaisedAtMax, Reason::HeadroomDonated));
     }
 }
 
@@ -374,7 +377,7 @@ fn an_idle_cluster_goes_to_zero_after_the_window_and_only_one() {
         request.idle = first.idle;
         request.now += WINDOW;
         let second = plan(&request);
-        assert_eq!(scales(&second), [(victim.to_owned(), 0, Why::ToZero)], "{policy:?}");
+        assert_eq!(scales(&second), [(victim.to_owned(), 0, Why::ScaledToZero)], "{policy:?}");
         assert_eq!(second.idle, Some(request.now));
     }
     let request = idle(Policy::Duplicated);
@@ -412,7 +415,7 @@ fn clusters_at_zero_come_back_when_one_that_runs_has_too_much_to_do() {
         assert_eq!(scales(&plan(&request)), [], "{policy:?}");
         request.clusters[2].load = Some(TWICE);
         let woken = scales(&plan(&request));
-        let all = [("m1".to_owned(), 2, Why::Woken), ("m2".to_owned(), 1, Why::Woken)];
+        let all = [("m1".to_owned(), 2, Why::ScaledFromZero), ("m2".to_owned(), 1, Why::ScaledFromZero)];
         // By priority, one after the other.
         let expected = if policy == Policy::Prioritized { &all[1..] } else { &all[..] };
         assert_eq!(woken, expected, "{policy:?}");
@@ -428,7 +431,7 @@ fn an_hpa_that_scales_to_zero_itself_gets_zero_as_its_min() {
     assert_eq!(scales(&asleep), []);
     assert_eq!(targets(&asleep)[2], ("m3".to_owned(), 0, 8));
     request.clusters[2].reach = Reach::Bounds { zero: false };
-    assert_eq!(scales(&plan(&request)), [("m2".to_owned(), 0, Why::ToZero)]);
+    assert_eq!(scales(&plan(&request)), [("m2".to_owned(), 0, Why::ScaledToZero)]);
 }
 
 #[test]

@@ -124,7 +124,7 @@ proptest! {
         let plan = plan(&request);
         if request.policy.divides() {
             prop_assert_eq!(maxes(&plan), u64::from(request.total.max));
-            prop_assert!(plan.notes.iter().all(|note| note.code() != "PartlyUnassigned"));
+            prop_assert!(plan.notes.iter().all(|note| note.code() != "ReplicasUnassigned"));
         }
     }
 
@@ -147,7 +147,7 @@ proptest! {
             .filter_map(|cluster| Some((cluster.name, cluster.hpa?.ceiling()))).collect();
         let before: u64 = sum(after.values());
         for step in plan.now() {
-            if let Action::Bound { cluster: name, bounds, outstanding, .. } = &step.action {
+            if let Action::ApplyHpa { cluster: name, bounds, outstanding, .. } = &step.action {
                 let cluster = cluster(&request, name);
                 let by_itself = cluster.reach == Reach::Bounds { zero: true };
                 prop_assert!((bounds.min >= 1 || by_itself) && bounds.min <= bounds.max, "{step:?}");
@@ -179,10 +179,10 @@ proptest! {
             now.insert(share.cluster, share.now);
         }
         for step in plan.now() {
-            if let Action::Bound { cluster: name, bounds, .. } = &step.action {
+            if let Action::ApplyHpa { cluster: name, bounds, .. } = &step.action {
                 let share = now.get(name).copied().unwrap_or_default();
                 let leaving = !share.is_some();
-                let partly = step.why.code() == "RaisedPartly";
+                let partly = step.why.code() == "MaxRaisedPartially";
                 prop_assert!(leaving || *bounds == share || partly, "{step:?} {share}");
             }
         }
@@ -200,7 +200,7 @@ proptest! {
             }
         }
         for step in &plan.steps {
-            if let Action::Bind { entries, .. } = &step.action {
+            if let Action::UpdateBinding { entries, .. } = &step.action {
                 prop_assert!(entries.is_sorted_by_key(|entry| entry.cluster));
             }
             prop_assert!(step.wait != Wait::Nothing || plan.now().any(|now| now == step));

@@ -163,7 +163,7 @@ proptest! {
             let request = world.observe();
             for step in plan(&request).steps {
                 // Which tier may shrink follows the replicas; bounds do not.
-                let Action::Bound { cluster, bounds, .. } = step.action else { panic!("{step:?}") };
+                let Action::ApplyHpa { cluster, bounds, .. } = step.action else { panic!("{step:?}") };
                 prop_assert_eq!(world.members[cluster].hpa, Some(bounds));
                 prop_assert_eq!(request.policy, Policy::Prioritized);
             }

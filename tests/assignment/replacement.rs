@@ -208,7 +208,7 @@ fn a_copy_goes_when_another_is_ready() {
     (request.clusters[0].chosen, request.clusters[0].standing) = (false, LEAVES);
     let goes = |request: &Request<'_>| {
         plan(request).now().any(
-            |step| matches!(&step.action, Action::Bind { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
+            |step| matches!(&step.action, Action::UpdateBinding { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
         )
     };
     let bounds = Bounds { min: 2, max: 9 };

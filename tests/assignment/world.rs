@@ -142,13 +142,13 @@ impl World {
 
     fn apply(&mut self, action: &Action<'_>) {
         match action {
-            Action::Bound { cluster, bounds, outstanding, held, .. } => {
+            Action::ApplyHpa { cluster, bounds, outstanding, held, .. } => {
                 let member = self.members.get_mut::<str>(cluster).unwrap();
                 let number = member.work.map_or(member.arrived, |work| work.number) + 1;
                 member.work = Some(Work { number, written: Some(*bounds), outstanding: *outstanding, held: *held });
                 member.on_the_way.push_back((number, Some(*bounds), *held));
             }
-            Action::Unbound { cluster } => {
+            Action::DeleteHpa { cluster } => {
                 let member = self.members.get_mut::<str>(cluster).unwrap();
                 let Work { number, written, outstanding, .. } = member.work.unwrap();
                 let ceiling = if member.arrived == number { 0 } else { outstanding };
@@ -156,7 +156,7 @@ impl World {
                 member.work = Some(Work { number: number + 1, written: None, outstanding, held: false });
                 member.on_the_way.push_back((number + 1, None, false));
             }
-            Action::Bind { entries, evictions } => {
+            Action::UpdateBinding { entries, evictions } => {
                 for (name, member) in &mut self.members {
                     member.entry = entries.iter().find(|entry| entry.cluster == *name).map(|entry| entry.replicas);
                     if let Some(replicas) = member.entry {

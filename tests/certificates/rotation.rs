@@ -65,7 +65,7 @@ impl Stage {
         let service = Service::new(shows).await;
         let (host, url) = (host(&service, shows).await, service.balancer.url());
         let secret = ["--cert-secret", SECRET, "--cert-kubeconfig", &host, "--tls-san", "fhpa.karmada-system.svc"];
-        let serve = [&secret[..], &["--cert-poll-seconds", "0.5", "--webhook-url", &url]].concat();
+        let serve = [&secret[..], &["--cert-refresh-interval", "500ms", "--webhook-url", &url]].concat();
         let install = ["--url", &url, "--ca-secret", SECRET, "--cert-kubeconfig", &host];
         let ((), one, two) =
             tokio::join!(service.install(&install), service.replica("one", &serve), service.replica("two", &serve));

@@ -235,7 +235,8 @@ async fn a_process_without_the_right_ends_and_names_it() {
 
 #[test]
 fn what_is_missing_is_said_at_once() {
-    let serve = ["webhook", "--offline", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--cert-secret", "a/b"];
+    let serve =
+        ["webhook", "--offline", "--listen", "127.0.0.1:0", "--health-probe-bind-address", "0", "--cert-secret", "a/b"];
     let unnamed = fhpa(&serve);
     assert_eq!(unnamed.code, 2);
     assert!(unnamed.stderr.contains("--tls-san <NAME>"), "{}", unnamed.stderr);

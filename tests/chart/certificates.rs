@@ -44,7 +44,16 @@ async fn the_throw_away_pair_is_served_and_trusted() {
     assert!(known.contains(&GeneralName::IPAddress(&[10, 1, 2, 3])), "{known:?}");
 
     let mut webhook = tokio::process::Command::new(env!("CARGO_BIN_EXE_fhpa"));
-    webhook.args(["webhook", "--offline", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--log-format", "json"]);
+    webhook.args([
+        "webhook",
+        "--offline",
+        "--listen",
+        "127.0.0.1:0",
+        "--health-probe-bind-address",
+        "0",
+        "--log-format",
+        "json",
+    ]);
     let mut webhook = webhook.arg("--cert-dir").arg(&pair).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut log = BufReader::new(webhook.stderr.take().unwrap()).lines();
     let address = loop {

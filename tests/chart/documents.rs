@@ -1,13 +1,15 @@
 //! The guides are complete, and lead where they say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
 use fhpa::decision::health;
 use fhpa::install::doctor::{State, TROUBLES};
 
-use super::{path, text};
+use super::{path, reference, text};
+use crate::structure::documents::anchors;
 use crate::structure::sources::sources;
 
 /// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
@@ -19,6 +21,7 @@ const BEFORE: &[&str] = &[
     "Severity::Normal,",
     "Severity::Warning,",
     "live,",
+    "order,",
     "Foreign(",
     "{",
 ];
@@ -59,7 +62,15 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
-    assert!(found.contains("RuleMissed") && found.contains("MembersScale") && found.contains("Released"), "{found:?}");
+    let report = text("src/reconcile/distributed/report.rs");
+    let codes = reference::codes("src/decision/plan/reason.rs", "Why");
+    let told =
+        report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());
+    found.extend(told.map(|variant| codes[variant].clone()));
+    assert!(
+        found.contains("RuleMissed") && found.contains("MemberHPAsReady") && found.contains("Released"),
+        "{found:?}"
+    );
     found
 }
 
@@ -93,51 +104,58 @@ fn every_finding_of_doctor_is_explained_and_nothing_else() {
     assert_eq!(explained, known.collect::<Vec<_>>());
 }
 
+/// The links of a guide that lead into this tree: as they are written, the file, and the section or nothing.
+fn links(guide: &str) -> Vec<(String, PathBuf, String)> {
+    let folder = path(guide).parent().unwrap().to_owned();
+    let text = text(guide);
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links
+        .filter(|link| !link.contains("://"))
+        .map(|link| {
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path(guide) } else { folder.join(file) };
+            (link.to_owned(), target, section.to_owned())
+        })
+        .collect()
+}
+
 #[test]
 fn links_lead_to_files_and_sections_that_exist() {
     for guide in guides() {
-        let folder = path(&guide).parent().unwrap().to_owned();
-        for link in text(&guide).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if link.contains("://") {
-                continue;
-            }
-            let (file, section) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { path(&guide) } else { folder.join(file) };
+        for (link, target, section) in links(&guide) {
             assert!(target.exists(), "{guide}: {link}");
             if !section.is_empty() {
                 let text = std::fs::read_to_string(&target).unwrap();
-                let found = text.lines().any(|line| line.starts_with('#') && anchor(line) == section);
-                assert!(found, "{guide}: {link}");
+                assert!(anchors(&text).contains(&section), "{guide}: {link}");
             }
         }
     }
 }
 
-/// The name of a heading in links.
-fn anchor(heading: &str) -> String {
-    let words = heading.trim_start_matches('#').trim().to_lowercase();
-    words
-        .chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-        .map(|c| if c == ' ' { '-' } else { c })
-        .collect()
-}
-
 /// All guides.
 pub fn guides() -> Vec<String> {
-    let folder = std::fs::read_dir(path("charts/fhpa/docs")).unwrap();
-    let docs = folder.map(|entry| format!("charts/fhpa/docs/{}", entry.unwrap().file_name().to_string_lossy()));
-    ["README.md", "charts/fhpa/README.md"].map(str::to_owned).into_iter().chain(docs).collect()
+    let mut all = Vec::new();
+    for folder in ["", "charts/fhpa/", "charts/fhpa/docs/", "docs/", "docs/decisions/"] {
+        let names = std::fs::read_dir(path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".md"));
+        all.extend(names.map(|name| format!("{folder}{name}")));
+    }
+    all.sort_unstable();
+    all
 }
 
 #[test]
 fn every_guide_can_be_reached_from_the_readme() {
-    let readme = text("README.md") + &text("charts/fhpa/README.md");
-    for guide in guides() {
-        let name = guide.rsplit('/').next().unwrap();
-        assert!(readme.contains(&format!("docs/{name}")) || name == "README.md", "{guide} is linked nowhere");
+    let all: BTreeMap<PathBuf, String> =
+        guides().into_iter().map(|guide| (path(&guide).canonicalize().unwrap(), guide)).collect();
+    let (mut reached, mut open) = (BTreeSet::new(), vec!["README.md".to_owned()]);
+    while let Some(guide) = open.pop() {
+        let targets = links(&guide).into_iter().filter_map(|(_, target, _)| target.canonicalize().ok());
+        open.extend(targets.filter_map(|target| all.get(&target).cloned()).filter(|guide| !reached.contains(guide)));
+        reached.insert(guide);
     }
-    assert!(readme.contains("(charts/fhpa/README.md)"));
+    let lost: Vec<&String> = all.values().filter(|guide| !reached.contains(*guide)).collect();
+    assert!(lost.is_empty(), "no link leads to {lost:?}");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 
 mod certificates;
 mod command;
-mod documents;
+pub mod documents;
 pub mod engine;
 mod hooks;
 mod image;
 mod monitoring;
 mod objects;
 mod package;
+mod reference;
 mod renderings;
 mod values;
 mod wiring;

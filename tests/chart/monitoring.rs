@@ -14,13 +14,13 @@ use super::documents::guides;
 use super::{engine, text};
 
 /// Values of each label of each series.
-type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+pub type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Labels that the one who scrapes adds.
 const ADDED: [&str; 3] = ["namespace", "job", "pod"];
 
 /// All series, each with all labels that the code can give it; of HTTP statuses and kinds some.
-fn series() -> Series {
+pub fn series() -> Series {
     let metrics = Metrics::new();
     for endpoint in Endpoint::ALL {
         for operation in Operation::ALL {
@@ -48,9 +48,9 @@ fn series() -> Series {
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);
     let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";
-    metrics.guard().stands(definition, true);
-    metrics.guard().contested(definition, false);
-    metrics.guard().put_back(definition);
+    metrics.guard().in_sync(definition, true);
+    metrics.guard().drift_conflict(definition, false);
+    metrics.guard().drift_corrected(definition);
     for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
         metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
     }

@@ -74,7 +74,7 @@ pub const CASES: &[Case] = &[
         "no alert of a group",
         "{prometheusRule: {enabled: true, disabled: [FhpaForbidden, FhpaRequestsFail, FhpaWatchesBreak, \
          FhpaKubeconfigNotTaken, \
-         FhpaInstallationChanged, FhpaInstallationContested, FhpaDown]}}",
+         FhpaDriftNotCorrected, FhpaDriftConflict, FhpaDown]}}",
     ),
     plain("no budget", "{podDisruptionBudget: {enabled: false}}"),
     plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),
@@ -142,43 +142,43 @@ webhook:
   tlsMinVersion: "1.3"
   clientCa: {secret: clients, key: bundle.crt, commonNames: [kube-apiserver, system:admin]}
   maxConnections: 512
-  maxReviews: 128
-  drainSeconds: 20
+  maxRequestsInflight: 128
+  shutdownDelay: 20s
 controller:
   leaseName: scaler
   leaseNamespace: autoscaling
-  leaseDurationSeconds: 30
-  renewDeadlineSeconds: 20
-  retryPeriodSeconds: 4
-  concurrency: 128
-  optimizePeriodSeconds: 0
+  leaseDuration: 30s
+  renewDeadline: 20s
+  retryPeriod: 4s
+  maxConcurrentReconciles: 128
+  rebalancePeriod: 0
   defaultNotReadyTolerationSeconds: 60
   defaultUnreachableTolerationSeconds: 90
   unhealthyClusterThreshold: 0.75
   resourceEvictionRate: 2
   replacementTimeout: 15m
-  finishSeconds: 15
+  shutdownTimeout: 1m15s
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"
   tlsSecret: {name: estimators, caKey: ca.pem, certKey: client.pem, keyKey: client.key}
 rules: {conflictPolicy: Warn, defaultMode: Centralized, defaultTimeZone: Asia/Shanghai}
 logs: {format: text, level: "info,fhpa=debug"}
 threads: 3
-extraArgs: ["--cert-poll-seconds=5"]
+extraArgs: ["--cert-refresh-interval=5s"]
 extraEnv: [{name: TZDIR, value: /zones}]
 install:
-  timeoutSeconds: 120
+  timeout: 2m
   kubeconfigSecret: {name: administrator, key: config}
   user: scaler
   scaleKinds: [argoproj.io/rollouts]
   retries: 3
   resources: {limits: {memory: 128Mi}}
-uninstall: {timeoutSeconds: 600}
+uninstall: {timeout: 10m}
 service: {type: LoadBalancer, port: 8443, annotations: {example.test/internal: "true"}}
 serviceAccount: {name: scaler-account, annotations: {example.test/team: scaling}}
 replicas: 3
 resources: {requests: {cpu: "1", memory: 256Mi}, limits: {cpu: "2", memory: 1Gi}}
-preStopSeconds: 7
+preStopDelay: 7s
 runAsUser: 1000
 priorityClassName: system-cluster-critical
 nodeSelector: {kubernetes.io/os: linux}

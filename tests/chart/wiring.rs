@@ -52,7 +52,7 @@ fn ports_are_where_the_process_listens() {
             |flag: &str| argument(&arguments, flag).unwrap().rsplit_once(':').unwrap().1.parse::<u16>().unwrap();
         let ports = json!([
             {"name": "webhook", "containerPort": port_of("--listen")},
-            {"name": "metrics", "containerPort": port_of("--admin-listen")},
+            {"name": "metrics", "containerPort": port_of("--health-probe-bind-address")},
         ]);
         assert_eq!(spec["containers"][0]["ports"], ports, "{case}");
         for service in rendered.of("Service") {
@@ -112,9 +112,12 @@ fn a_pod_has_time_to_answer_what_it_began() {
     for (case, rendered) in engine::rendered("the time that a pod has to end") {
         let spec = &rendered.one("Deployment")["spec"]["template"]["spec"];
         let arguments = arguments(spec);
-        let seconds = |flag| argument(&arguments, flag).unwrap().parse::<u64>().unwrap();
+        let seconds = |flag| {
+            let duration: jiff::SignedDuration = argument(&arguments, flag).unwrap().parse().unwrap();
+            duration.as_secs().cast_unsigned()
+        };
         let pause = spec.pointer("/containers/0/lifecycle/preStop/sleep/seconds").and_then(Value::as_u64).unwrap_or(0);
-        let least = pause + seconds("--drain-seconds") + seconds("--finish-seconds");
+        let least = pause + seconds("--shutdown-delay") + seconds("--shutdown-timeout");
         assert!(spec["terminationGracePeriodSeconds"].as_u64().unwrap() > least, "{case}: {least}");
         let rollout = &rendered.one("Deployment")["spec"]["strategy"]["rollingUpdate"];
         assert_eq!(rollout, &json!({"maxUnavailable": 0, "maxSurge": 1}), "{case}");

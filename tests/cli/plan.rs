@@ -32,7 +32,7 @@ fn numbers(file: &str) -> String {
     let told = |row: &Value| {
         let bounds = row["bounds"].as_object()?;
         let name = row["name"].as_str()?;
-        Some(format!("{name} {}..{} {}", bounds["minReplicas"], bounds["maxReplicas"], row["replicasThen"]))
+        Some(format!("{name} {}..{} {}", bounds["minReplicas"], bounds["maxReplicas"], row["plannedReplicas"]))
     };
     plan["clusters"].as_array().unwrap().iter().filter_map(told).collect::<Vec<_>>().join(", ")
 }
@@ -171,7 +171,7 @@ fn a_warning_of_the_rules_does_not_stand_in_the_way() {
     assert_eq!(outcome.code, 0);
     assert!(outcome.stderr.starts_with("warning: <stdin>:8: spec.scalingToZero: "), "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("m2       -         1    4    -    1     every cluster has the whole bounds"),
+        outcome.stdout.contains("m2       -         1    4    -        1        every cluster has the whole bounds"),
         "{}",
         outcome.stdout
     );

@@ -32,7 +32,7 @@ use crate::webhook::drain::probe;
 
 /// Short times, so that a test need not be long.
 const LEASE: Duration = Duration::from_millis(2000);
-const TIMINGS: [&str; 6] = ["--lease-duration", "2", "--renew-deadline", "1.2", "--retry-period", "0.2"];
+const TIMINGS: [&str; 6] = ["--lease-duration", "2s", "--renew-deadline", "1200ms", "--retry-period", "200ms"];
 
 /// A control plane that listens.
 struct Plane {
@@ -103,7 +103,7 @@ impl Replica {
     /// Starts `fhpa run`.
     async fn run(plane: &Plane, identity: &str, drain: &str) -> Self {
         let ca = plane.directory.path().join(format!("{identity}.crt"));
-        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", drain, "--ca-out"];
+        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--shutdown-delay", drain, "--ca-output"];
         let more = [&serve[..], &[ca.to_str().unwrap()]].concat();
         Self::start("run", &plane.kubeconfig(), identity, &more, ca.clone()).await
     }
@@ -120,7 +120,7 @@ impl Replica {
 
     /// As an operator starts it: times and log as they are by default.
     pub async fn spawn(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
-        let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--admin-listen", "127.0.0.1:0"];
+        let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--health-probe-bind-address", "127.0.0.1:0"];
         let mut child = fhpa(command, &[&fixed[..], &["--identity", identity], more].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (said, mut log) = watch::channel(Vec::new());
@@ -211,7 +211,7 @@ async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_e
 #[tokio::test]
 async fn the_next_one_leads_while_the_webhook_of_the_last_one_still_serves() {
     let plane = Plane::new(&["karmada-system"]).await;
-    let mut one = Replica::run(&plane, "one", "3600").await;
+    let mut one = Replica::run(&plane, "one", "1h").await;
     plane.held_by("one").await;
     let _two = Replica::controller(&plane, "two").await;
     one.signal("TERM").await;
@@ -265,7 +265,7 @@ async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
     let deployments: Api<Deployment> = Api::namespaced(plane.server.client(), "prod");
     within(await_condition(deployments, "web", scaled)).await.unwrap();
     one.counts(r#"fhpa_cron_executions_total{result="executed"} 1"#).await;
-    one.counts("fhpa_cron_made_up_runs_total 1").await;
+    one.counts("fhpa_cron_late_runs_total 1").await;
     one.counts("fhpa_cron_rules 1").await;
 }
 
@@ -326,7 +326,7 @@ async fn what_prevents_a_start_is_said_with_the_flag() {
     let there = ["--kubeconfig", kubeconfig.to_str().unwrap()];
     let cases: [(&[&str], &str); 5] = [
         (&[], "give the kubeconfig of karmada-apiserver with --kubeconfig"),
-        (&["--renew-deadline", "15"], "--renew-deadline 15"),
+        (&["--renew-deadline", "15s"], "--renew-deadline 15s"),
         (&["--retry-period", "0"], "the retry period must be greater than 0"),
         (&["--identity", " "], "--identity"),
         (&["--offline"], "unexpected argument '--offline'"),

@@ -20,7 +20,8 @@ fn hpa(name: &str, max: i32) -> String {
 async fn installed(stand: &Stand) -> Replica {
     let desk = &stand.desk;
     let ca = desk.file("webhook.crt");
-    let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", "0", "--ca-out", ca.to_str().unwrap()];
+    let serve =
+        ["--self-signed", "--listen", "127.0.0.1:0", "--shutdown-delay", "0", "--ca-output", ca.to_str().unwrap()];
     let one = Replica::start("run", &desk.file("limited"), "one", &serve, ca.clone()).await;
     let url = format!("https://{}/", one.webhook.unwrap());
     let outcome = desk.fhpa("install", &["--url", &url, "--ca-file", ca.to_str().unwrap(), "--user", "fhpa"]).await;
@@ -51,7 +52,7 @@ async fn an_uninstallation_leaves_replicas_as_they_are_gives_bindings_back_and_l
     // The members' HPAs have scaled since.
     run(client, [2, 5]).await;
 
-    let removal = stand.desk.fhpa("uninstall", &["--timeout", "60"]);
+    let removal = stand.desk.fhpa("uninstall", &["--timeout", "60s"]);
     let karmada = async {
         loop {
             let_go(client).await;

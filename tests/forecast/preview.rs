@@ -150,7 +150,7 @@ async fn served(controller: bool) -> Vec<String> {
         identity: "one".into(),
         timings: Timings::default(),
         concurrency: 4,
-        optimize_period: None,
+        rebalance_period: None,
         failover: fhpa::reconcile::distributed::failover::Settings::default(),
         estimators: None,
         guard: None,

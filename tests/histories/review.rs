@@ -66,7 +66,7 @@ pub async fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBo
         }
         .boxed()
     });
-    fleet.control().answer_webhooks(BASE, answer);
+    fleet.control().answer_webhooks(BASE, &answer);
     let location = Location { base_url: BASE.to_owned(), ca_bundle: Vec::new() };
     let configurations = [
         json!(registration::mutating(&location, &Endpoint::ALL)),

@@ -161,13 +161,16 @@ async fn what_an_upgrade_of_karmada_restores_is_put_back_within_a_second() {
     let stage = Stage::new(true).await;
     stage.pass(120).await;
     assert_eq!(stage.patches(), [""; 0], "at rest nothing is written");
-    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 1"));
+    stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 1"));
     stage.restore().await;
     stage.pass(1).await;
     assert!(stage.is_ours().await);
-    stage.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{OBJECT}\"}} 1"));
-    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 1"));
-    assert_eq!(stage.events().await, ["PutBack: karmada-operator had changed it (spec.versions); it is put back"]);
+    stage.counts(&format!("fhpa_managed_object_drift_corrected_total{{object=\"{OBJECT}\"}} 1"));
+    stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 1"));
+    assert_eq!(
+        stage.events().await,
+        ["DriftCorrected: karmada-operator had changed it (spec.versions); it is put back"]
+    );
 
     let path = format!("{MUTATING}/mutating-config");
     stage
@@ -226,8 +229,8 @@ async fn what_is_not_managed_is_reported_once_and_let_be() {
     stage.restore().await;
     stage.pass(60).await;
     assert!(!stage.is_ours().await);
-    stage.counts(&format!("fhpa_guarded_object_stands{{object=\"{OBJECT}\"}} 0"));
-    let said = "NotManaged: it is not as fhpa needs it (spec.versions), and is not put right (--manage-karmada=false): run `fhpa install`";
+    stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 0"));
+    let said = "DriftDetected: it is not as fhpa needs it (spec.versions), and is not put right (--manage-karmada=false): run `fhpa install`";
     assert_eq!(stage.events().await, [said]);
 }
 
@@ -243,15 +246,15 @@ async fn a_fight_is_reported_and_not_fought_for_ever() {
     }
     let times = stage.patches().len();
     assert!((6..=12).contains(&times), "{times} times within an hour");
-    stage.counts(&format!("fhpa_guarded_object_contested{{object=\"{OBJECT}\"}} 1"));
+    stage.counts(&format!("fhpa_managed_object_drift_conflict{{object=\"{OBJECT}\"}} 1"));
     let events = stage.events().await;
     let contested: Vec<&String> =
-        events.iter().filter(|event| event.starts_with("Contested: karmada-operator changes it")).collect();
+        events.iter().filter(|event| event.starts_with("DriftConflict: karmada-operator changes it")).collect();
     assert!(!contested.is_empty() && contested.len() <= times, "{events:?}");
     // The other gives in.
     stage.pass(3600).await;
     assert!(stage.is_ours().await);
-    stage.counts(&format!("fhpa_guarded_object_contested{{object=\"{OBJECT}\"}} 0"));
+    stage.counts(&format!("fhpa_managed_object_drift_conflict{{object=\"{OBJECT}\"}} 0"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,7 +55,7 @@ fn the_roles_are_those_of_the_table() {
 
 #[test]
 fn members_have_roles_of_their_own() {
-    let rendered = fhpa(&["install", "--output", "-", "--for-members", "--user", "fhpa"]);
+    let rendered = fhpa(&["install", "--output", "-", "--member-rbac", "--user", "fhpa"]);
     let kinds: BTreeSet<String> =
         documents(&rendered.stdout).iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect();
     assert_eq!(kinds, ["ClusterRole", "ClusterRoleBinding"].map(str::to_owned).into());
@@ -72,7 +72,7 @@ fn wrong_arguments_are_refused_with_what_would_be_right() {
         (&["--user", "a", "--group", "b"], "cannot be used with"),
         (&["--service-account", "a"], "is not NAMESPACE/NAME"),
         (&["--scale-kind", "Rollouts"], "is not GROUP/RESOURCE"),
-        (&["--for-members"], "--output <DIR|->"),
+        (&["--member-rbac"], "--output <DIR|->"),
         (&["--kubeconfig", "/nowhere/at/all"], "/nowhere/at/all"),
     ] {
         let outcome = fhpa(&[&["install"][..], arguments].concat());

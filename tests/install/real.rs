@@ -117,7 +117,7 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
         (&json!(true), &json!(30))
     );
 
-    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
     assert!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config").is_empty());
     assert!(stand.set_aside("validatingwebhookconfiguration", "validating-config").is_empty());
@@ -199,7 +199,7 @@ async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
     let (_, _, all) = found(&stand.desk).await;
     assert_eq!(of(&all, "definition guard")["state"], "warn", "{all:#?}");
     assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
-    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60"]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
     assert!(
         removed.stdout.starts_with("Lease") || removed.stdout.starts_with("MutatingAdmissionPolicy"),
@@ -227,20 +227,20 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
     let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
     one.is_ready().await;
     let object = "CustomResourceDefinition/federatedhpas.autoscaling.karmada.io";
-    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
-    one.counts("fhpa_guarded_object_stands{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
+    one.counts("fhpa_managed_object_in_sync{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
 
     let begun = clock::steady();
     stand.upgrade_karmada();
-    one.counts(&format!("fhpa_guarded_object_put_back_total{{object=\"{object}\"}} 1")).await;
-    one.counts(&format!("fhpa_guarded_object_stands{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_managed_object_drift_corrected_total{{object=\"{object}\"}} 1")).await;
+    one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(10), "{took:?}, with the upgrade itself");
     assert!(stand.get(&["crd", "federatedhpas.autoscaling.karmada.io"]).to_string().contains("scalingToZero"));
 
     let gone = stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration", "fhpa"], "");
     assert!(gone.0, "{}", gone.1);
-    one.counts("fhpa_guarded_object_put_back_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
+    one.counts("fhpa_managed_object_drift_corrected_total{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
     assert_eq!(one.metrics().await.lines().filter(|line| line.contains("code=\"403\"")).count(), 0);
     one.signal("TERM").await;
     assert_eq!(one.ends().await, Some(0));
@@ -251,7 +251,8 @@ async fn doctor_finds_an_installation_well_but_for_what_is_not_there() {
     let Some(stand) = Stand::new("doctor after an installation") else { return };
     let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
     let ca = stand.desk.file("webhook.crt");
-    let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--drain-seconds", "0", "--ca-out", ca.to_str().unwrap()];
+    let serve =
+        ["--self-signed", "--listen", "127.0.0.1:0", "--shutdown-delay", "0", "--ca-output", ca.to_str().unwrap()];
     let mut one = Replica::start("run", &limited.file("kubeconfig"), "one", &serve, ca.clone()).await;
     let url = format!("https://{}/", one.webhook.unwrap());
     let place = ["--url", &url, "--ca-file", ca.to_str().unwrap(), "--user", "fhpa"];

@@ -75,15 +75,20 @@ impl Pods {
         if !load.measured {
             return None;
         }
-        let ready = pods.values().filter(|other| app_of(other) == app && is_ready(other)).count();
-        let share = if is_ready(pod) { u64::from(load.total) * 1_000_000 / ready.max(1) as u64 } else { 0 };
+        let ready: Vec<&Value> = pods.values().filter(|other| app_of(other) == app && is_ready(other)).collect();
+        // Whole millicores, all of them: an HPA rounds each pod up, and fractions would make it want one more.
+        let place = ready.iter().position(|other| key(other) == key(pod));
+        let share = place.map_or(0, |place| {
+            let (place, ready) = (u32::try_from(place).unwrap(), u32::try_from(ready.len()).unwrap());
+            load.total / ready + u32::from(place < load.total % ready)
+        });
         let now = fhpa::runtime::clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let container = pod["spec"]["containers"][0]["name"].clone();
         Some(json!({"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1",
             "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"],
                 "labels": pod["metadata"]["labels"], "creationTimestamp": now},
             "timestamp": now, "window": "1s",
-            "containers": [{"name": container, "usage": {"cpu": format!("{share}n"), "memory": "64Mi"}}]}))
+            "containers": [{"name": container, "usage": {"cpu": format!("{share}m"), "memory": "64Mi"}}]}))
     }
 }
 

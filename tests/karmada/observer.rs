@@ -89,11 +89,12 @@ impl Observer {
         seen.objects.iter().filter(|((place, ..), pod)| place == member && counts(pod, app)).count()
     }
 
-    /// Begins to note the fewest ready pods of an app.
-    pub fn note(&self, app: &str) {
+    /// Begins to note the fewest ready pods of an app. Returns how many are ready.
+    pub fn note(&self, app: &str) -> usize {
         let mut seen = self.seen.lock().unwrap();
         let now = seen.ready(app);
         seen.least.insert(app.to_owned(), now);
+        now
     }
 
     /// The fewest ready pods of an app since [`Self::note`].

@@ -70,7 +70,7 @@ impl Fhpa {
     /// Gives the user its rights: first what members need, and the roles of the control plane.
     async fn allow(&self, lab: &Lab) {
         self.does(lab, "install", &["--user", USER]);
-        let output = command(lab, "install", &["--user", USER, "--for-members", "--output", "-"]);
+        let output = command(lab, "install", &["--user", USER, "--member-rbac", "--output", "-"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         for member in &lab.members {
             for object in documents(&String::from_utf8_lossy(&output.stdout)) {
@@ -95,8 +95,8 @@ impl Fhpa {
         let mut arguments: Vec<OsString> = vec!["run".into(), "--kubeconfig".into(), file("kubeconfig")];
         arguments.extend(["--cert-dir".into(), self.home.clone().into_os_string()]);
         arguments.extend(["--listen".into(), format!("127.0.0.1:{}", self.ports[at]).into()]);
-        arguments.extend(["--identity".into(), name.into(), "--admin-listen".into(), "none".into()]);
-        arguments.extend(["--estimators".into(), "off".into(), "--drain-seconds".into(), "0".into()]);
+        arguments.extend(["--identity".into(), name.into(), "--health-probe-bind-address".into(), "0".into()]);
+        arguments.extend(["--estimators".into(), "off".into(), "--shutdown-delay".into(), "0".into()]);
         arguments.extend(self.arguments.iter().cloned());
         let running = home(&self.home, name);
         let program = Program::start(&running, env!("CARGO_BIN_EXE_fhpa").as_ref(), &arguments);

@@ -87,11 +87,16 @@ impl Stand {
 
     /// `min..max` of the HPA that a member has.
     pub async fn bounds(&self, member: &str, name: &str) -> Option<(u64, u64)> {
+        let hpa = self.member_hpa(member, name).await?;
+        let spec = &hpa["spec"];
+        Some((spec["minReplicas"].as_u64()?, spec["maxReplicas"].as_u64()?))
+    }
+
+    /// The HPA that a member has.
+    async fn member_hpa(&self, member: &str, name: &str) -> Option<Value> {
         let plane = &self.lab.member(member).plane;
         let api = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
-        let hpa = api.get_opt(name).await.ok()??;
-        let spec = &hpa.data["spec"];
-        Some((spec["minReplicas"].as_u64()?, spec["maxReplicas"].as_u64()?))
+        api.get_opt(name).await.ok()?.map(|hpa| hpa.data)
     }
 
     /// Millicores in a member that make its HPA want so many replicas.
@@ -110,10 +115,24 @@ impl Stand {
 
     /// Waits until so many pods are ready in each member.
     pub async fn runs(&self, app: &str, replicas: &[(&str, usize)]) {
-        self.soon(&format!("{app} runs {replicas:?}"), async |stand| {
-            replicas.iter().all(|(member, count)| stand.observer.ready_in(member, app) == *count)
-        })
-        .await;
+        let in_time = tokio::time::timeout(SOON, async {
+            while !replicas.iter().all(|(member, count)| self.observer.ready_in(member, app) == *count) {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        });
+        if in_time.await.is_err() {
+            let mut told = String::new();
+            for (member, count) in replicas {
+                let hpa = self.member_hpa(member, app).await.unwrap_or_default();
+                told += &format!(
+                    "\n{member}: {} of {count} ready, HPA {} {}",
+                    self.observer.ready_in(member, app),
+                    hpa["spec"],
+                    hpa["status"]
+                );
+            }
+            panic!("{app} does not run {replicas:?} within {SOON:?}: {told}");
+        }
     }
 
     /// Takes everything of a story away, and waits until it has gone.

@@ -4,7 +4,7 @@ use super::world::Name;
 use super::{Change, Court, Law};
 
 /// Reasons by which the controller says that the object itself cannot be run.
-const CANNOT_RUN: [&str; 4] = ["Refused", "TargetInvalid", "TargetNotScalable", "RuleMismatch"];
+const CANNOT_RUN: [&str; 4] = ["Rejected", "TargetInvalid", "TargetNotScalable", "RuleTargetMismatch"];
 
 #[derive(Default)]
 pub struct RunsWhatItAccepts;

@@ -1,6 +1,6 @@
 //! Law 12: no object, list or rate of writes grows without bounds.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -15,7 +15,8 @@ const MESSAGE: usize = 32_768;
 
 #[derive(Default)]
 pub struct Bounded {
-    writes: BTreeMap<String, VecDeque<Timestamp>>,
+    /// When each was written, and which fields.
+    writes: BTreeMap<String, VecDeque<(Timestamp, String)>>,
 }
 
 impl Law for Bounded {
@@ -42,12 +43,17 @@ impl Law for Bounded {
             }
         }
         let writes = self.writes.entry(change.about()).or_default();
-        writes.push_back(change.at);
-        while writes.front().is_some_and(|first| change.at.duration_since(*first) > SignedDuration::from_mins(1)) {
+        let fields: BTreeSet<String> = paths.iter().map(|path| path[..path.len().min(2)].join(".")).collect();
+        writes.push_back((change.at, fields.into_iter().collect::<Vec<_>>().join(" ")));
+        while writes.front().is_some_and(|(first, _)| change.at.duration_since(*first) > SignedDuration::from_mins(1)) {
             writes.pop_front();
         }
         if writes.len() > court.terms.writes_a_minute {
-            court.breaks(change.about(), format!("it was written {} times within a minute", writes.len()));
+            let mut often: BTreeMap<&str, usize> = BTreeMap::new();
+            for (_, fields) in writes.iter() {
+                *often.entry(fields).or_default() += 1;
+            }
+            court.breaks(change.about(), format!("it was written {} times within a minute: {often:?}", writes.len()));
             writes.clear();
         }
     }

@@ -67,8 +67,16 @@ impl LetsGo {
         let given = replicas(after).unwrap_or_default();
         let world = court.world;
         let Some(binding) = world.binding(&target) else { return };
-        let clusters = binding.entries.keys().filter(|cluster| world.answers(cluster));
-        let asked: Vec<i64> = clusters.map(|cluster| world.workload(cluster, &target).asked).collect();
+        // One that does not have the workload yet is asked for what it is about to get.
+        let has =
+            |cluster: &String| world.members.get(cluster).is_some_and(|member| member.workloads.contains_key(&target));
+        let clusters = binding.entries.iter().filter(|(cluster, _)| world.answers(cluster));
+        let asked = clusters.map(
+            |(cluster, replicas)| {
+                if has(cluster) { world.workload(cluster, &target).asked } else { *replicas }
+            },
+        );
+        let asked: Vec<i64> = asked.collect();
         let wanted = if binding.divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() };
         let silent = binding.entries.keys().any(|cluster| !world.answers(cluster));
         let wrong = if silent { given < wanted } else { given != wanted };

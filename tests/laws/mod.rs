@@ -65,7 +65,7 @@ impl Change<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub at: Timestamp,
-    /// As design numbers and names it.
+    /// Number and name, as in docs/design.md#laws.
     pub law: &'static str,
     pub objects: String,
     pub why: String,

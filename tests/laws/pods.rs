@@ -9,8 +9,8 @@
 //!
 //! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
 //! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; a copy of a Duplicated workload that leaves while another is ready (design's G2 moves
-//! nothing of it to the others); a quarter of what each cluster ran that leaves where `maxReplicas` leaves no headroom; the end of the
+//! did not answer when it was left; the whole copy of a Duplicated workload while another serves; a quarter of what each cluster
+//! ran that leaves where `maxReplicas` leaves no headroom; the end of the
 //! time for a replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,7 +92,7 @@ impl Law for Pods {
             match change.kind {
                 "FederatedHPA" => self.saw_federated(world),
                 "ResourceBinding" => self.saw_binding(court),
-                _ => {}
+                _ => self.saw_template(change, world),
             }
             return;
         }
@@ -132,6 +132,24 @@ impl Pods {
                 }
             }
             past.held = held;
+        }
+    }
+
+    /// Whoever asks for other replicas of what was given back has Karmada's scheduler divide anew.
+    fn saw_template(&mut self, change: &Change<'_>, world: &World) {
+        let object = change.object();
+        let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
+        let target = Target { kind, name: Name::of(object) };
+        let replicas =
+            |object: Option<&serde_json::Value>| object.and_then(|object| super::world::int(object, "/spec/replicas"));
+        let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
+        let by_us = by_us.iter().any(|owner| is_ours(owner.manager));
+        if let Some(past) = self.past.get_mut(&target)
+            && past.released.is_some()
+            && !by_us
+            && replicas(change.before) != replicas(change.after)
+        {
+            past.released = world.now.checked_sub(AFTERMATH).ok();
         }
     }
 
@@ -222,9 +240,7 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let own = past.shares.get(cluster).map_or(0, |share| share.ready);
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
     let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
-    // Every cluster has the whole of it: another ready copy stands for one that leaves.
-    let copied = duplicated && !past.entries.contains(cluster) && past.others(world).any(|share| share.ready > 0);
-    gone || left || to_zero || lowered || copied || by_user || binding.purges_at_once
+    gone || left || to_zero || lowered || by_user || binding.purges_at_once
 }
 
 impl Past {
@@ -272,7 +288,11 @@ impl Past {
         let moved = (share.demand.min(share.ready) - left).max(0);
         share.demand = share.demand.min(left);
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
-        let uncovered = self.cover(cluster, moved);
+        // Each cluster has the whole of it: one may go as long as another serves.
+        let whole = left == 0 && court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
+        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
+        let served = others.any(|(_, share)| share.ready > 0);
+        let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
         self.owed += uncovered;
         if uncovered > 0 {
             self.owing.insert(cluster.to_owned());

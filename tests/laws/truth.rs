@@ -91,7 +91,8 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         }
     }
     if hpa.is_current && holds("Ready") {
-        let entries = world.binding(hpa.workload()).map(|binding| binding.entries.clone()).unwrap_or_default();
+        let binding = world.binding(hpa.workload()).cloned().unwrap_or_default();
+        let entries = &binding.entries;
         let mut clusters = entries.keys();
         if clusters.all(|cluster| world.answers(cluster)) {
             let runs: i64 = entries.keys().map(|cluster| world.workload(cluster, hpa.workload()).asked).sum();
@@ -99,7 +100,9 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
                 let there = world.workload(cluster, hpa.workload());
                 there.asked == there.ready
             });
-            if steady && runs != hpa.current {
+            // Nobody can say what Karmada did not tell.
+            let told: i64 = entries.keys().filter_map(|cluster| binding.told.get(cluster)).sum();
+            if steady && runs != hpa.current && told != hpa.current {
                 found.push(("currentReplicas is wrong", format!("{} is said, {runs} run", hpa.current)));
             }
         }

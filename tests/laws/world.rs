@@ -117,6 +117,8 @@ pub struct Binding {
     pub divides: bool,
     /// Replicas by cluster.
     pub entries: BTreeMap<String, i64>,
+    /// Replicas that Karmada tells of, by cluster.
+    pub told: BTreeMap<String, i64>,
     pub evicting: Vec<String>,
     /// The user has replicas of a lost cluster removed without a replacement, or never.
     pub purges_at_once: bool,
@@ -373,6 +375,8 @@ fn binding(object: &Value) -> Binding {
     let entries = entries.map(|entry| (text(entry, "/name").to_owned(), int(entry, "/replicas").unwrap_or_default()));
     let evicting =
         items(object, "/spec/gracefulEvictionTasks").iter().map(|task| text(task, "/fromCluster").to_owned());
+    let told = items(object, "/status/aggregatedStatus").iter();
+    let told = told.filter_map(|item| Some((text(item, "/clusterName").to_owned(), int(item, "/status/replicas")?)));
     let purge = text(object, "/spec/failover/cluster/purgeMode");
     Binding {
         target: Target {
@@ -382,6 +386,7 @@ fn binding(object: &Value) -> Binding {
         suspended: truth(object, "/spec/suspension/scheduling"),
         divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
         entries: entries.collect(),
+        told: told.collect(),
         evicting: evicting.collect(),
         purges_at_once: matches!(purge, "Directly" | "Immediately"),
         deleting: deleting(object),

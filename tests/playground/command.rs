@@ -27,7 +27,7 @@ impl Playground {
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut said = String::new();
         // The last line of what it says names the other commands.
-        while !said.contains("also: heal") {
+        while !said.contains("also: recover") {
             said.push_str(&output.next_line().await.unwrap().expect("it says what runs"));
             said.push('\n');
         }
@@ -139,7 +139,7 @@ async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
     let (well, status) = playground.word(&["status"]).await;
     assert!(well && status.contains("member1      ready      2 nodes    0 pods"), "{status}");
     assert!(status.contains("member2      cut off"), "{status}");
-    assert!(playground.word(&["heal", "member2"]).await.0);
+    assert!(playground.word(&["recover", "member2"]).await.0);
     assert_eq!(playground.word(&["nodes", "member1", "+4"]).await.1, "member1 has 6 nodes\n");
     assert_eq!(playground.word(&["nodes", "member1", "-1"]).await.1, "member1 has 5 nodes\n");
     assert_eq!(

@@ -47,7 +47,7 @@ impl Term {
 }
 
 /// What happens before a request.
-type Happening = Pin<Box<dyn Future<Output = ()> + Send>>;
+type EventKind = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A client that lets `happening` come to pass just before the first request that `which` picks goes out; counts those.
 pub fn before(
@@ -55,7 +55,7 @@ pub fn before(
     which: impl Fn(&Request<Body>) -> bool + Send + Sync + 'static,
     happening: impl Future<Output = ()> + Send + 'static,
 ) -> (Client, Arc<AtomicUsize>) {
-    let happening: Arc<Mutex<Option<Happening>>> = Arc::new(Mutex::new(Some(Box::pin(happening))));
+    let happening: Arc<Mutex<Option<EventKind>>> = Arc::new(Mutex::new(Some(Box::pin(happening))));
     let (inner, which, met) = (client.clone(), Arc::new(which), Arc::new(AtomicUsize::new(0)));
     let counted = met.clone();
     let service = tower::service_fn(move |request: Request<Body>| {

@@ -397,7 +397,7 @@ async fn bounds_that_contradict_are_named_and_not_sent() {
         assert_eq!(
             lines[0],
             json!([
-                ["refused", "BoundsContradict"],
+                ["refused", "InvalidBounds"],
                 "targetMinReplicas 8 of the rule is above the present maxReplicas 5 of FederatedHPA target-order/web; give \
                  the rule targetMaxReplicas too, or raise maxReplicas"
             ])
@@ -421,7 +421,7 @@ async fn what_the_schema_refuses_is_told_in_the_servers_words() {
             let outcome = targets.set(&term.leader, &target, action).await;
             lines.push(json!([said(&outcome), failure(&outcome.unwrap_err()).message]));
         }
-        assert!(lines.iter().all(|line| line[0] == json!(["refused", "Refused"])), "{lines:?}");
+        assert!(lines.iter().all(|line| line[0] == json!(["refused", "Rejected"])), "{lines:?}");
         lines.into()
     })
     .await;
@@ -473,7 +473,7 @@ async fn a_webhook_that_denies_is_quoted() {
         let target = reference(&bed.namespace, "apps/v1", "Deployment", "web");
         let outcome = targets.set(&term.leader, &target, replicas(5)).await;
         let line = json!([said(&outcome), failure(&outcome.unwrap_err()).message]);
-        assert_eq!(line[0], json!(["refused", "Refused"]));
+        assert_eq!(line[0], json!(["refused", "Rejected"]));
         assert!(line[1].as_str().unwrap().contains("no changes on Fridays"), "{line}");
         line
     })
@@ -562,7 +562,7 @@ async fn a_run_sends_just_these_requests() {
         let outcome = targets.set(&term.leader, &target, action).await;
         assert_eq!(requests(&server), expected, "{outcome:?}");
         if expected.is_empty() {
-            assert_eq!(failure(&outcome.unwrap_err()).reason, "RuleMismatch");
+            assert_eq!(failure(&outcome.unwrap_err()).reason, "RuleTargetMismatch");
         }
     }
 }
@@ -667,8 +667,8 @@ async fn each_failure_of_a_write_has_its_class() {
         (status::Failure::internal("etcd"), ErrorClass::Transient, "Unreachable", None),
         (status::Failure::plain(503, "ServiceUnavailable", "restarting"), ErrorClass::Transient, "Unreachable", None),
         (status::Failure::plain(403, "Forbidden", user), ErrorClass::Refused, "Forbidden", None),
-        (status::Failure::plain(422, "Invalid", "is invalid"), ErrorClass::Refused, "Refused", None),
-        (status::Failure::bad_request("no"), ErrorClass::Refused, "Refused", None),
+        (status::Failure::plain(422, "Invalid", "is invalid"), ErrorClass::Refused, "Rejected", None),
+        (status::Failure::bad_request("no"), ErrorClass::Refused, "Rejected", None),
     ];
     let server = embedded_with(&[fhpa("web", Some(2), 5)]).await;
     let targets = Targets::new(server.client());

@@ -70,7 +70,11 @@ async fn unreported(role: Role) -> Result<(), String> {
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": weights(&[2, 1])}})).await;
     stage.pass(60).await;
     same("bounds", stage.bounds().await, "2..6 1..3".to_owned())?;
-    same("conditions", stage.conditions().await.join(" "), "Assigned=True Assigned Ready=True MembersScale".to_owned())
+    same(
+        "conditions",
+        stage.conditions().await.join(" "),
+        "Assigned=True Assigned Ready=True MemberHPAsReady".to_owned(),
+    )
 }
 
 #[tokio::test(start_paused = true)]

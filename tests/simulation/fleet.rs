@@ -83,7 +83,7 @@ fn site(name: &'static str) -> impl Strategy<Value = Site<'static>> {
 fn fault(clusters: usize, duration: Second) -> impl Strategy<Value = Fault> {
     let trouble = prop_oneof![
         2 => (0..clusters).prop_map(Trouble::Down),
-        1 => Just(Trouble::Frozen),
+        1 => Just(Trouble::ControlPlaneDown),
         1 => (prop::option::of(0..clusters), 1..90_i64).prop_map(|(at, by)| Trouble::Late(at, by)),
     ];
     (trouble, 0..duration, 1..duration / 2).prop_map(|(trouble, from, long)| Fault { from, to: from + long, trouble })

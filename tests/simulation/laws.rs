@@ -29,7 +29,7 @@ proptest! {
     ) {
         let mut scenario = given.scenario();
         let to = from + long;
-        scenario.faults.push(Fault { from, to, trouble: Trouble::Frozen });
+        scenario.faults.push(Fault { from, to, trouble: Trouble::ControlPlaneDown });
         let mut last = BTreeMap::new();
         let mut wrong = Vec::new();
         run(&scenario, |frame| {
@@ -60,7 +60,7 @@ proptest! {
             fhpa::simulation::Point { at: 300, ramp: 0, load: 200_000 },
         ];
         scenario.shares.clear();
-        scenario.faults.push(Fault { from: 299, to: 2000, trouble: Trouble::Frozen });
+        scenario.faults.push(Fault { from: 299, to: 2000, trouble: Trouble::ControlPlaneDown });
         let mut stuck = Vec::new();
         run(&scenario, |frame| {
             if frame.second == 1499 {
@@ -93,7 +93,7 @@ proptest! {
     fn plain_hpas_are_written_once(given in any_scenario(0)) {
         let scenario = Scenario { driver: Driver::Once, scale_assist: false, ..given.scenario() };
         let figures = run(&scenario, |_| ());
-        prop_assert!(figures.last_write == Some(0) && figures.moves == 0, "{figures:?}");
+        prop_assert!(figures.last_write == Some(0) && figures.reassignments == 0, "{figures:?}");
     }
 
     #[test]

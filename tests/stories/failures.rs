@@ -111,7 +111,7 @@ async fn a_run_missed_while_the_process_was_down_is_made_up() {
     let (stage, two) = down_until("2026-11-20T09:10:00Z", None).await;
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 09:10:00"]);
-    assert!(two.metrics.text().contains("fhpa_cron_made_up_runs_total 1"));
+    assert!(two.metrics.text().contains("fhpa_cron_late_runs_total 1"));
     two.stop().await;
 }
 

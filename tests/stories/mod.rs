@@ -298,7 +298,7 @@ impl Process {
             metrics: counted,
             identity: name.to_owned(),
             concurrency: 64,
-            optimize_period: Some(jiff::SignedDuration::from_mins(1)),
+            rebalance_period: Some(jiff::SignedDuration::from_mins(1)),
             failover: failover::Settings::default(),
         };
         let controller = Controller::with_capacity(options, capacity);

@@ -52,7 +52,7 @@ async fn a_run_that_is_due_in_the_window_is_made_up_and_its_limit_is_not_lost() 
     assert_eq!((stage.replicas("web").await, stage.max_delay().await), (5, Some(600)));
     let history = stage.history().await;
     assert!(history[0].contains("08:00:00 executed 08:03:0"), "{history:?}");
-    assert_eq!(stage.events().await.iter().filter(|event| event.contains("Restored")).count(), 1);
+    assert_eq!(stage.events().await.iter().filter(|event| event.contains("FieldsRestored")).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,7 +39,7 @@ async fn a_failure_limit_of_zero_keeps_no_failure_and_crashes_nothing() {
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00"]);
     let events = stage.events().await;
     assert!(events.last().unwrap().starts_with("Warning RuleFailed: "), "{events:?}");
-    assert!(one.metrics.text().contains("fhpa_turn_panics_total 0"));
+    assert!(one.metrics.text().contains("fhpa_controller_reconcile_panics_total 0"));
     one.stop().await;
 }
 
@@ -167,7 +167,7 @@ async fn a_minimum_above_the_maximum_is_a_failure_that_names_both() {
     assert!(history[0].contains("20") && history[0].contains("10"), "{history:?}");
     assert!(history[1].contains("08:40:00 executed 08:40:"), "{history:?}");
     let events = stage.events().await;
-    assert!(events.iter().any(|event| event.starts_with("Warning BoundsContradict: ")), "{events:?}");
+    assert!(events.iter().any(|event| event.starts_with("Warning InvalidBounds: ")), "{events:?}");
     one.stop().await;
 }
 
@@ -214,7 +214,7 @@ async fn whatever_becomes_of_a_run_is_seen() {
     for line in [
         "fhpa_cron_rules 2",
         r#"fhpa_cron_executions_total{result="executed"} 1"#,
-        "fhpa_cron_wheel_entries 1",
+        "fhpa_delay_queue_depth{controller=\"CronFederatedHPA\"} 1",
         "fhpa_cron_execution_lateness_seconds_count 1",
         r#"fhpa_events_total{result="posted"} 1"#,
     ] {

@@ -96,8 +96,8 @@ impl Service {
 
     /// Starts a replica of `fhpa run` as the chart does, and waits until it is ready and connections go there.
     pub async fn replica(&self, name: &str, more: &[&str]) -> Replica {
-        let drain = drain_seconds();
-        let fixed = ["--listen", "127.0.0.1:0", "--drain-seconds", &drain];
+        let drain = shutdown_delay();
+        let fixed = ["--listen", "127.0.0.1:0", "--shutdown-delay", &drain];
         let more = [&fixed[..], more].concat();
         let replica = Replica::spawn("run", &self.desk.file("limited"), name, &more, PathBuf::new()).await;
         replica.is_ready().await;
@@ -114,7 +114,7 @@ impl Service {
 }
 
 /// How long a replica of the chart takes reviews after SIGTERM.
-fn drain_seconds() -> String {
+fn shutdown_delay() -> String {
     let values: Value = serde_saphyr::from_str(include_str!("../../charts/fhpa/values.yaml")).unwrap();
-    values["webhook"]["drainSeconds"].to_string()
+    values["webhook"]["shutdownDelay"].as_str().unwrap().to_owned()
 }

@@ -247,5 +247,5 @@ async fn a_panic_costs_one_review_and_not_the_connection() {
         assert_eq!(sender.review("bad").await.unwrap().response()["status"]["code"], 500);
         assert!(sender.review("good").await.unwrap().admits("good"));
     }
-    assert!(server.metrics.text().contains("fhpa_panics_total 2"));
+    assert!(server.metrics.text().contains("fhpa_webhook_panics_total 2"));
 }

@@ -30,8 +30,9 @@ struct Webhook {
 impl Webhook {
     async fn start(directory: &Path, more: &[&str]) -> Self {
         let ca = directory.join("ca.crt");
-        let fixed = ["--offline", "--self-signed", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
-        let mut child = command(&fixed).arg("--ca-out").arg(&ca).args(more).spawn().unwrap();
+        let fixed =
+            ["--offline", "--self-signed", "--listen", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"];
+        let mut child = command(&fixed).arg("--ca-output").arg(&ca).args(more).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         loop {
             let line: Value = serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap();
@@ -87,7 +88,7 @@ fn goes_away(error: &hyper::Error) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_review_is_lost_when_the_process_is_ended_under_load() {
     let directory = tempfile::tempdir().unwrap();
-    let webhook = Webhook::start(directory.path(), &["--drain-seconds", "0.6"]).await;
+    let webhook = Webhook::start(directory.path(), &["--shutdown-delay", "600ms"]).await;
     let (ending, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut clients = tokio::task::JoinSet::new();
     for client in 0..16 {
@@ -108,7 +109,7 @@ async fn no_review_is_lost_when_the_process_is_ended_under_load() {
 #[tokio::test]
 async fn the_second_signal_ends_at_once() {
     let directory = tempfile::tempdir().unwrap();
-    let webhook = Webhook::start(directory.path(), &["--drain-seconds", "3600"]).await;
+    let webhook = Webhook::start(directory.path(), &["--shutdown-delay", "1h"]).await;
     webhook.signal("TERM").await;
     while probe(webhook.admin, "/readyz").await.0 == 200 {}
     webhook.signal("INT").await;
@@ -161,8 +162,8 @@ async fn what_prevents_a_start_is_said_in_words() {
     let cases: [(&[&str], &str); 5] = [
         (&["--offline", "--self-signed", "--listen", &taken], "--listen chooses another address"),
         (
-            &["--offline", "--self-signed", "--listen", "127.0.0.1:0", "--admin-listen", &taken],
-            "--admin-listen chooses",
+            &["--offline", "--self-signed", "--listen", "127.0.0.1:0", "--health-probe-bind-address", &taken],
+            "--health-probe-bind-address chooses",
         ),
         (&["--offline", "--cert-dir", empty], "tls.crt: No such file or directory"),
         (&["--self-signed"], "or --offline to serve without checks"),

@@ -147,10 +147,10 @@ async fn the_self_signed_certificate_is_for_the_names_that_were_asked_for() {
     options.webhook().certificate.source =
         fhpa::runtime::tls::Source::SelfSigned(Box::new(fhpa::runtime::tls::SelfSigned::new(names))).into();
     let directory = tempfile::tempdir().unwrap();
-    let ca_out = directory.path().join("ca.crt");
-    options.webhook().certificate.ca_out = Some(ca_out.clone());
+    let ca_output = directory.path().join("ca.crt");
+    options.webhook().certificate.ca_output = Some(ca_output.clone());
     let server = start(options).await;
-    assert_eq!(std::fs::read_to_string(ca_out).unwrap(), server.ca);
+    assert_eq!(std::fs::read_to_string(ca_output).unwrap(), server.ca);
     let connector = connector(&server.ca, H1, None);
     for (name, good) in
         [("localhost", true), ("webhook.karmada-system.svc", true), ("10.0.0.7", true), ("elsewhere", false)]

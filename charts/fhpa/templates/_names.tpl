@@ -14,6 +14,16 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Seconds of a duration such as `10s`, `3m` or `1h30m`, for fields of Kubernetes. */}}
+{{- define "fhpa.seconds" -}}
+{{- $seconds := 0 -}}
+{{- range regexFindAll "[0-9]+[hms]" (toString .) -1 -}}
+{{- $unit := get (dict "h" 3600 "m" 60 "s" 1) (regexFind "[hms]" .) -}}
+{{- $seconds = add $seconds (mul (int (regexFind "[0-9]+" .)) $unit) -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
 {{- define "fhpa.instance" -}}
 app.kubernetes.io/name: {{ include "fhpa.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -72,11 +72,11 @@ pub(super) struct Row {
     pub(super) bounds: Option<Range>,
     /// The bounds that it can have at once, where these are others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) bounds_now: Option<Range>,
+    pub(super) initial_bounds: Option<Range>,
     /// Replicas now; nothing when nobody said.
-    pub(super) replicas: Option<Replicas>,
+    pub(super) current_replicas: Option<Replicas>,
     /// Replicas in the binding in the end; nothing when it has no entry.
-    pub(super) replicas_then: Option<Replicas>,
+    pub(super) planned_replicas: Option<Replicas>,
     pub(super) reason: Said,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hold: Option<Said>,
@@ -86,7 +86,7 @@ pub(super) struct Row {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Move {
-    /// `Bound`, `Bind`, `Scale` or `Unbound`.
+    /// `ApplyHPA`, `UpdateBinding`, `Scale` or `DeleteHPA`.
     pub(super) action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
@@ -154,9 +154,9 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
         available: cluster.available,
         capacity: cluster.available.map(|_| cluster.capacity()),
         bounds: share.map(|share| range(share.target)),
-        bounds_now: share.filter(|share| share.now != share.target).map(|share| range(share.now)),
-        replicas: cluster.current.or(cluster.entry),
-        replicas_then: entry.map(|entry| entry.replicas),
+        initial_bounds: share.filter(|share| share.now != share.target).map(|share| range(share.now)),
+        current_replicas: cluster.current.or(cluster.entry),
+        planned_replicas: entry.map(|entry| entry.replicas),
         reason: share.map_or_else(|| absent(cluster), said),
         hold: share.and_then(|share| share.hold).map(|hold| Said { code: hold.code(), message: hold.to_string() }),
     }
@@ -165,11 +165,11 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
 /// Why a cluster has no share.
 fn absent(cluster: &Cluster<'_>) -> Said {
     let (code, message) = match cluster.standing {
-        Standing::Leaving { evicted: true } => ("Evicted", "has to go: a NoExecute taint is not tolerated"),
-        Standing::Leaving { evicted: false } => ("Leaving", "has to go: it is no candidate any more"),
-        Standing::Away if !cluster.chosen => ("Gone", "is no candidate, and does not answer"),
-        Standing::Away => ("Away", "is not ready, or a taint keeps it off: others have its share"),
-        Standing::Silent => ("Silent", "does not answer, and that is tolerated still"),
+        Standing::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
+        Standing::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
+        Standing::Away if !cluster.chosen => ("ClusterRemoved", "is no candidate, and does not answer"),
+        Standing::Away => ("ClusterFailed", "is not ready, or a taint keeps it off: others have its share"),
+        Standing::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         Standing::Serving => ("NoShare", "gets nothing"),
     };
     Said { code, message: message.to_owned() }
@@ -188,31 +188,31 @@ fn step(step: &Step<'_>) -> Move {
         reason,
     };
     match &step.action {
-        Action::Bound { cluster, bounds, .. } => {
-            Move { action: "Bound", cluster: Some((*cluster).to_owned()), bounds: Some(range(*bounds)), ..empty }
+        Action::ApplyHpa { cluster, bounds, .. } => {
+            Move { action: "ApplyHPA", cluster: Some((*cluster).to_owned()), bounds: Some(range(*bounds)), ..empty }
         }
-        Action::Bind { entries, evictions } => {
+        Action::UpdateBinding { entries, evictions } => {
             let place = |entry: &Entry<'_>| Place { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
             let evictions = evictions
                 .iter()
                 .map(|eviction| Place { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
             let evictions = evictions.collect();
-            Move { action: "Bind", entries: entries.iter().map(place).collect(), evictions, ..empty }
+            Move { action: "UpdateBinding", entries: entries.iter().map(place).collect(), evictions, ..empty }
         }
         Action::Scale { cluster, replicas } => {
             Move { action: "Scale", cluster: Some((*cluster).to_owned()), replicas: Some(*replicas), ..empty }
         }
-        Action::Unbound { cluster } => Move { action: "Unbound", cluster: Some((*cluster).to_owned()), ..empty },
+        Action::DeleteHpa { cluster } => Move { action: "DeleteHPA", cluster: Some((*cluster).to_owned()), ..empty },
     }
 }
 
 fn waits(wait: Wait) -> Option<Said> {
     let (code, message) = match wait {
         Wait::Nothing => return None,
-        Wait::Lowered => ("Lowered", "lower bounds elsewhere are seen to be applied"),
-        Wait::Replaced => ("Replaced", "the other clusters run their min"),
-        Wait::Shrunk => ("Shrunk", "running replicas above their target are gone"),
-        Wait::Gone => ("Gone", "its old HPA is gone"),
+        Wait::Lowered => ("MaxLowered", "lower bounds elsewhere are seen to be applied"),
+        Wait::Replaced => ("ReplicasReplaced", "the other clusters run their min"),
+        Wait::Shrunk => ("ReplicasScaledDown", "running replicas above their target are gone"),
+        Wait::Gone => ("HPADeleted", "its old HPA is gone"),
     };
     Some(Said { code, message: message.to_owned() })
 }
@@ -223,7 +223,7 @@ fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<Said> {
     if !forecast.unknown_capacity.is_empty() {
         let names = forecast.unknown_capacity.join(", ");
         let message = format!("nobody says how much room there is in {names}: that counts as none");
-        notes.push(Said { code: "NoCapacityKnown", message });
+        notes.push(Said { code: "CapacityUnknown", message });
     }
     let looked = |name: &str| forecast.request.clusters.iter().any(|cluster| cluster.name == name);
     let names = objects.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref());

@@ -51,7 +51,7 @@ fn table(outline: &Outline) -> String {
         Some(Policy::Prioritized) => Some("PRIORITY"),
         _ => None,
     };
-    let head = ["CLUSTER", ranked.unwrap_or_default(), "CAPACITY", "MIN", "MAX", "NOW", "THEN", "WHY"];
+    let head = ["CLUSTER", ranked.unwrap_or_default(), "CAPACITY", "MIN", "MAX", "CURRENT", "PLANNED", "REASON"];
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(outline.clusters.iter().map(cells));
     let shown: Vec<usize> = (0..head.len()).filter(|column| *column != 1 || ranked.is_some()).collect();
@@ -75,7 +75,7 @@ fn cells(row: &Row) -> [String; 8] {
     let number = |number: Option<Replicas>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     let rank = row.weight.map(|weight| weight.to_string()).or(row.priority.map(|priority| priority.to_string()));
     let mut why = row.reason.message.clone();
-    if let Some(range) = row.bounds_now {
+    if let Some(range) = row.initial_bounds {
         why = format!("{why}; at first {}", bounds(range));
     }
     if let Some(hold) = &row.hold {
@@ -87,8 +87,8 @@ fn cells(row: &Row) -> [String; 8] {
         number(row.capacity),
         number(row.bounds.map(|range| range.min_replicas)),
         number(row.bounds.map(|range| range.max_replicas)),
-        number(row.replicas),
-        number(row.replicas_then),
+        number(row.current_replicas),
+        number(row.planned_replicas),
         printable(&why),
     ]
 }
@@ -107,8 +107,8 @@ fn told(step: &Move) -> String {
         places.iter().map(|place| format!("{} {}", place.cluster, place.replicas)).collect::<Vec<_>>().join(", ")
     };
     let what = match step.action {
-        "Bound" => format!("{cluster}: HPA {}", step.bounds.map(bounds).unwrap_or_default()),
-        "Bind" => {
+        "ApplyHPA" => format!("{cluster}: HPA {}", step.bounds.map(bounds).unwrap_or_default()),
+        "UpdateBinding" => {
             let entries = if step.entries.is_empty() { "none".to_owned() } else { places(&step.entries) };
             let evictions = places(&step.evictions);
             let evictions = if evictions.is_empty() { evictions } else { format!("; evicts {evictions}") };

@@ -114,7 +114,7 @@ fn fault(document: &Document, fault: &Fault) -> Option<simulation::Fault> {
     let at = fault.cluster.as_ref().and_then(|name| document.clusters.iter().position(|own| own.name == *name));
     let trouble = match fault.kind {
         FaultKind::ClusterDown => Trouble::Down(at?),
-        FaultKind::ControlPlaneFrozen => Trouble::Frozen,
+        FaultKind::ControlPlaneDown => Trouble::ControlPlaneDown,
         FaultKind::ReportsLate => Trouble::Late(at, fault.by),
     };
     Some(simulation::Fault { from: fault.from, to: fault.to, trouble })

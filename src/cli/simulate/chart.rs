@@ -12,7 +12,7 @@ use super::Outcome;
 use super::comparison::Run;
 use super::reader::clock;
 use super::table::{hours, percent, printable, told, whole};
-use crate::simulation::{Figures, Happening, Record, Row, Sample, Scenario, Second};
+use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
 /// Clusters with a colour of their own.
 const COLORS: [RGBColor; 8] = [
@@ -75,7 +75,10 @@ pub(super) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[Run]) -> Dr
 fn summed(figures: &Figures) -> String {
     let (served, unserved) = (percent(figures.served()), whole(figures.unserved));
     let hours = hours(figures.replica_seconds);
-    format!("{served} served, {unserved} replica-seconds not, {hours} replica-hours, {} moves", figures.moves)
+    format!(
+        "{served} served, {unserved} replica-seconds not, {hours} replica-hours, {} reassignments",
+        figures.reassignments
+    )
 }
 
 fn said(error: impl std::fmt::Display) -> String {
@@ -282,7 +285,7 @@ impl Sheet<'_> {
     }
 
     fn marks(&self) -> Vec<(f64, String)> {
-        let loud = |event: &&crate::simulation::Event| !matches!(event.what, Happening::Nodes(_));
+        let loud = |event: &&crate::simulation::Event| !matches!(event.what, EventKind::Nodes(_));
         let marks = self.record.events.iter().filter(loud).take(MARKS);
         marks.map(|event| (time(event.second), told(self.scenario, event))).collect()
     }

@@ -28,7 +28,7 @@ pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<
         };
         Run { name, outcome: Outcome::of(&changed, sample) }
     };
-    let mut runs = vec![run(format!("{} (its own)", own.name()), own, Driver::Controller, true)];
+    let mut runs = vec![run(format!("{} (as configured)", own.name()), own, Driver::Controller, true)];
     let others = Policy::ALL.into_iter().filter(|policy| *policy != own && policy.divides());
     runs.extend(others.map(|policy| run(policy.name().to_owned(), policy, Driver::Controller, true)));
     if own.divides() {
@@ -43,7 +43,17 @@ pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<
 
 /// A line for each run.
 pub(super) fn table(title: &str, runs: &[Run]) -> String {
-    let head = ["POLICY", "SERVED", "UNSERVED", "WORST", "REPLICA-HOURS", "PEAK", "SUM OF MAX", "MOVES", "WRITES"];
+    let head = [
+        "POLICY",
+        "SERVED",
+        "UNSERVED",
+        "PEAK UNSERVED",
+        "REPLICA-HOURS",
+        "PEAK",
+        "SUM OF MAX",
+        "REASSIGNMENTS",
+        "WRITES",
+    ];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     for Run { name, outcome } in runs {
         let figures = &outcome.figures;
@@ -55,18 +65,18 @@ pub(super) fn table(title: &str, runs: &[Run]) -> String {
             hours(figures.replica_seconds),
             figures.peak_replicas.to_string(),
             figures.peak_max.to_string(),
-            figures.moves.to_string(),
+            figures.reassignments.to_string(),
             figures.writes.to_string(),
         ]);
     }
-    let legend = "UNSERVED in replica-seconds, WORST in replicas at a time, PEAK in replicas on nodes.";
+    let legend = "UNSERVED in replica-seconds, PEAK UNSERVED in replicas at a time, PEAK in replicas on nodes.";
     format!("\x1b[1m{title}\x1b[0m, compared\n\n{}\n{legend}\n", aligned(&lines))
 }
 
 /// A line for each run.
 pub(super) fn csv(runs: &[Run]) -> String {
     let mut out = "policy,served_percent,unserved_replica_seconds,unserved_peak,replica_seconds,peak_replicas,\
-                   peak_sum_of_max,moves,writes\n"
+                   peak_sum_of_max,reassignments,writes\n"
         .to_owned();
     for Run { name, outcome } in runs {
         let figures = &outcome.figures;
@@ -81,7 +91,7 @@ pub(super) fn csv(runs: &[Run]) -> String {
             figures.replica_seconds,
             figures.peak_replicas,
             figures.peak_max,
-            figures.moves,
+            figures.reassignments,
             figures.writes,
         );
     }

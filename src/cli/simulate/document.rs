@@ -77,13 +77,13 @@ pub(super) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
     ClusterDown,
-    ControlPlaneFrozen,
+    ControlPlaneDown,
     ReportsLate,
 }
 
 const FAULT_KINDS: [(&str, FaultKind); 3] = [
     ("ClusterDown", FaultKind::ClusterDown),
-    ("ControlPlaneFrozen", FaultKind::ControlPlaneFrozen),
+    ("ControlPlaneDown", FaultKind::ControlPlaneDown),
     ("ReportsLate", FaultKind::ReportsLate),
 ];
 
@@ -293,7 +293,7 @@ fn daily(mut own: Fields<'_>) -> Daily {
 fn fault(mut own: Fields<'_>, names: &BTreeSet<&str>, reader: &Reader) -> Option<Fault> {
     let kind = own.word("what", &FAULT_KINDS);
     if kind.is_none() && own.value("what").is_none() {
-        own.missing("what", "ClusterDown, ControlPlaneFrozen or ReportsLate");
+        own.missing("what", "ClusterDown, ControlPlaneDown or ReportsLate");
     }
     let from = own.time("from", 0..=LONGEST);
     if from.is_none() && own.value("from").is_none() {
@@ -309,7 +309,7 @@ fn fault(mut own: Fields<'_>, names: &BTreeSet<&str>, reader: &Reader) -> Option
     let by = own.time("by", 1..=DAY);
     match (kind, &cluster) {
         (Some(FaultKind::ClusterDown), None) => own.missing("cluster", "which cluster is down"),
-        (Some(FaultKind::ControlPlaneFrozen), Some(name)) => {
+        (Some(FaultKind::ControlPlaneDown), Some(name)) => {
             own.wrong("cluster", name, "the control plane is in none: leave it out");
         }
         _ => {}

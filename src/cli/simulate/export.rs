@@ -11,7 +11,7 @@ use crate::simulation::{Figures, Record, Row, Sample, Scenario};
 
 /// A line for each sample, with six columns for each cluster.
 pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
-    let mut out = "second,load,unserved_replica_seconds,unserved_peak,frozen".to_owned();
+    let mut out = "second,load,unserved_replica_seconds,unserved_peak,control_plane_down".to_owned();
     for site in &scenario.sites {
         let name = quoted(&site.member.name);
         for column in ["up", "placed", "ready", "pending", "capacity", "min", "max"] {
@@ -74,7 +74,7 @@ pub(super) fn figures(figures: &Figures) -> Value {
         "peakReplicas": figures.peak_replicas,
         "peakSumOfMax": figures.peak_max,
         "decisions": figures.decisions,
-        "moves": figures.moves,
+        "reassignments": figures.reassignments,
         "writes": figures.writes,
         "busiestMinuteWrites": figures.busiest_minute,
         "lastWriteSecond": figures.last_write,
@@ -85,7 +85,7 @@ fn sample(scenario: &Scenario<'_>, sample: &Sample) -> Value {
     let cluster = |(name, row): (&str, &Row)| {
         json!({
             "name": name, "up": row.up, "placed": row.placed, "ready": row.ready, "pending": row.pending,
-            "capacity": row.capacity, "held": row.held,
+            "capacity": row.capacity, "scaleDownDisabled": row.held,
             "bounds": row.bounds.map(|bounds| json!({"minReplicas": bounds.min, "maxReplicas": bounds.max})),
         })
     };
@@ -95,7 +95,7 @@ fn sample(scenario: &Scenario<'_>, sample: &Sample) -> Value {
         "load": number(sample.load.into()),
         "unservedReplicaSeconds": number(sample.unserved),
         "unservedPeak": number(sample.unserved_peak.into()),
-        "frozen": sample.frozen,
+        "controlPlaneDown": sample.frozen,
         "clusters": names.zip(&sample.rows).map(cluster).collect::<Vec<_>>(),
     })
 }

@@ -77,7 +77,7 @@ A cluster has: capacity (replicas that fit), nodes (capacity: that fit in the en
 replicas (at the start), podStart, count (that many alike), labels, provider, region, zone,
 kubernetesVersion, writable. A load has: points (at, replicas, ramp), daily (low, high, peak), file
 (rows of TIME,REPLICAS), noisePercent, seed, shares (of the load, by cluster; else one service
-spreads it over all ready replicas). Faults: ClusterDown, ControlPlaneFrozen, ReportsLate (by).
+spreads it over all ready replicas). Faults: ClusterDown, ControlPlaneDown, ReportsLate (by).
 Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report,
 detect, downscaleWindow, metricsWindow, optimizePeriod, settle).
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Outcome;
 use super::reader::clock;
 use crate::decision::plan::Policy;
-use crate::simulation::{Driver, Event, Figures, Happening, Record, Row, Sample, Scenario, Second};
+use crate::simulation::{Driver, Event, EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
@@ -94,13 +94,13 @@ pub(super) fn told(scenario: &Scenario<'_>, event: &Event) -> String {
     let site = event.cluster.and_then(|at| scenario.sites.get(at));
     let who = site.map_or_else(|| "all clusters".to_owned(), |site| printable(&site.member.name));
     match event.what {
-        Happening::Down => format!("{who} down"),
-        Happening::Up => format!("{who} up"),
-        Happening::Frozen => "control plane frozen".to_owned(),
-        Happening::Thawed => "control plane back".to_owned(),
-        Happening::Late(by) => format!("reports of {who} {} late", clock(by)),
-        Happening::Prompt => format!("reports of {who} on time"),
-        Happening::Nodes(more) => format!("{who} nodes +{more}"),
+        EventKind::Down => format!("{who} down"),
+        EventKind::Up => format!("{who} up"),
+        EventKind::Paused => "control plane paused".to_owned(),
+        EventKind::Resumed => "control plane resumed".to_owned(),
+        EventKind::Late(by) => format!("reports of {who} {} late", clock(by)),
+        EventKind::Prompt => format!("reports of {who} on time"),
+        EventKind::Nodes(more) => format!("{who} nodes +{more}"),
     }
 }
 
@@ -124,7 +124,7 @@ fn figures(figures: &Figures, driver: Driver) -> String {
         ["sum of max".to_owned(), format!("{} at most", figures.peak_max)],
     ];
     let settled = figures.last_write.map(|second| format!(", the last at {}", clock(second))).unwrap_or_default();
-    lines.push(["bounds moved".to_owned(), format!("{} times", figures.moves)]);
+    lines.push(["reassignments".to_owned(), figures.reassignments.to_string()]);
     let decided = match driver {
         Driver::Controller => format!("{} decisions, {} writes{settled}", figures.decisions, figures.writes),
         Driver::Once => format!("{} writes, then none", figures.writes),

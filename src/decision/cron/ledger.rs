@@ -1,4 +1,4 @@
-//! Which runs of a rule are due, missed or to come, from what its history says (design: Cron). Pure.
+//! Which runs of a rule are due, missed or to come, from what its history says (docs/design.md#cron). Pure.
 //!
 //! `nextExecutionTime` is the ledger: the first run without a record. Every run ends as exactly one record, executed or
 //! missed with its reason, whatever restarts, clock changes or changes of leader come between. An execution sets

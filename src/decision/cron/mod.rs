@@ -1,7 +1,7 @@
-//! Cron schedules: syntax, next and previous runs, intervals (design: Admission, Cron). Pure.
+//! Cron schedules: syntax, next and previous runs, intervals (docs/design.md#schedules, docs/design.md#cron). Pure.
 //!
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
-//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (design: Cron).
+//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/design.md#cron).
 
 mod calendar;
 mod clash;

@@ -1,7 +1,7 @@
 //! Text -> the sets of a schedule: the five-field syntax of Kubernetes CronJob, and 7 for Sunday. Pure.
 //!
 //! What is accepted is what robfig's `ParseStandard` accepts, odd corners too (`*-5` is `*`, empty list items are
-//! dropped); only texts tied to no clock time or to a zone of their own are refused (design: Admission).
+//! dropped); only texts tied to no clock time or to a zone of their own are refused (docs/design.md#admission).
 
 use super::field::Field;
 use super::refusal::{self, ScheduleError};

@@ -1,4 +1,4 @@
-//! Wall-clock times -> instants, by the clock-change rules (design: Cron). Pure.
+//! Wall-clock times -> instants, by the clock-change rules (docs/design.md#cron). Pure.
 //!
 //! A schedule of fixed hours: a time that a clock change skips runs at the first instant after the gap, once however many
 //! of its times lie in the gap; a time that occurs twice runs the first time only. Wall times then map to instants

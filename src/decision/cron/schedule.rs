@@ -26,7 +26,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// Both day fields restrict: either one suffices (design: Admission, schedule).
+    /// Both day fields restrict: either one suffices (docs/design.md#schedules).
     pub(super) const fn either_day(&self) -> bool {
         !self.any_day && !self.any_weekday
     }
@@ -47,7 +47,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads the five-field syntax of Kubernetes CronJob (design: Admission, schedule).
+    /// Reads the five-field syntax of Kubernetes CronJob (docs/design.md#schedules).
     ///
     /// # Errors
     /// The text is not understood, or never fires; the message says what to write.
@@ -60,7 +60,7 @@ impl Schedule {
     }
 
     /// Whether every hour is a wildcard: such a schedule follows elapsed time over clock changes, any other names
-    /// fixed times (design: Cron). `*` and `0-23` are one set and count alike; `*/2` names fixed hours.
+    /// fixed times (docs/design.md#cron). `*` and `0-23` are one set and count alike; `*/2` names fixed hours.
     pub const fn has_wildcard_hour(&self) -> bool {
         self.sets.every_hour()
     }

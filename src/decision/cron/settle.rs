@@ -1,4 +1,4 @@
-//! What an object remembers once its agenda was worked off (design: Cron). Pure.
+//! What an object remembers once its agenda was worked off (docs/design.md#cron). Pure.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! How long a cluster may fail before others take over from it, and what is known of its past (design: Failover). Pure.
+//! How long a cluster may fail before others take over from it, and what is known of its past (docs/design.md#failover). Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -60,7 +60,7 @@ pub struct StaticWeight<'a> {
 }
 
 impl Placement<'_> {
-    /// How bounds are divided where the FederatedHPA does not say it (design: Initial assignment, last column).
+    /// How bounds are divided where the FederatedHPA does not say it (docs/design.md#initial-assignment, last column).
     #[must_use]
     pub fn policy(&self) -> Policy {
         match &self.scheduling {

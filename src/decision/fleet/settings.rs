@@ -18,7 +18,7 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// The policy: the user's, else the one that the placement means (design: API). An unknown name cannot be stored.
+/// The policy: the user's, else the one that the placement means (docs/design.md#api). An unknown name cannot be stored.
 #[must_use]
 pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>) -> Policy {
     assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(|| placement.policy())

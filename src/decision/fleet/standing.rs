@@ -1,4 +1,4 @@
-//! Whether a cluster serves, is silent, has failed or has to go (design: Failover). Pure.
+//! Whether a cluster serves, is silent, has failed or has to go (docs/design.md#failover). Pure.
 
 use jiff::Timestamp;
 
@@ -41,7 +41,7 @@ pub struct Known {
 /// about which nothing was said yet answers nobody; with nothing held it is away.
 ///
 /// A cluster that answers but carries a NoExecute taint past its toleration has to go like one that is no candidate: it
-/// can still lower its bounds, so rule 2 holds for it without an exception. So does one that Karmada's own failover has
+/// can still lower its bounds, so law 2 holds for it without an exception. So does one that Karmada's own failover has
 /// begun to evict; it stays out for as long as one that failed is waited for.
 #[must_use]
 pub fn judge(

@@ -60,7 +60,7 @@ pub struct Survey<'a> {
 }
 
 /// Chooses and judges the clusters. One that is held and not among the members any more was deleted, which is a way to fail
-/// (design: Failover).
+/// (docs/design.md#failover).
 ///
 /// Groups of a placement are tried in their order, from the observed one on: the first with a cluster that serves or may
 /// come back is used. Where there is none the observed one stays. One before it is gone back to when a cluster of it has been

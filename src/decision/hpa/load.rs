@@ -1,5 +1,5 @@
-//! How much a workload has to do, from what its HPA reports: the metric that asks for most replicas (design: When a cluster
-//! cannot scale). Pure.
+//! How much a workload has to do, from what its HPA reports: the metric that asks for most replicas
+//! (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::metric::{Current, Source, Target};
 use crate::decision::plan::Load;

@@ -1,5 +1,5 @@
 //! Targets adjusted to how the clusters do: who cannot scale is helped, headroom goes where there is room, idle clusters go
-//! to zero (design: When a cluster cannot scale to Zero). Pure.
+//! to zero (docs/design.md#clusters-that-cannot-scale, docs/design.md#to-and-from-zero). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,5 +1,5 @@
-//! Targets made afresh: creation, a change of the spec, of the placement or of the candidates (design: Initial assignment).
-//! Pure.
+//! Targets made afresh: creation, a change of the spec, of the placement or of the candidates
+//! (docs/design.md#initial-assignment). Pure.
 
 use super::pour::{Range, pour};
 use super::seat::Seat;

@@ -1,4 +1,4 @@
-//! Replicas that others run at once in the place of clusters that cannot scale (design: When a cluster cannot scale, assist).
+//! Replicas that others run at once in the place of clusters that cannot scale (docs/design.md#clusters-that-cannot-scale).
 //! Pure.
 
 use jiff::SignedDuration;
@@ -64,8 +64,8 @@ pub(super) fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
 }
 
 /// `ceil(ready * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
-/// not allow. Without a metric: the pods that cannot be scheduled. (The document has `current` for the first `ready`; the
-/// metric is measured over the pods that run, so that pods that do not would count twice.)
+/// not allow. Without a metric: the pods that cannot be scheduled. (`ready`, not `current`: the metric is measured
+/// over the pods that run, so that pods that do not would count twice.)
 fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
     let Some(stuck) = place.target.memory.stuck.filter(|_| counts(request, place)) else { return 0 };
     let cluster = place.seat.cluster;

@@ -1,4 +1,4 @@
-//! What an assignment was made from, as a digest: while it stays, targets stay (design: Initial assignment). Pure.
+//! What an assignment was made from, as a digest: while it stays, targets stay (docs/design.md#initial-assignment). Pure.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The entries of the workload's ResourceBinding (design: Initial assignment, ResourceBinding replicas). Pure.
+//! The entries of the workload's ResourceBinding (docs/design.md#initial-assignment). Pure.
 
 use std::collections::BTreeSet;
 

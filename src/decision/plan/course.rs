@@ -1,5 +1,5 @@
 //! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement, and
-//! the sum stays within the budget (design: What it must never do). Pure.
+//! the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
 
 use std::cmp::Ordering;
 
@@ -35,13 +35,12 @@ pub(super) enum Course {
 /// run in its place, otherwise.
 pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
     let wanted: Vec<Course> =
-        clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, *target)).collect();
+        clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
 
 /// Whether a cluster that has no bounds to have holds something that has to go.
-#[allow(clippy::large_types_passed_by_value)]
-pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<Target>) -> bool {
+pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<&Target>) -> bool {
     let holds = is_known(cluster);
     // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
     let waits = cluster.standing == Standing::Serving && target.is_none() && cluster.hpa.is_none();
@@ -67,11 +66,10 @@ pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
     Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
 }
 
-#[allow(clippy::large_types_passed_by_value)]
-fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<Target>) -> Course {
+fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -> Course {
     match (cluster.standing, target) {
         (Standing::Away, _) => Course::Drop,
-        (Standing::Serving | Standing::Silent, Some(whole @ Target { bounds: target, memory, held, .. }))
+        (Standing::Serving | Standing::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
             if target.is_some() =>
         {
             let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };

@@ -65,7 +65,8 @@ impl Failed {
     }
 }
 
-/// Replicas that a cluster runs at least, in the place of others, until its own HPA has seen their load (design: Failover).
+/// Replicas that a cluster runs at least, in the place of others, until its own HPA has seen their load
+/// (docs/design.md#failover).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// How many, with its own.
@@ -74,7 +75,7 @@ pub struct Floor {
     pub since: Timestamp,
 }
 
-/// A cluster that leaves or failed, and that others replace (design: Failover, A cluster that leaves).
+/// A cluster that leaves or failed, and that others replace (docs/design.md#failover, docs/design.md#clusters-that-leave).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// What it ran.
@@ -85,7 +86,7 @@ pub struct Lost {
     pub since: Timestamp,
 }
 
-/// Replicas that a cluster is to run at once (design: When a cluster cannot scale, assist).
+/// Replicas that a cluster is to run at once (docs/design.md#clusters-that-cannot-scale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assist {
     /// How many, with those it ran before.
@@ -94,7 +95,7 @@ pub struct Assist {
     pub since: Timestamp,
 }
 
-/// A cluster that cannot scale (design: When a cluster cannot scale). It counts once this holds for `delay`.
+/// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). It counts once this holds for `delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// Why.

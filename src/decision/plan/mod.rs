@@ -1,4 +1,4 @@
-//! One pure function that decides what every member cluster gets and in which order (design: Distributed mode). Pure.
+//! One pure function that decides what every member cluster gets and in which order (docs/design.md#distributed-mode). Pure.
 //!
 //! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *upkeep* keeps a target once given
 //! and moves it when clusters fail or return, *course* bends the targets to what running pods and leaving clusters allow
@@ -75,13 +75,13 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
-/// Nobody is there to serve: everything stays as it is (design: Failover; a control plane that sees no cluster must not
-/// take from those that may go on without it).
+/// Nobody is there to serve: everything stays as it is (docs/design.md#failover: a control plane that sees no cluster
+/// must not take from those that may go on without it).
 fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = cluster.memory;
         let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
-        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Kept, hold: None, memory })
+        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
     let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();

@@ -1,4 +1,4 @@
-//! What a plan starts from: the user's bounds and what was seen of each cluster (design: Distributed mode). Pure.
+//! What a plan starts from: the user's bounds and what was seen of each cluster (docs/design.md#distributed-mode). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -65,8 +65,8 @@ pub enum Standing {
     Away,
 }
 
-/// The API of member HPAs: `autoscaling/v2` from Kubernetes 1.23, below it `autoscaling/v1` with annotations (design: On
-/// the wire). The plan only carries it.
+/// The API of member HPAs: `autoscaling/v2` from Kubernetes 1.23, below it `autoscaling/v1` with annotations
+/// (docs/design.md#on-the-wire). The plan only carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HpaVersion {
     /// `autoscaling/v1`
@@ -86,9 +86,9 @@ pub struct Hpa {
     /// Whether that very write was seen applied in the cluster. Equal numbers do not say so: an older write may be on its
     /// way still.
     pub confirmed: bool,
-    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::Bound`] said at the write.
+    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::ApplyHpa`] said at the write.
     pub outstanding: Replicas,
-    /// Whether it was last written without the user's scale-down ([`super::Action::Bound`]).
+    /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
     pub held: bool,
 }
 
@@ -151,8 +151,8 @@ pub struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Replicas that run or are starting; these are never taken away for others (design: What it must never do). Pods that
-    /// just restart count: a bound below them would stop one.
+    /// Replicas that run or are starting; these are never taken away for others (docs/design.md#law-3-keep-ready-pods).
+    /// Pods that just restart count: a bound below them would stop one.
     #[must_use]
     pub fn running(&self) -> Replicas {
         self.ready.max(self.current.unwrap_or_default().saturating_sub(self.pending))
@@ -176,7 +176,7 @@ impl Cluster<'_> {
     }
 }
 
-/// How replicas of a cluster can be written (design: On the wire).
+/// How replicas of a cluster can be written (docs/design.md#on-the-wire).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// By the scale subresource of the workload.
@@ -242,7 +242,7 @@ impl Request<'_> {
         within(Some(got), self.window.max(REACTION), self.now)
     }
 
-    /// Whether a cluster may have no replicas while it has bounds (design: API, Zero).
+    /// Whether a cluster may have no replicas while it has bounds (docs/design.md#api, docs/design.md#to-and-from-zero).
     #[must_use]
     pub fn may_be_zero(&self) -> bool {
         self.scaling_to_zero && self.scale_assist && self.policy.divides()

@@ -1,4 +1,4 @@
-//! Headroom divided again by what is measured now (design: Period optimization). Pure.
+//! Headroom divided again by what is measured now (docs/design.md#rebalancing). Pure.
 
 use jiff::Timestamp;
 
@@ -81,7 +81,7 @@ fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
         return false;
     }
     for (place, max) in places.iter_mut().zip(maxes) {
-        place.set_max(max, request.now, Reason::Optimized);
+        place.set_max(max, request.now, Reason::HeadroomRebalanced);
     }
     true
 }

@@ -87,7 +87,7 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<'a> {
     /// Write the HPA of a cluster.
-    Bound {
+    ApplyHpa {
         /// Whose.
         cluster: &'a str,
         /// With these bounds.
@@ -96,12 +96,12 @@ pub enum Action<'a> {
         version: HpaVersion,
         /// To be stored in the same write as [`super::Hpa::outstanding`].
         outstanding: Replicas,
-        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled` (design: Scaling down under
-        /// Prioritized). To be stored in the same write as [`super::Hpa::held`].
+        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
+        /// (docs/design.md#scaling-down-under-prioritized). To be stored in the same write as [`super::Hpa::held`].
         held: bool,
     },
     /// Write the entries of the binding, all in one write.
-    Bind {
+    UpdateBinding {
         /// All entries, by name.
         entries: Vec<Entry<'a>>,
         /// Tasks to add for those that failed or are evicted.
@@ -115,7 +115,7 @@ pub enum Action<'a> {
         replicas: Replicas,
     },
     /// Delete the HPA of a cluster.
-    Unbound {
+    DeleteHpa {
         /// Whose.
         cluster: &'a str,
     },

@@ -1,4 +1,4 @@
-//! The ways to divide bounds (design: API, `federatedHPAAssignmentType`). Pure.
+//! The ways to divide bounds (docs/design.md#initial-assignment). Pure.
 
 /// How bounds are divided over the clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

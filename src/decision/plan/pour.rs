@@ -1,4 +1,4 @@
-//! A number of replicas given to the seats by policy (design: Initial assignment, the table). Pure.
+//! A number of replicas given to the seats by policy (docs/design.md#initial-assignment). Pure.
 
 use std::cmp::Reverse;
 

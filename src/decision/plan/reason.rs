@@ -8,61 +8,61 @@ use crate::decision::split::Replicas;
 /// Why a cluster has its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Everybody has the user's bounds.
+    /// Every cluster has the whole bounds.
     Duplicated,
-    /// By the user's weights.
+    /// Its share of `maxReplicas` is by `staticWeight`.
     Weighted {
         /// Its own.
         weight: u64,
         /// Of all.
         weights: u64,
     },
-    /// By the replicas that would fit.
+    /// Its share is by the replicas that would still fit.
     Available {
         /// In the cluster.
         available: u64,
         /// In all.
         availables: u64,
     },
-    /// By capacity, largest first.
+    /// Clusters are filled by capacity, the largest first.
     Filled {
         /// Its capacity.
         capacity: Replicas,
     },
-    /// By priority.
+    /// Clusters are filled by priority.
     Priority {
         /// Its priority.
         priority: Option<i32>,
         /// Its capacity.
         capacity: Replicas,
     },
-    /// As before.
-    Kept,
-    /// It took over from others.
-    TookOver {
+    /// As assigned before.
+    Unchanged,
+    /// It took over bounds that other clusters no longer have.
+    ReplicasTakenOver {
         /// How much.
         more: Replicas,
     },
-    /// It gave to others.
-    Gave {
+    /// It released headroom to other clusters.
+    HeadroomReleased {
         /// How much.
         less: Replicas,
     },
-    /// It came back.
-    Returned,
-    /// Its pods cannot be scheduled: what it does not run went to others.
-    Stuck,
-    /// It got what clusters gave that cannot use it or do not need it.
-    Received,
-    /// It is at its max and wants more: it got what others do not want.
-    Relieved,
-    /// It gave what it does not want to clusters at their max.
-    Lent,
-    /// Its priority is the lowest and it has little to do: its headroom went to higher ones.
-    Drained,
-    /// Headroom was divided again by what is measured now.
-    Optimized,
-    /// It takes no part: it leaves or failed, and others run what it ran.
+    /// It recovered: it has its min at once, and gets headroom at the next rebalance.
+    ClusterRecovered,
+    /// Its pods are unschedulable: its unused max was moved to other clusters.
+    ScaleUpBlocked,
+    /// It received headroom that other clusters cannot use or do not need.
+    HeadroomReceived,
+    /// It is at its max and wants more: its max was raised by what other clusters do not want.
+    RaisedAtMax,
+    /// It donated headroom that it does not want to clusters at their max.
+    HeadroomDonated,
+    /// It has the lowest priority and little load: its headroom was moved to higher priorities.
+    PriorityDrained,
+    /// Headroom was rebalanced by free capacity.
+    HeadroomRebalanced,
+    /// It leaves or failed: other clusters run what it ran.
     Replaced,
 }
 
@@ -76,16 +76,16 @@ impl Reason {
             Self::Available { .. } => "DynamicWeighted",
             Self::Filled { .. } => "Aggregated",
             Self::Priority { .. } => "Prioritized",
-            Self::Kept => "Kept",
-            Self::TookOver { .. } => "TookOver",
-            Self::Gave { .. } => "Gave",
-            Self::Returned => "Returned",
-            Self::Stuck => "Stuck",
-            Self::Received => "Received",
-            Self::Relieved => "Relieved",
-            Self::Lent => "Lent",
-            Self::Drained => "Drained",
-            Self::Optimized => "Optimized",
+            Self::Unchanged => "Unchanged",
+            Self::ReplicasTakenOver { .. } => "ReplicasTakenOver",
+            Self::HeadroomReleased { .. } => "HeadroomReleased",
+            Self::ClusterRecovered => "ClusterRecovered",
+            Self::ScaleUpBlocked => "ScaleUpBlocked",
+            Self::HeadroomReceived => "HeadroomReceived",
+            Self::RaisedAtMax => "RaisedAtMax",
+            Self::HeadroomDonated => "HeadroomDonated",
+            Self::PriorityDrained => "PriorityDrained",
+            Self::HeadroomRebalanced => "HeadroomRebalanced",
             Self::Replaced => "Replaced",
         }
     }
@@ -104,16 +104,18 @@ impl fmt::Display for Reason {
                 write!(f, "priority {priority}, room for {capacity} replicas")
             }
             Self::Priority { priority: None, capacity } => write!(f, "no priority, room for {capacity} replicas"),
-            Self::Kept => f.write_str("as assigned before"),
-            Self::TookOver { more } => write!(f, "takes over {more} that no other cluster has"),
-            Self::Gave { less } => write!(f, "gives {less} to others"),
-            Self::Returned => f.write_str("is back: its min now, headroom with the next optimization"),
-            Self::Stuck => f.write_str("its pods cannot be scheduled: others have what it does not run"),
-            Self::Received => f.write_str("gets what other clusters cannot use"),
-            Self::Relieved => f.write_str("is at its max and above target: gets what others do not want"),
-            Self::Lent => f.write_str("wants less than its max: clusters at their max have the rest"),
-            Self::Drained => f.write_str("the lowest priority with little to do: higher ones have its headroom"),
-            Self::Optimized => f.write_str("headroom is divided again by the room there is"),
+            Self::Unchanged => f.write_str("as assigned before"),
+            Self::ReplicasTakenOver { more } => write!(f, "takes over {more} that no other cluster has"),
+            Self::HeadroomReleased { less } => write!(f, "gives {less} to others"),
+            Self::ClusterRecovered => f.write_str("is back: its min now, headroom at the next rebalance"),
+            Self::ScaleUpBlocked => f.write_str("its pods cannot be scheduled: others have what it does not run"),
+            Self::HeadroomReceived => f.write_str("gets what other clusters cannot use"),
+            Self::RaisedAtMax => f.write_str("is at its max and above target: gets what others do not want"),
+            Self::HeadroomDonated => f.write_str("wants less than its max: clusters at their max have the rest"),
+            Self::PriorityDrained => {
+                f.write_str("the lowest priority with little to do: higher ones have its headroom")
+            }
+            Self::HeadroomRebalanced => f.write_str("headroom is divided again by the room there is"),
             Self::Replaced => f.write_str("leaves or failed: others run what it ran"),
         }
     }
@@ -122,14 +124,14 @@ impl fmt::Display for Reason {
 /// Why a cluster does not have its target yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// More run than the target allows; they are not taken away.
+    /// More replicas run than the bounds allow; they are not removed for other clusters.
     Running {
         /// How many.
         running: Replicas,
     },
-    /// Others still have what it is to get.
+    /// Other clusters still have the bounds that it waits for.
     Budget,
-    /// It runs no fewer, in the place of clusters that leave or failed.
+    /// It runs replicas in place of clusters that leave or failed.
     Replaces {
         /// How many, with its own.
         replicas: Replicas,
@@ -142,8 +144,8 @@ impl Hold {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Running { .. } => "HeldByRunningReplicas",
-            Self::Budget => "WaitsForBudget",
-            Self::Replaces { .. } => "ReplacesOthers",
+            Self::Budget => "WaitingForBudget",
+            Self::Replaces { .. } => "ReplacingOthers",
         }
     }
 }
@@ -165,40 +167,40 @@ impl fmt::Display for Hold {
 pub enum Why {
     /// A cluster gets its first bounds.
     Assigned,
-    /// Its max comes down, so that others can have it.
-    Lowered {
+    /// Its max is lowered, so that other clusters can have the rest.
+    MaxLowered {
         /// From.
         from: Bounds,
     },
-    /// Its max goes up.
-    Raised {
+    /// Its max is raised.
+    MaxRaised {
         /// From.
         from: Bounds,
     },
-    /// As far up as fits while a cluster does not answer.
-    RaisedPartly {
+    /// Its max is raised as far as `maxReplicas` allows while a cluster does not answer.
+    MaxRaisedPartially {
         /// What it is to have.
         to: Replicas,
     },
-    /// Its min changes, or the API of its HPA.
-    Changed {
+    /// Its min or the API version of its HPA changes.
+    BoundsChanged {
         /// From.
         from: Bounds,
     },
-    /// It has to go, and gives up what it does not run.
-    Frozen,
-    /// It has to go, and the others are ready.
-    Left,
-    /// It failed.
-    Failed,
-    /// The entries of the binding follow the bounds.
-    Entries,
-    /// It has no replicas and is to have some.
-    Woken,
-    /// It is idle and goes to zero.
-    ToZero,
-    /// It runs replicas in the place of clusters that cannot scale.
-    Assists,
+    /// It leaves, and gives up the headroom that it does not use.
+    ClusterLeaving,
+    /// It leaves, and other clusters run what it ran.
+    ClusterRemoved,
+    /// It failed: other clusters have its share.
+    ClusterFailed,
+    /// The clusters of the ResourceBinding follow the bounds.
+    BindingUpdated,
+    /// It has no replicas and needs some.
+    ScaledFromZero,
+    /// It is idle and is scaled to zero.
+    ScaledToZero,
+    /// It runs replicas in place of clusters that cannot scale up.
+    ScaleAssisted,
 }
 
 impl Why {
@@ -207,17 +209,17 @@ impl Why {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Assigned => "Assigned",
-            Self::Lowered { .. } => "Lowered",
-            Self::Raised { .. } => "Raised",
-            Self::RaisedPartly { .. } => "RaisedPartly",
-            Self::Changed { .. } => "Changed",
-            Self::Frozen => "Frozen",
-            Self::Left => "Left",
-            Self::Failed => "Failed",
-            Self::Entries => "Entries",
-            Self::Woken => "Woken",
-            Self::ToZero => "ToZero",
-            Self::Assists => "Assists",
+            Self::MaxLowered { .. } => "MaxLowered",
+            Self::MaxRaised { .. } => "MaxRaised",
+            Self::MaxRaisedPartially { .. } => "MaxRaisedPartially",
+            Self::BoundsChanged { .. } => "BoundsChanged",
+            Self::ClusterLeaving => "ClusterLeaving",
+            Self::ClusterRemoved => "ClusterRemoved",
+            Self::ClusterFailed => "ClusterFailed",
+            Self::BindingUpdated => "BindingUpdated",
+            Self::ScaledFromZero => "ScaledFromZero",
+            Self::ScaledToZero => "ScaledToZero",
+            Self::ScaleAssisted => "ScaleAssisted",
         }
     }
 }
@@ -232,17 +234,17 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Assigned => f.write_str("gets its share"),
-            Self::Lowered { from } => write!(f, "gives up part of {from}"),
-            Self::Raised { from } => write!(f, "gets more than {from}"),
-            Self::RaisedPartly { to } => write!(f, "gets what fits of {to} while a cluster does not answer"),
-            Self::Changed { from } => write!(f, "changes from {from}"),
-            Self::Frozen => f.write_str("has to go: gives up what it does not run, its replicas follow"),
-            Self::Left => f.write_str("leaves once the others run what it ran"),
-            Self::Failed => f.write_str("failed: others have its share"),
-            Self::Entries => f.write_str("entries follow the bounds"),
-            Self::Woken => f.write_str("has no replicas and is to have some"),
-            Self::ToZero => f.write_str("is idle and the others can carry everything"),
-            Self::Assists => f.write_str("runs replicas in the place of clusters that cannot"),
+            Self::MaxLowered { from } => write!(f, "gives up part of {from}"),
+            Self::MaxRaised { from } => write!(f, "gets more than {from}"),
+            Self::MaxRaisedPartially { to } => write!(f, "gets what fits of {to} while a cluster does not answer"),
+            Self::BoundsChanged { from } => write!(f, "changes from {from}"),
+            Self::ClusterLeaving => f.write_str("has to go: gives up what it does not run, its replicas follow"),
+            Self::ClusterRemoved => f.write_str("leaves once the others run what it ran"),
+            Self::ClusterFailed => f.write_str("failed: others have its share"),
+            Self::BindingUpdated => f.write_str("entries follow the bounds"),
+            Self::ScaledFromZero => f.write_str("has no replicas and is to have some"),
+            Self::ScaledToZero => f.write_str("is idle and the others can carry everything"),
+            Self::ScaleAssisted => f.write_str("runs replicas in the place of clusters that cannot"),
         }
     }
 }
@@ -291,12 +293,12 @@ pub enum Note {
         budget: Replicas,
     },
     /// Clusters that cannot go to zero: nobody can write replicas there, and their HPAs do not do it by themselves.
-    KeptAwake {
+    ScaleToZeroUnsupported {
         /// How many.
         clusters: usize,
     },
     /// Clusters without replicas that are to have some, where nobody can write them.
-    CannotBeWoken {
+    ScaleFromZeroUnsupported {
         /// How many.
         clusters: usize,
     },
@@ -328,10 +330,10 @@ impl Note {
         match self {
             Self::NoCandidates => "NoCandidates",
             Self::AllAway { .. } => "AllClustersFailed",
-            Self::Unassigned { .. } => "PartlyUnassigned",
+            Self::Unassigned { .. } => "ReplicasUnassigned",
             Self::ThresholdsAboveBudget { .. } => "ThresholdsAboveMaxReplicas",
-            Self::KeptAwake { .. } => "PartlyKeptFromZero",
-            Self::CannotBeWoken { .. } => "PartlyCannotBeWoken",
+            Self::ScaleToZeroUnsupported { .. } => "ScaleToZeroUnsupported",
+            Self::ScaleFromZeroUnsupported { .. } => "ScaleFromZeroUnsupported",
             Self::AboveBudget { .. } => "AboveMaxReplicas",
             Self::Missing { .. } => "ReplicasMissing",
             Self::LeftUnreplaced { .. } => "ReplacementTimedOut",
@@ -354,12 +356,12 @@ impl fmt::Display for Note {
             Self::ThresholdsAboveBudget { least, budget } => {
                 write!(f, "autoscalingMinThresholds sum to {least}, above maxReplicas {budget}; raise maxReplicas")
             }
-            Self::KeptAwake { clusters } => write!(
+            Self::ScaleToZeroUnsupported { clusters } => write!(
                 f,
                 "{clusters} clusters that pull their work keep their min instead of going to zero: that needs Kubernetes \
                  1.37 there and a metric of type Object or External"
             ),
-            Self::CannotBeWoken { clusters } => write!(
+            Self::ScaleFromZeroUnsupported { clusters } => write!(
                 f,
                 "{clusters} clusters that pull their work run no replicas, and an HPA starts none from zero: scale the \
                  workload up there by hand"

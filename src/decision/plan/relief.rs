@@ -1,4 +1,4 @@
-//! Headroom of clusters that cannot use it goes to those that can (design: When a cluster cannot scale). Pure.
+//! Headroom of clusters that cannot use it goes to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::adjust::{Place, sum, take};
 use super::pour::{Range, top_up};
@@ -34,7 +34,7 @@ fn give_up(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
             Some(Cause::AtMax | Cause::Pending) => 0,
         }
     };
-    hand_over(request, places, &spare, most, Reason::Stuck)
+    hand_over(request, places, &spare, most, Reason::ScaleUpBlocked)
 }
 
 /// Takes what is to spare and gives it by policy to the others, each up to what `most` says; only as much as they can take.
@@ -66,7 +66,7 @@ pub(super) fn hand_over(
     }
     for ((at, ..), max) in receivers.iter().zip(maxes) {
         if let Some(place) = places.get_mut(*at) {
-            place.set_max(max, request.now, Reason::Received);
+            place.set_max(max, request.now, Reason::HeadroomReceived);
         }
     }
     got > 0
@@ -95,7 +95,7 @@ fn lend(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
         let (gets, gives) = (take(total, &needs), take(total, &slacks));
         for ((place, more), less) in places.iter_mut().zip(gets).zip(gives) {
             let max = place.target.bounds.max.saturating_sub(less).saturating_add(more);
-            place.set_max(max, request.now, if more > 0 { Reason::Relieved } else { Reason::Lent });
+            place.set_max(max, request.now, if more > 0 { Reason::RaisedAtMax } else { Reason::HeadroomDonated });
         }
     }
     moved

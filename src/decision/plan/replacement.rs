@@ -1,5 +1,5 @@
-//! What clusters ran that leave or failed is run by others: first the replacement, then the removal (design: Failover, A
-//! cluster that leaves). Pure.
+//! What clusters ran that leave or failed is run by others: first the replacement, then the removal
+//! (docs/design.md#failover, docs/design.md#clusters-that-leave). Pure.
 //!
 //! What is owed is kept in two places, and moves from one to the other: [`Lost::due`] of the cluster that goes is what nobody
 //! was asked to run yet, the [`Floor`] of another is what it was asked to run, with its own. A cluster may go when nothing is

@@ -19,7 +19,8 @@ pub(super) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// What its max may not go below when it is assigned afresh (design: What it must never do, Initial assignment).
+    /// What its max may not go below when it is assigned afresh (docs/design.md#law-3-keep-ready-pods,
+    /// docs/design.md#initial-assignment).
     ///
     /// Under StaticWeighted the split is the user's word: the target is the split, and the course holds what runs until it
     /// shrinks by itself.

@@ -1,4 +1,4 @@
-//! Which clusters cannot scale, and since when (design: When a cluster cannot scale). Pure.
+//! Which clusters cannot scale, and since when (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use jiff::Timestamp;
 

@@ -1,5 +1,5 @@
-//! Courses as an ordered list of writes: donors before receivers, replacement before removal (design: What it must never
-//! do, rule 2). Pure.
+//! Courses as an ordered list of writes: donors before receivers, replacement before removal
+//! (docs/design.md#law-2-stay-within-the-budget). Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -43,8 +43,8 @@ pub(super) fn steps<'a>(
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
     if !as_bound.eq(now.iter().copied()) {
-        let action = Action::Bind { entries: now.clone(), evictions };
-        steps.push(Step { action, wait: Wait::Nothing, why: Why::Entries });
+        let action = Action::UpdateBinding { entries: now.clone(), evictions };
+        steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
     }
     let scaled = clusters.iter().zip(targets).zip(courses);
     steps.extend(scaled.filter_map(|((cluster, target), course)| scale(cluster, (*target)?.memory, course)));
@@ -54,8 +54,8 @@ pub(super) fn steps<'a>(
         if !bound || !matches!(course, Course::Drop | Course::Leave(_)) {
             continue;
         }
-        let why = if *course == Course::Drop { Why::Failed } else { Why::Left };
-        let action = Action::Unbound { cluster: cluster.name };
+        let why = if *course == Course::Drop { Why::ClusterFailed } else { Why::ClusterRemoved };
+        let action = Action::DeleteHpa { cluster: cluster.name };
         if *goes {
             steps.push(Step { action, wait: Wait::Nothing, why });
         } else {
@@ -64,8 +64,8 @@ pub(super) fn steps<'a>(
     }
     steps.extend(writes.later);
     if last != now {
-        let action = Action::Bind { entries: last.clone(), evictions: Vec::new() };
-        steps.push(Step { action, wait: Wait::Replaced, why: Why::Entries });
+        let action = Action::UpdateBinding { entries: last.clone(), evictions: Vec::new() };
+        steps.push(Step { action, wait: Wait::Replaced, why: Why::BindingUpdated });
     }
     steps.extend(last_steps);
     steps.extend(clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
@@ -88,16 +88,16 @@ impl<'a> Write<'a> {
     fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
         let Self { cluster: Cluster { name, version, .. }, bounds, held } = *self;
         let outstanding = ceiling.max(bounds.max);
-        Step { action: Action::Bound { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
+        Step { action: Action::ApplyHpa { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
     }
 }
 
 fn why(from: Option<Bounds>, to: Bounds) -> Why {
     match from {
         None => Why::Assigned,
-        Some(from) if to.max < from.max => Why::Lowered { from },
-        Some(from) if to.max > from.max => Why::Raised { from },
-        Some(from) => Why::Changed { from },
+        Some(from) if to.max < from.max => Why::MaxLowered { from },
+        Some(from) if to.max > from.max => Why::MaxRaised { from },
+        Some(from) => Why::BoundsChanged { from },
     }
 }
 
@@ -141,7 +141,7 @@ impl<'a> Writes<'a> {
                 Course::Leave(bounds)
                     if written.is_some_and(|written| bounds.is_some() && bounds.max < written.max) =>
                 {
-                    self.write(&Write { cluster, bounds, held: false }, ceiling, Why::Frozen);
+                    self.write(&Write { cluster, bounds, held: false }, ceiling, Why::ClusterLeaving);
                 }
                 Course::Have { .. } | Course::Leave(_) | Course::Drop | Course::Rest => {}
             }
@@ -195,7 +195,7 @@ impl<'a> Writes<'a> {
                 let part = Write { bounds: Bounds { min: write.bounds.min.min(max), max }, ..write };
                 free = 0;
                 if from != Some(part.bounds) {
-                    self.write(&part, ceiling, Why::RaisedPartly { to: write.bounds.max });
+                    self.write(&part, ceiling, Why::MaxRaisedPartially { to: write.bounds.max });
                 }
             }
             self.later.push(write.step(Wait::Lowered, ceiling, why(from, write.bounds)));
@@ -231,13 +231,13 @@ fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, course: &Course) -> Optio
     let max = hpa.written.unwrap_or_default().max.min(bounds.max);
     let (replicas, why) = match memory.assist {
         _ if cluster.reach != Reach::Scale => return None,
-        _ if memory.zero => (0, Why::ToZero),
-        Some(assist) => (assist.replicas.min(max), Why::Assists),
-        None => (bounds.min, Why::Woken),
+        _ if memory.zero => (0, Why::ScaledToZero),
+        Some(assist) => (assist.replicas.min(max), Why::ScaleAssisted),
+        None => (bounds.min, Why::ScaledFromZero),
     };
     let due = match why {
-        Why::ToZero => current > 0,
-        Why::Assists => current < replicas,
+        Why::ScaledToZero => current > 0,
+        Why::ScaleAssisted => current < replicas,
         _ => current == 0 && replicas > 0,
     };
     due.then_some(Step { action: Action::Scale { cluster: cluster.name, replicas }, wait: Wait::Nothing, why })

@@ -1,5 +1,5 @@
-//! Prioritized: the lowest priority shrinks first, and what it does not need returns to the highest (design: Scaling down
-//! under Prioritized). Pure.
+//! Prioritized: the lowest priority shrinks first, and what it does not need returns to the highest
+//! (docs/design.md#scaling-down-under-prioritized). Pure.
 
 use super::adjust::Place;
 use super::relief::hand_over;
@@ -65,5 +65,5 @@ pub(super) fn drain(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool
         let room = place.seat.cluster.available.map(|_| place.seat.cluster.capacity());
         if gets(place) { place.seat.high.min(room.unwrap_or(place.seat.high)) } else { 0 }
     };
-    hand_over(request, places, &spare, fits, Reason::Drained)
+    hand_over(request, places, &spare, fits, Reason::PriorityDrained)
 }

@@ -1,5 +1,5 @@
 //! Targets kept while nothing but the clusters changes: what a failed one had goes to the others by policy, a returned one
-//! gets its min at once (design: Failover). Pure.
+//! gets its min at once (docs/design.md#failover). Pure.
 
 use super::adjust::{take, within};
 use super::assignment::{Target, Targets, assign, bounds};
@@ -14,7 +14,7 @@ use crate::decision::split::{Part, Replicas, by_weight};
 ///   cluster gets its whole share, which the others give up as their replicas shrink.
 /// * Otherwise capacity decided, which is measured and changes all the time: targets stay as they are. What nobody has -
 ///   of a failed cluster, or above a cap that fell - is poured over them by policy. A returned cluster gets its min, taken
-///   from headroom of the others by the size of that headroom; its own headroom comes with the next optimization.
+///   from headroom of the others by the size of that headroom; its own headroom comes at the next rebalance.
 pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[Seat<'_>]) -> Targets {
     if request.policy == Policy::Duplicated {
         return assign(request, clusters, seats);
@@ -65,10 +65,14 @@ fn targets(clusters: &[&Cluster<'_>], seats: &[Seat<'_>], previous: &[Option<Bou
     let mut targets = vec![None; clusters.len()];
     for ((seat, previous), bounds) in seats.iter().zip(previous).zip(kept) {
         let reason = match previous {
-            None => Reason::Returned,
-            Some(previous) if previous.max < bounds.max => Reason::TookOver { more: bounds.max.abs_diff(previous.max) },
-            Some(previous) if previous.max > bounds.max => Reason::Gave { less: bounds.max.abs_diff(previous.max) },
-            Some(_) => Reason::Kept,
+            None => Reason::ClusterRecovered,
+            Some(previous) if previous.max < bounds.max => {
+                Reason::ReplicasTakenOver { more: bounds.max.abs_diff(previous.max) }
+            }
+            Some(previous) if previous.max > bounds.max => {
+                Reason::HeadroomReleased { less: bounds.max.abs_diff(previous.max) }
+            }
+            Some(_) => Reason::Unchanged,
         };
         if let Some(target) = targets.get_mut(seat.at) {
             *target = Some(Target { bounds: *bounds, reason, memory: seat.cluster.memory, held: false });

@@ -1,4 +1,4 @@
-//! Which clusters are to have no replicas (design: Zero). Pure.
+//! Which clusters are to have no replicas (docs/design.md#to-and-from-zero). Pure.
 
 use std::cmp::Reverse;
 
@@ -43,12 +43,12 @@ pub(super) fn remark(request: &Request<'_>, seats: &[Seat<'_>], targets: &Target
     let unwritable = |seat: &&Seat<'_>| seat.cluster.reach == Reach::Bounds { zero: false } && bound(seat);
     let clusters = seats.iter().filter(unwritable).count();
     if request.may_be_zero() && clusters > 0 {
-        notes.push(Note::KeptAwake { clusters });
+        notes.push(Note::ScaleToZeroUnsupported { clusters });
     }
     let asleep = |seat: &&Seat<'_>| seat.cluster.current == Some(0) && seat.cluster.entry.is_some();
     let clusters = seats.iter().filter(unwritable).filter(asleep).count();
     if clusters > 0 {
-        notes.push(Note::CannotBeWoken { clusters });
+        notes.push(Note::ScaleFromZeroUnsupported { clusters });
     }
 }
 

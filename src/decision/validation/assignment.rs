@@ -1,4 +1,4 @@
-//! How bounds are divided over the clusters: our own fields of a FederatedHPA (design: API). Pure.
+//! How bounds are divided over the clusters: our own fields of a FederatedHPA (docs/design.md#api). Pure.
 
 use super::{selectors, sizes};
 use crate::decision::defaults::Mode;

@@ -1,4 +1,4 @@
-//! Objects that would fight over one workload (design: Admission). Pure; the other objects come through `Neighbours`.
+//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through `Neighbours`.
 
 use super::scale_target::target;
 use super::{ConflictPolicy, Surroundings};

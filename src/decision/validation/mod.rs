@@ -1,4 +1,4 @@
-//! The rules of admission: an object, what surrounds it, and the findings (design: Admission). Pure.
+//! The rules of admission: an object, what surrounds it, and the findings (docs/design.md#admission). Pure.
 //!
 //! One file per topic; every rule adds to the same [`Findings`], in the order of the fields, and none stops the others.
 

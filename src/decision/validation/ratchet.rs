@@ -1,4 +1,4 @@
-//! Updates are judged by what they change (design: Admission, ratcheting). Pure.
+//! Updates are judged by what they change (docs/design.md#updates). Pure.
 //!
 //! What was wrong in the stored object and still is wrong in the same way is let through with a warning. Elements of
 //! lists may move: a finding is known again by its place without the numbers, its value and its words.

@@ -1,5 +1,5 @@
 //! What of a stored CronFederatedHPA can be run. Pure. The rules are those of admission: an object may have been stored
-//! while no webhook answered (design: What it must never do, 1), and one bad rule does not stop the others.
+//! while no webhook answered (docs/design.md#law-1-run-what-is-accepted), and one bad rule does not stop the others.
 
 use std::collections::BTreeSet;
 

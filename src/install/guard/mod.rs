@@ -1,6 +1,6 @@
 //! Keeps the installation as it is to be while this process leads: what a Karmada upgrade restores, or anybody changes, is put
-//! back within moments; another writer that does not give in is reported and met with pauses (design: Living with Karmada).
-//! Talks to the API server.
+//! back within moments; another writer that does not give in is reported and met with pauses
+//! (docs/design.md#living-with-karmada). Talks to the API server.
 
 mod sight;
 mod turn;

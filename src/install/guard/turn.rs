@@ -93,12 +93,12 @@ impl Worker for GuardWorker {
                 Ok(Ended::default())
             }
             Found::Foreign(reason, sentence) => {
-                self.means.metrics.stands(&name(key), false);
+                self.means.metrics.in_sync(&name(key), false);
                 self.report(leader, key, live, reason, sentence);
                 Ok(Ended::default())
             }
             Found::Differs(places) => {
-                self.means.metrics.stands(&name(key), false);
+                self.means.metrics.in_sync(&name(key), false);
                 self.put_back(leader, key, &guarded, &places, trouble).await
             }
         }
@@ -120,7 +120,7 @@ impl GuardWorker {
 
     /// The object stands as it is wanted. Tells of the CAs of the registration when all its parts carry the same ones.
     fn stands(&self, key: &Key, guarded: &Guarded) {
-        self.means.metrics.stands(&name(key), true);
+        self.means.metrics.in_sync(&name(key), true);
         self.known().entry(key.clone()).or_default().reported = None;
         if guarded.wanted.part != Part::Webhook {
             return;
@@ -149,7 +149,7 @@ impl GuardWorker {
         let wanted = match wanted(&guarded.wanted, live) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => return Found::Stands,
-            Err(failure) => return Found::Foreign("StoredElsewhere", failure.message),
+            Err(failure) => return Found::Foreign("UnsupportedStorageVersion", failure.message),
         };
         let Some(live) = live else {
             return match part {
@@ -170,7 +170,7 @@ impl GuardWorker {
                     "it is not as fhpa needs it ({}), and is not put right (--manage-karmada=false): run `fhpa install`",
                     places.join(", ")
                 );
-                Found::Foreign("NotManaged", sentence)
+                Found::Foreign("DriftDetected", sentence)
             }
             _ => Found::Differs(places),
         }
@@ -194,22 +194,22 @@ impl GuardWorker {
                 other(live),
                 contest.acts()
             );
-            self.means.metrics.contested(&name(key), true);
-            self.report(leader, key, live, "Contested", sentence);
+            self.means.metrics.drift_conflict(&name(key), true);
+            self.report(leader, key, live, "DriftConflict", sentence);
             return Ok(Ended { trouble: None, wake: Some(until), retry: None });
         }
         leader.check()?;
         let mode = Mode { dry_run: false, manage_karmada: self.means.manage_karmada };
         match apply(&self.means.client, &guarded.wanted, mode).await {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
-                self.means.metrics.put_back(&name(key));
-                self.means.metrics.contested(&name(key), false);
+                self.means.metrics.drift_corrected(&name(key));
+                self.means.metrics.drift_conflict(&name(key), false);
                 let known = Known { contest: contest.acted(now), reported: None };
                 self.known().insert(key.clone(), known);
                 self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); it is put back", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
-                self.tell(leader, key, live, Severity::Normal, "PutBack", note);
+                self.tell(leader, key, live, Severity::Normal, "DriftCorrected", note);
                 Ok(Ended::default())
             }
             // What the watch told was old, or the API server writes it in other words.

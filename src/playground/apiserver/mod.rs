@@ -238,7 +238,7 @@ impl ApiServer {
     }
 
     /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket.
-    pub fn answer_webhooks(&self, base: &str, inside: admission::Inside) {
+    pub fn answer_webhooks(&self, base: &str, inside: &admission::Inside) {
         self.chain().answer_inside(base, inside);
     }
 

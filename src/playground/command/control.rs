@@ -120,7 +120,7 @@ async fn cluster(
     };
     match what.as_str() {
         "fail" => answer(fleet.fail(&name, true).map(|()| format!("{name} is cut off; Karmada will notice"))),
-        "heal" => answer(fleet.fail(&name, false).map(|()| format!("{name} answers again; Karmada will notice"))),
+        "recover" => answer(fleet.fail(&name, false).map(|()| format!("{name} answers again; Karmada will notice"))),
         "nodes" => {
             let by = int(&asked, "/by").and_then(|by| i32::try_from(by).ok()).filter(|by| by.abs() <= 1000);
             let Some(by) = by else { return refused("at most 1000 nodes at a time") };

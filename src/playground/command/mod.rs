@@ -36,7 +36,7 @@ Examples:
     fhpa playground load shop 0
   A cluster is lost and comes back; a cluster gets four more nodes:
     fhpa playground fail member1
-    fhpa playground heal member1
+    fhpa playground recover member1
     fhpa playground nodes member2 +4
 
 It is for trying and testing only: all is in memory, nobody is asked who they are.";
@@ -86,7 +86,7 @@ enum Word {
         cluster: String,
     },
     /// Bring a cluster back.
-    Heal {
+    Recover {
         /// Name of the cluster.
         cluster: String,
     },

@@ -98,7 +98,7 @@ fn options(fleet: &Fleet) -> Options {
         identity: "playground".to_owned(),
         timings: Timings::default(),
         concurrency: 16,
-        optimize_period: Some(std::time::Duration::from_mins(1)),
+        rebalance_period: Some(std::time::Duration::from_mins(1)),
         failover: Failover::default(),
         estimators: None,
         guard: None,
@@ -177,7 +177,7 @@ Try, in another shell:
   kubectl get cronfhpa shop-minutes -o yaml; kubectl get events
   kubectl apply -f {folder}/{REFUSED}   # refused, with the reasons
 
-  fhpa playground fail member1          # a cluster is lost; also: heal, nodes, status
+  fhpa playground fail member1          # a cluster is lost; also: recover, nodes, status
   fhpa doctor                           # what is wrong with an installation: nothing, here"
     );
 }

@@ -24,7 +24,7 @@ pub(super) async fn tell(word: &Word, directory: &Directory) -> Result<(), Error
             ("POST", "/load".to_owned(), json!({"namespace": namespace, "workload": workload, "cpu": cpu}))
         }
         Word::Fail { cluster } => ("POST", format!("/clusters/{cluster}/fail"), json!({})),
-        Word::Heal { cluster } => ("POST", format!("/clusters/{cluster}/heal"), json!({})),
+        Word::Recover { cluster } => ("POST", format!("/clusters/{cluster}/recover"), json!({})),
         Word::Nodes { cluster, by } => ("POST", format!("/clusters/{cluster}/nodes"), json!({"by": by})),
         Word::Status => ("GET", "/status".to_owned(), Value::Null),
     };

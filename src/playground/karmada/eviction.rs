@@ -117,8 +117,7 @@ mod tests {
     }
 
     /// The tasks that are left of one.
-    #[allow(clippy::needless_pass_by_value)]
-    fn left(task: Value, health: &str) -> Vec<Value> {
+    fn left(task: &Value, health: &str) -> Vec<Value> {
         let mut binding = binding(2, health);
         binding["spec"]["gracefulEvictionTasks"] = json!([task]);
         end(&mut binding, SignedDuration::from_secs(600), NOW, &mut Pass::default());
@@ -130,20 +129,20 @@ mod tests {
         let stamped = "2027-01-15T08:00:00Z";
         let begun = |before: i64| (NOW - SignedDuration::from_secs(before)).to_string();
         assert_eq!(
-            left(json!({"fromCluster": "a"}), "Healthy"),
+            left(&json!({"fromCluster": "a"}), "Healthy"),
             [json!({"fromCluster": "a", "creationTimestamp": stamped})]
         );
         let task = |before: i64| json!({"fromCluster": "a", "creationTimestamp": begun(before)});
-        assert_eq!(left(task(1), "Healthy").len(), 0);
-        assert_eq!((left(task(599), "Unhealthy").len(), left(task(601), "Unhealthy").len()), (1, 0));
+        assert_eq!(left(&task(1), "Healthy").len(), 0);
+        assert_eq!((left(&task(599), "Unhealthy").len(), left(&task(601), "Unhealthy").len()), (1, 0));
         let with = |more: (&str, Value)| {
             let mut task = task(30);
             task[more.0] = more.1;
             task
         };
-        assert_eq!(left(with(("gracePeriodSeconds", json!(20))), "Unhealthy").len(), 0);
-        assert_eq!(left(with(("suppressDeletion", json!(true))), "Healthy").len(), 1);
-        assert_eq!(left(with(("suppressDeletion", json!(false))), "Unhealthy").len(), 0);
+        assert_eq!(left(&with(("gracePeriodSeconds", json!(20))), "Unhealthy").len(), 0);
+        assert_eq!(left(&with(("suppressDeletion", json!(true))), "Healthy").len(), 1);
+        assert_eq!(left(&with(("suppressDeletion", json!(false))), "Unhealthy").len(), 0);
     }
 
     #[test]

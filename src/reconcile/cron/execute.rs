@@ -1,6 +1,6 @@
 //! Due runs -> writes to the target (apply). Talks to the API server by `Targets`.
 //!
-//! Runs of one object go into one write: what they leave when they run one after the other (design: Cron). Only when the
+//! Runs of one object go into one write: what they leave when they run one after the other (docs/design.md#cron). Only when the
 //! API server refuses that, each is tried by itself, so that one bad rule does not stop the others.
 
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Executor {
 
 /// Whether another rule might be let through.
 fn is_about_values(failure: &Failure) -> bool {
-    matches!(failure.reason, reason::REFUSED | reason::BOUNDS_CONTRADICT | reason::RULE_MISMATCH)
+    matches!(failure.reason, reason::REJECTED | reason::INVALID_BOUNDS | reason::RULE_TARGET_MISMATCH)
 }
 
 fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Attempt {

@@ -154,7 +154,7 @@ impl Reporter {
             crate::decision::mirror::SPEC
         );
         info!(object = %key, "{note}");
-        self.tell(About { leader, key, entry }, Severity::Warning, "Restored", note);
+        self.tell(About { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
     }
 
     /// A try failed and is made again.

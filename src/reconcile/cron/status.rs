@@ -80,7 +80,7 @@ fn ready(
         match next {
             Some((at, rule)) => ("True", "RulesReady", format!("rule {rule:?} runs next, at {at}")),
             None if all_suspended(entry) => ("True", "Suspended", "all rules are suspended".to_owned()),
-            None => ("True", "NothingToCome", "no rule runs in the next five years".to_owned()),
+            None => ("True", "NoUpcomingRuns", "no rule runs in the next five years".to_owned()),
         },
     )
 }

@@ -1,5 +1,5 @@
-//! Whether a CronFederatedHPA is as the user wrote it, and the write that makes it so (design: What it must never do, 10). Talks
-//! to the API server.
+//! Whether a CronFederatedHPA is as the user wrote it, and the write that makes it so
+//! (docs/design.md#law-10-act-only-on-whole-objects). Talks to the API server.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use kube::Client;

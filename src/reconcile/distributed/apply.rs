@@ -51,7 +51,7 @@ impl Applier {
     pub async fn apply(&self, about: About<'_>, action: &Action<'_>) -> Result<(), WriteError> {
         let About { leader, view, .. } = about;
         match action {
-            Action::Bound { cluster, bounds, version, outstanding, held } => {
+            Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
                 let sent = view.sent(cluster);
                 let token = token::next(sent.map(|sent| &*sent.token), (self.clock)());
                 let hpa = &view.order.object;
@@ -61,11 +61,11 @@ impl Applier {
                 let name = manifest::work_name(hpa);
                 self.writer.work(leader, cluster, &name, sent.map(|sent| &**sent), work).await
             }
-            Action::Unbound { cluster } => match view.sent(cluster) {
+            Action::DeleteHpa { cluster } => match view.sent(cluster) {
                 Some(sent) => self.writer.unsend(leader, sent).await,
                 None => Ok(()),
             },
-            Action::Bind { entries, evictions } => self.bind(about, entries, evictions).await,
+            Action::UpdateBinding { entries, evictions } => self.bind(about, entries, evictions).await,
             Action::Scale { cluster, replicas } => {
                 let key = view.order.key();
                 let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);

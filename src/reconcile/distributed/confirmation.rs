@@ -1,5 +1,5 @@
-//! Writes of HPAs that Karmada does not report: looked for in the members themselves, until they are found (design: On the
-//! wire). Waits for nothing; what is asked is asked in the background.
+//! Writes of HPAs that Karmada does not report: looked for in the members themselves, until they are found
+//! (docs/design.md#on-the-wire). Waits for nothing; what is asked is asked in the background.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! What a new leader reads before its first write: the Works as they are stored now, so that a write of its predecessor that no
-//! watch brought yet counts (design: What it must never do, 2). Talks to the API server; reads only.
+//! watch brought yet counts (docs/design.md#law-2-stay-within-the-budget). Talks to the API server; reads only.
 
 use kube::Client;
 use kube::api::ListParams;

@@ -1,4 +1,4 @@
-//! The HPA of a member cluster and the Work that brings it there (design: On the wire). No I/O.
+//! The HPA of a member cluster and the Work that brings it there (docs/design.md#on-the-wire). No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -125,7 +125,7 @@ fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Val
     (annotations, spec)
 }
 
-/// The user's behaviour without scaling down (design: Scaling down under Prioritized).
+/// The user's behaviour without scaling down (docs/design.md#scaling-down-under-prioritized).
 fn holding(behavior: Option<HorizontalPodAutoscalerBehavior>) -> HorizontalPodAutoscalerBehavior {
     let mut behavior = behavior.unwrap_or_default();
     behavior.scale_down.get_or_insert_default().select_policy = Some("Disabled".to_owned());

@@ -1,5 +1,5 @@
 //! Asks members through the cluster proxy what Karmada does not report: whether an HPA carries its mark, and which pods wait
-//! for a node (design: On the wire). Talks to the API server; reads only.
+//! for a node (docs/design.md#on-the-wire). Talks to the API server; reads only.
 
 use std::collections::HashSet;
 use std::sync::Arc;

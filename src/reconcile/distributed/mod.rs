@@ -1,5 +1,6 @@
-//! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (design: Distributed mode, On the
-//! wire). A turn observes what watches brought, has `decision::plan` decide, writes the status and makes the steps.
+//! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (docs/design.md#distributed-mode,
+//! docs/design.md#on-the-wire). A turn observes what watches brought, has `decision::plan` decide, writes the status
+//! and makes the steps.
 
 pub mod apply;
 pub mod capacity;

@@ -1,5 +1,5 @@
 //! Metrics and behavior in `autoscaling/v1`, for clusters below Kubernetes 1.23: one target for CPU in the spec, the rest in
-//! annotations, in the words of the older API (design: On the wire). No I/O.
+//! annotations, in the words of the older API (docs/design.md#on-the-wire). No I/O.
 
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;

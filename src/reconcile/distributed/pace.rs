@@ -1,5 +1,5 @@
-//! How often a status is written for nothing but measurements: the HPAs of many clusters measure every few seconds, and nobody
-//! decides by what the status shows of it. No I/O.
+//! How often a status is written for what nobody decides by: what the HPAs of many clusters measure every few seconds, and
+//! how far a step has come. No I/O.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::reconcile::key::Key;
 
+use super::seen::entry::Order;
+use super::status;
+use crate::api::federated_hpa::FederatedHPAStatus;
+
 /// Measurements are shown at most so often.
-pub const PACE: SignedDuration = SignedDuration::from_secs(30);
+pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
+/// Other words of the same condition are shown at most so often.
+const WORDS: SignedDuration = SignedDuration::from_secs(2);
 
 /// When statuses were last written; lost with the process.
 #[derive(Debug, Default)]
@@ -25,12 +31,22 @@ impl Pace {
         self.written().insert(key.clone(), now);
     }
 
-    /// When measurements may be written again; nothing: now.
+    /// When a status that is not that of `order` may be written; nothing: now.
     #[must_use]
-    pub fn due(&self, key: &Key, now: Timestamp) -> Option<Timestamp> {
-        let due = self.written().get(key)?.checked_add(PACE).ok()?;
+    pub fn due(&self, order: &Order, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
+        if status::words_only(order, status) {
+            self.after(&order.key(), WORDS, now)
+        } else if status::measures_only(order, status) {
+            self.after(&order.key(), MEASUREMENTS, now)
+        } else {
+            None
+        }
+    }
+
+    fn after(&self, key: &Key, pace: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+        let due = self.written().get(key)?.checked_add(pace).ok()?;
         // A clock that was set back is no reason to wait.
-        (due > now && due.duration_since(now) <= PACE).then_some(due)
+        (due > now && due.duration_since(now) <= pace).then_some(due)
     }
 
     /// The object is gone.
@@ -47,10 +63,13 @@ mod tests {
     fn measurements_wait_for_their_turn() {
         let (pace, key) = (Pace::default(), Key::new("prod", "web"));
         let at = |second| Timestamp::constant(second, 0);
-        assert_eq!(pace.due(&key, at(100)), None);
+        assert_eq!(pace.after(&key, MEASUREMENTS, at(100)), None);
         pace.wrote(&key, at(100));
-        assert_eq!([100, 129, 130, 50].map(|now| pace.due(&key, at(now))), [Some(at(130)), Some(at(130)), None, None]);
+        assert_eq!(
+            [100, 129, 130, 50].map(|now| pace.after(&key, MEASUREMENTS, at(now))),
+            [Some(at(130)), Some(at(130)), None, None]
+        );
         pace.forget(&key);
-        assert_eq!(pace.due(&key, at(101)), None);
+        assert_eq!(pace.after(&key, MEASUREMENTS, at(101)), None);
     }
 }

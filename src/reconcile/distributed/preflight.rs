@@ -1,5 +1,6 @@
-//! Looks before a workload is taken: whether it can be scaled, read and given back (design: Laws 7 and 11). Talks to the API
-//! server; nothing of the workload, its binding or Karmada's interpreter is written.
+//! Looks before a workload is taken: whether it can be scaled, read and given back
+//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Talks to the API server; nothing
+//! of the workload, its binding or Karmada's interpreter is written.
 
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;

@@ -1,5 +1,5 @@
-//! Hands a workload back to Karmada without moving a pod, in every state and in bounded time (design: Laws 8, On the wire).
-//! Talks to the API server.
+//! Hands a workload back to Karmada without moving a pod, in every state and in bounded time
+//! (docs/design.md#law-8-always-let-go, docs/design.md#on-the-wire). Talks to the API server.
 //!
 //! First the member HPAs go, so that replicas stand still. Then the entries of the binding and the template take over what is
 //! asked for in the members, while these keep their own replicas. Then the label falls, which changes nothing any more, and last
@@ -223,7 +223,7 @@ impl Release<'_> {
             let wrote = if stands {
                 self.attempt(applier.follow(about).await)?.unwrap_or(false)
             } else {
-                let action = Action::Bind { entries, evictions: Vec::new() };
+                let action = Action::UpdateBinding { entries, evictions: Vec::new() };
                 self.insist(applier.apply(about, &action).await)?.is_some()
             };
             if wrote {

@@ -63,13 +63,13 @@ impl Reporter {
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
             if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
-                self.say(leader, order, "CannotScale", format!("{} cannot scale: {cause}", share.cluster));
+                self.say(leader, order, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
             if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
-                let note = format!("{} is to run {} replicas: {}", share.cluster, assist.replicas, Why::Assists);
-                self.say(leader, order, Why::Assists.code(), note);
+                let note = format!("{} is to run {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
+                self.say(leader, order, Why::ScaleAssisted.code(), note);
             }
-            let why = if after.zero { Why::ToZero } else { Why::Woken };
+            let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
             if after.zero != before.zero {
                 self.say(leader, order, why.code(), format!("{} {why}", share.cluster));
             }
@@ -100,7 +100,7 @@ impl Reporter {
             crate::decision::mirror::SPEC
         );
         info!(object = %order.key(), "{note}");
-        self.tell(leader, order, Severity::Warning, "Restored", note);
+        self.tell(leader, order, Severity::Warning, "FieldsRestored", note);
     }
 
     /// Something fails, and is tried again.

@@ -34,7 +34,7 @@ pub const HANDING_BACK: &str = "HandingBack";
 pub const HANDED_BACK: &str = "HandedBack";
 
 /// Another FederatedHPA scales the workload.
-pub const CONFLICT: &str = "AnotherFederatedHPA";
+pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
 /// Whether every cluster has the bounds it is to have.
 #[must_use]
@@ -72,7 +72,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
              status.resourceSummary",
             Few(&observed.unknown_capacity)
         );
-        return ("True", "NoCapacityKnown", message);
+        return ("True", "CapacityUnknown", message);
     }
     if !observed.unmet.is_empty() {
         let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();
@@ -94,10 +94,10 @@ pub fn is_bad(condition: &Condition) -> bool {
 fn waiting(plan: &Plan<'_>) -> String {
     let name = |step: &Step<'_>| {
         let what = match &step.action {
-            Action::Bound { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
-            Action::Bind { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
+            Action::ApplyHpa { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
+            Action::UpdateBinding { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
             Action::Scale { cluster, replicas } => format!("{cluster} is to run {replicas}"),
-            Action::Unbound { cluster } => format!("{cluster} is to lose its HPA"),
+            Action::DeleteHpa { cluster } => format!("{cluster} is to lose its HPA"),
         };
         let what_for = match step.wait {
             Wait::Nothing => "is being written",
@@ -179,11 +179,11 @@ pub fn ready(
              ResourceInterpreterCustomization reflects the status of HPAs, or let the controller read HPAs there: {why}",
             Few(clusters)
         );
-        return ("False", "MembersUnreadable", message);
+        return ("False", "MemberStatusUnknown", message);
     }
     match broken(members) {
         Some(verdict) => said(verdict),
-        None => ("True", "MembersScale", "the HPA of each member cluster is there as it was written".to_owned()),
+        None => ("True", "MemberHPAsReady", "the HPA of each member cluster is there as it was written".to_owned()),
     }
 }
 

@@ -169,6 +169,20 @@ pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
     replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
 }
 
+/// Whether the status of `order` says this already, but for the wording of conditions: how far something has come.
+#[must_use]
+pub fn words_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+    let worded = |condition: &Condition| {
+        let same = |known: &&Condition| {
+            (&known.status, &known.reason, known.observed_generation)
+                == (&condition.status, &condition.reason, condition.observed_generation)
+        };
+        known_condition(order, &condition.type_).filter(same).unwrap_or(condition).clone()
+    };
+    let conditions = status.conditions.as_ref().map(|conditions| conditions.iter().map(worded).collect());
+    stands(order, &FederatedHPAStatus { conditions, ..status.clone() })
+}
+
 /// Whether the assignment of `order` is another one than that of `status`.
 #[must_use]
 pub fn reassigns(order: &Order, status: &FederatedHPAStatus) -> bool {

@@ -1,5 +1,5 @@
 //! Gives back what no FederatedHPA acts on: bindings that were suspended for one that is gone, or turned to something else before
-//! it took hold, and HPAs of one that is gone (design: Laws 8). Talks to the API server.
+//! it took hold, and HPAs of one that is gone (docs/design.md#law-8-always-let-go). Talks to the API server.
 
 use std::sync::Arc;
 use std::time::Duration;

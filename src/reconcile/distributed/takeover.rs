@@ -1,5 +1,5 @@
-//! Takes a workload over: Karmada's scheduler is kept off, and members keep their replicas (design: On the wire). Talks to the
-//! API server.
+//! Takes a workload over: Karmada's scheduler is kept off, and members keep their replicas
+//! (docs/design.md#on-the-wire). Talks to the API server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

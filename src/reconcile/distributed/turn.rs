@@ -19,7 +19,7 @@ use super::worker::DistributedWorker;
 use super::{manifest, preflight, says, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::{self, ErrorClass};
-use crate::decision::plan::{Action, HpaVersion, plan};
+use crate::decision::plan::{Action, HpaVersion, Plan, plan};
 use crate::reconcile::engine::Ended;
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
@@ -227,7 +227,6 @@ impl DistributedWorker {
         if status::stands(order, status) {
             return Ok(false);
         }
-        self.count(order, status);
         match self.put(leader, order, status).await {
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
                 debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
@@ -242,7 +241,6 @@ impl DistributedWorker {
     }
 
     /// The status is written before anything that follows from it, so that whoever comes after a crash knows of it.
-    #[allow(clippy::too_many_lines)]
     async fn plan(
         &self,
         leader: &Leader,
@@ -262,42 +260,75 @@ impl DistributedWorker {
         if !observed.waiting.is_empty() {
             observed = observe(view, binding, &words, &self.sight, now);
         }
-        let asks = observed.asks(&plan(&observed.request));
-        if !asks.is_empty() {
-            self.sight.capacity.hear(&asks, &observed.requirements).await;
+        if self.ask_for_room(&observed).await {
             observed = observe(view, binding, &words, &self.sight, now);
         }
         let plan = plan(&observed.request);
-        let key = view.order.key();
         let status = status::planned(view, &observed, &plan, trouble.failure.as_ref(), now);
-        let status = self.too_large.fit(&key, status);
-        self.count(&view.order, &status);
-        let stands = status::stands(&view.order, &status);
-        let later =
-            if stands || !status::measures_only(&view.order, &status) { None } else { self.pace.due(&key, now) };
-        if !stands && later.is_none() {
-            self.pace.wrote(&key, now);
-            self.put(leader, &view.order, &status).await?;
-            if status::reassigns(&view.order, &status) {
-                self.reporter.assigned(leader, &view.order, &plan);
-            }
-            self.reporter.helped(leader, &view.order, &observed.request, &plan);
-            self.reporter.worsened(leader, &view.order, &status);
-        }
+        let later = self.record(leader, view, &observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.order, &plan);
         if self.takeover.take_over(leader, view, binding).await? {
             return Ok(Round::Wrote);
         }
-        let about = About { leader, view, binding, group: observed.group };
+        let quiet = says::upstream_until(view, now);
+        if self.carry_out(About { leader, view, binding, group: observed.group }, &plan).await? {
+            return Ok(Round::Wrote);
+        }
+        let asked = self.ask(view, binding, &observed, now);
+        let turn = turn.and_then(|wait| now.checked_add(wait).ok());
+        let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
+        Ok(Round::Settled(next))
+    }
+
+    /// Asks for the room that the plan needs to know. Returns whether there is something new to look at.
+    async fn ask_for_room(&self, observed: &Observed<'_>) -> bool {
+        let asks = observed.asks(&plan(&observed.request));
+        if asks.is_empty() {
+            return false;
+        }
+        self.sight.capacity.hear(&asks, &observed.requirements).await;
+        true
+    }
+
+    /// Writes the status and tells of it. Returns when it is to be written, where it can wait.
+    async fn record(
+        &self,
+        leader: &Leader,
+        view: &View,
+        observed: &Observed<'_>,
+        plan: &Plan<'_>,
+        status: FederatedHPAStatus,
+    ) -> Result<Option<Timestamp>, WriteError> {
+        let (key, now) = (view.order.key(), observed.request.now);
+        let status = self.too_large.fit(&key, status);
+        self.count(&view.order, &status);
+        if status::stands(&view.order, &status) {
+            return Ok(None);
+        }
+        if let Some(later) = self.pace.due(&view.order, &status, now) {
+            return Ok(Some(later));
+        }
+        self.pace.wrote(&key, now);
+        self.put(leader, &view.order, &status).await?;
+        if status::reassigns(&view.order, &status) {
+            self.reporter.assigned(leader, &view.order, plan);
+        }
+        self.reporter.helped(leader, &view.order, &observed.request, plan);
+        self.reporter.worsened(leader, &view.order, &status);
+        Ok(None)
+    }
+
+    /// Makes the steps of a plan that are due. Returns whether anything was written whose effect is to be looked at first.
+    async fn carry_out(&self, about: About<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
         let mut wrote = false;
-        let mut bound = BTreeSet::new();
+        let mut bound: BTreeSet<&str> = BTreeSet::new();
         let mut entries = false;
         for step in plan.now() {
             match &step.action {
-                Action::Bound { cluster, .. } | Action::Unbound { cluster } => {
+                Action::ApplyHpa { cluster, .. } | Action::DeleteHpa { cluster } => {
                     bound.insert(*cluster);
                 }
-                Action::Bind { .. } => entries = true,
+                Action::UpdateBinding { .. } => entries = true,
                 Action::Scale { .. } => {}
             }
             self.applier.apply(about, &step.action).await?;
@@ -308,14 +339,7 @@ impl DistributedWorker {
         if !entries {
             wrote |= self.applier.follow(about).await?;
         }
-        let quiet = says::upstream_until(view, now);
-        if wrote {
-            return Ok(Round::Wrote);
-        }
-        let asked = self.ask(view, binding, &observed, now);
-        let turn = turn.and_then(|wait| now.checked_add(wait).ok());
-        let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
-        Ok(Round::Settled(next))
+        Ok(wrote)
     }
 
     /// Asks clusters in the background for what nobody reports, and says when to ask again.
@@ -345,7 +369,7 @@ impl DistributedWorker {
             }
             let outstanding = sent.hpa.ceiling();
             let held = sent.hpa.held;
-            let action = Action::Bound { cluster: &sent.cluster, bounds, version, outstanding, held };
+            let action = Action::ApplyHpa { cluster: &sent.cluster, bounds, version, outstanding, held };
             self.applier.apply(about, &action).await?;
             wrote = true;
         }

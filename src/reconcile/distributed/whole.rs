@@ -1,4 +1,5 @@
-//! Whether a FederatedHPA is as the user wrote it, and what makes it so (design: What it must never do, 10). No I/O.
+//! Whether a FederatedHPA is as the user wrote it, and what makes it so
+//! (docs/design.md#law-10-act-only-on-whole-objects). No I/O.
 
 use serde_json::{Map, Value, json};
 

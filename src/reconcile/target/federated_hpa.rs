@@ -138,5 +138,5 @@ fn check_order(target: &TargetRef<'_>, present: Bounds, action: Action) -> Resul
              targetMinReplicas too, or lower minReplicas"
         ),
     };
-    Err(Failure::new(ErrorClass::Refused, reason::BOUNDS_CONTRADICT, message))
+    Err(Failure::new(ErrorClass::Refused, reason::INVALID_BOUNDS, message))
 }

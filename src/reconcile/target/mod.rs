@@ -1,5 +1,5 @@
 //! Sets what a cron rule asks for on its target: bounds of a FederatedHPA, or replicas of a `scale` subresource
-//! (design: Cron). I/O: the API server.
+//! (docs/design.md#cron). I/O: the API server.
 //!
 //! Reads before it writes, so that nothing is written that stands already, and an object that was deleted is not made
 //! anew. A write that met somebody else's is tried again on what stands then.
@@ -148,5 +148,5 @@ fn check_alive(target: &TargetRef<'_>, metadata: &Metadata) -> Result<(), Failur
 /// The rule names nothing that this kind of target has.
 fn mismatch(target: &TargetRef<'_>, needs: &str) -> Failure {
     let message = format!("the rule sets nothing that {target} has; give it {needs}");
-    Failure::new(ErrorClass::Refused, reason::RULE_MISMATCH, message)
+    Failure::new(ErrorClass::Refused, reason::RULE_TARGET_MISMATCH, message)
 }

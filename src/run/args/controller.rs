@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ArgAction;
 use jiff::SignedDuration;
 
-use super::{not_empty, seconds};
+use super::{duration, not_empty};
 use crate::admission::registration::base_url;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::lease::Timings;
@@ -19,7 +19,7 @@ use crate::runtime::identity;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Controller")]
 pub struct LeaseArgs {
-    /// Name of the Lease in karmada-apiserver; who holds it acts, all others stand by.
+    /// Name of the Lease in karmada-apiserver; its holder is the active replica.
     #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
     pub lease_name: String,
     /// Namespace of the Lease.
@@ -33,25 +33,25 @@ pub struct LeaseArgs {
 pub(in crate::run) struct ControllerArgs {
     #[command(flatten)]
     lease: LeaseArgs,
-    /// Seconds after which a Lease that is not renewed may be taken over.
-    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
+    /// How long a Lease that is not renewed is left to its holder.
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     lease_duration: Duration,
-    /// Seconds after which a leader that could not renew stops acting.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    /// How long a leader that cannot renew keeps acting.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     renew_deadline: Duration,
-    /// Seconds between two tries to get or to renew the Lease.
-    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
+    /// How often acquiring and renewing the Lease are tried.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     retry_period: Duration,
     /// Name of this process in the Lease; no two processes may have the same. Default: the host's name, which is the pod's,
     /// and something random.
     #[arg(long, value_name = "NAME", value_parser = not_empty)]
     identity: Option<String>,
-    /// Objects that are worked on at a time.
-    #[arg(long, default_value_t = 64, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    concurrency: u16,
-    /// Seconds between two divisions of the headroom of clusters by the room they have; `none` for no such division.
-    #[arg(long, default_value = "60", value_name = "SECONDS|none", value_parser = period)]
-    optimize_period: Period,
+    /// Maximum number of objects that are reconciled at a time.
+    #[arg(long, default_value_t = 64, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    max_concurrent_reconciles: u16,
+    /// How often headroom is rebalanced across clusters by their free capacity; 0 switches it off.
+    #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    rebalance_period: Duration,
     #[command(flatten)]
     failover: FailoverArgs,
     #[command(flatten)]
@@ -73,12 +73,12 @@ pub(in crate::run) struct FailoverArgs {
     /// While more than this part of the clusters (of three or more) is not ready, none of them fails over.
     #[arg(long, default_value_t = 0.5, value_name = "PART", value_parser = part)]
     unhealthy_cluster_threshold: f64,
-    /// Failovers in a second, over all objects; 0: none.
+    /// Failovers in a second, over all objects; 0 switches them off.
     #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
     resource_eviction_rate: f64,
-    /// After this time a cluster that leaves goes although others do not run what it runs; 0: never.
-    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration)]
-    replacement_timeout: SignedDuration,
+    /// How long a cluster that leaves is kept while other clusters do not run its replicas; 0 keeps it for ever.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration::within_a_day)]
+    replacement_timeout: Duration,
 }
 
 impl FailoverArgs {
@@ -89,7 +89,7 @@ impl FailoverArgs {
             unreachable: seconds(self.default_unreachable_toleration_seconds),
             threshold: self.unhealthy_cluster_threshold,
         };
-        let replacement = Some(self.replacement_timeout).filter(SignedDuration::is_positive);
+        let replacement = SignedDuration::try_from(self.replacement_timeout).ok().filter(SignedDuration::is_positive);
         failover::Settings { patience, replacement, rate: self.resource_eviction_rate }
     }
 }
@@ -102,33 +102,6 @@ fn part(text: &str) -> Result<f64, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
     if (0.0..=1000.0).contains(&rate) { Ok(rate) } else { Err("not between 0 and 1000".to_owned()) }
-}
-
-/// `90s`, `10m`, `1h30m`; `0`.
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    if text == "0" {
-        return Ok(SignedDuration::ZERO);
-    }
-    let duration: SignedDuration = text.parse().map_err(|_| format!("{text:?} is no duration such as 90s or 10m"))?;
-    let day = SignedDuration::from_hours(24);
-    if duration.is_negative() || duration > day { Err("not between 0 and 24h".to_owned()) } else { Ok(duration) }
-}
-
-/// How often something is done.
-#[derive(Clone, Copy, Debug)]
-enum Period {
-    Never,
-    Each(Duration),
-}
-
-fn period(text: &str) -> Result<Period, String> {
-    match text {
-        "none" => Ok(Period::Never),
-        _ => match seconds(text)? {
-            Duration::ZERO => Err("0 is no period; `none` turns it off".to_owned()),
-            each => Ok(Period::Each(each)),
-        },
-    }
 }
 
 /// What the leader keeps as it is to be.
@@ -168,26 +141,25 @@ impl ControllerArgs {
             renew_deadline,
             retry_period: retry,
             identity,
-            concurrency,
-            optimize_period,
+            max_concurrent_reconciles,
+            rebalance_period,
             failover,
             guard,
             estimators,
         } = self;
         let timings = Timings { lease, renew_deadline, retry }.check().map_err(|problem| {
             let [lease, renew_deadline, retry] = [lease, renew_deadline, retry].map(|time| time.as_secs_f64());
-            format!("{problem}: --lease-duration is {lease}, --renew-deadline {renew_deadline}, --retry-period {retry}")
+            format!(
+                "{problem}: --lease-duration is {lease}s, --renew-deadline {renew_deadline}s, --retry-period {retry}s"
+            )
         })?;
         Ok(ControllerOptions {
             namespace: lease_namespace,
             lease: lease_name,
             identity: identity.unwrap_or_else(identity::unique),
             timings,
-            concurrency: usize::from(concurrency),
-            optimize_period: match optimize_period {
-                Period::Never => None,
-                Period::Each(each) => Some(each),
-            },
+            concurrency: usize::from(max_concurrent_reconciles),
+            rebalance_period: Some(rebalance_period).filter(|period| !period.is_zero()),
             failover: failover.settings(),
             estimators: estimators.settings(true),
             guard: Some(guard.options()),

@@ -1,6 +1,7 @@
 //! Arguments that commands share, and what all processes do alike: threads, signals, exit codes.
 
 mod controller;
+pub(crate) mod duration;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -28,11 +29,11 @@ use crate::runtime::{logging, server};
 /// Of every process.
 #[derive(Debug, clap::Args)]
 pub(super) struct ProcessArgs {
-    /// Address of /livez, /readyz and /metrics, over plain HTTP; `none` for no such port. In a pod that the kubelet
-    /// probes this is 0.0.0.0:8080. Default: 127.0.0.1:8080, when that is free.
-    #[arg(long, value_name = "ADDRESS:PORT|none", value_parser = admin_port)]
-    admin_listen: Option<AdminPort>,
-    /// Threads that work. Default: one per core, at most 4.
+    /// Address of /livez, /readyz and /metrics, over plain HTTP; 0 switches it off. In a pod that the kubelet probes this is
+    /// 0.0.0.0:8080. Default: 127.0.0.1:8080, when that is free.
+    #[arg(long, value_name = "ADDRESS:PORT|0", value_parser = admin_port)]
+    health_probe_bind_address: Option<AdminPort>,
+    /// Number of worker threads. Default: one per core, at most 4.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 }
@@ -71,7 +72,7 @@ struct TlsArgs {
     tls_san: Vec<String>,
     /// File to which the CA of the self-signed certificate is written, for clients to trust.
     #[arg(long, value_name = "FILE", requires = "self_signed")]
-    ca_out: Option<PathBuf>,
+    ca_output: Option<PathBuf>,
     /// File with the CA that signs the certificates of clients; then only clients with one are served.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
@@ -81,32 +82,32 @@ struct TlsArgs {
     /// Oldest version of TLS.
     #[arg(long, value_enum, default_value = "1.2")]
     tls_min_version: MinVersion,
-    /// Seconds between two looks for a new certificate.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    cert_poll_seconds: Duration,
+    /// How often a new certificate is looked for.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::positive_within_a_day)]
+    cert_refresh_interval: Duration,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// Connections open at a time.
+    /// Maximum number of open connections.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_connections: u32,
-    /// Reviews in flight at a time; the API server tries again when there are more.
+    /// Maximum number of reviews in flight; the API server retries when there are more.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    max_reviews: u32,
-    /// Seconds in which reviews are still taken after a signal to end; /readyz fails from its start.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    drain_seconds: Duration,
+    max_requests_inflight: u32,
+    /// How long reviews are still accepted after SIGTERM; /readyz fails immediately.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    shutdown_delay: Duration,
 }
 
 /// The end of every process.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct EndArgs {
-    /// Seconds for what is in flight when the process ends.
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    finish_seconds: Duration,
+    /// How long in-flight work may take on shutdown.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    shutdown_timeout: Duration,
 }
 
 /// Which control plane.
@@ -122,22 +123,15 @@ pub struct ControlPlaneArgs {
     context: Option<String>,
 }
 
-/// Seconds, with fractions, up to an hour.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-    let duration = Duration::try_from_secs_f64(number).map_err(|error| error.to_string())?;
-    if duration <= Duration::from_hours(1) { Ok(duration) } else { Err("more than 3600".to_owned()) }
-}
-
 fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn admin_port(text: &str) -> Result<AdminPort, String> {
-    if text == "none" {
+    if text == "0" {
         return Ok(AdminPort::Off);
     }
-    text.parse().map(AdminPort::At).map_err(|_| format!("{text:?} is neither ADDRESS:PORT nor `none`"))
+    text.parse().map(AdminPort::At).map_err(|_| format!("{text:?} is neither ADDRESS:PORT nor 0"))
 }
 
 /// Without another choice: where only this machine sees it.
@@ -147,7 +141,7 @@ const THREADS: usize = 4;
 
 impl ProcessArgs {
     pub(super) fn admin(&self) -> AdminPort {
-        self.admin_listen.unwrap_or(AdminPort::Preferably(ADMIN))
+        self.health_probe_bind_address.unwrap_or(AdminPort::Preferably(ADMIN))
     }
 
     fn runtime(&self) -> std::io::Result<Runtime> {
@@ -219,15 +213,15 @@ impl WebhookArgs {
     /// The webhook, and how long it is still served at the end.
     pub(super) fn options(self) -> (WebhookOptions, Duration) {
         let Self { listen, tls, limits } = self;
-        let LimitArgs { max_connections, max_reviews, drain_seconds } = limits;
+        let LimitArgs { max_connections, max_requests_inflight, shutdown_delay } = limits;
         let options = WebhookOptions {
             listen,
             certificate: tls.certificate(listen.ip()),
             limits: server::Limits { connections: number(max_connections), ..server::Limits::default() },
             bodies: body::Limits::default(),
-            reviews: number(max_reviews),
+            reviews: number(max_requests_inflight),
         };
-        (options, drain_seconds)
+        (options, shutdown_delay)
     }
 }
 
@@ -243,11 +237,11 @@ impl TlsArgs {
             cert_secret,
             cert_kubeconfig,
             tls_san,
-            ca_out,
+            ca_output,
             client_ca,
             client_cn,
             tls_min_version,
-            cert_poll_seconds,
+            cert_refresh_interval,
         } = self;
         let source = match (cert_dir, cert_secret) {
             (Some(directory), _) => Source::Directory(directory).into(),
@@ -263,8 +257,8 @@ impl TlsArgs {
             source,
             client: client_ca.map(|ca_file| ClientAuth { ca_file, common_names: client_cn }),
             min_version: tls_min_version,
-            ca_out,
-            poll: cert_poll_seconds.max(Duration::from_millis(10)),
+            ca_output,
+            poll: cert_refresh_interval,
         }
     }
 }
@@ -286,7 +280,7 @@ fn names(listen: Option<IpAddr>, given: Vec<String>) -> Vec<String> {
 
 impl EndArgs {
     pub(super) fn drain(&self, keep_serving: Duration) -> Drain {
-        Drain { keep_serving, finish: self.finish_seconds }
+        Drain { keep_serving, finish: self.shutdown_timeout }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The answer to a dry run: the assignment in short lines (design: Admission). No I/O: it looks at what watches brought.
+//! The answer to a dry run: the assignment in short lines (docs/design.md#admission). No I/O: it looks at what watches brought.
 
 use jiff::Timestamp;
 

@@ -53,7 +53,7 @@ impl Acting {
             identity,
             timings,
             concurrency,
-            optimize_period,
+            rebalance_period,
             failover,
             estimators,
             guard,
@@ -68,7 +68,7 @@ impl Acting {
             metrics: metrics.controller(),
             identity: identity.clone(),
             concurrency,
-            optimize_period: optimize_period.and_then(|period| period.try_into().ok()),
+            rebalance_period: rebalance_period.and_then(|period| period.try_into().ok()),
             failover,
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));

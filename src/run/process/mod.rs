@@ -273,10 +273,10 @@ async fn bind_admin(
     match bound {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if port == AdminPort::Preferably(address) => {
-            warn!(%address, %error, "no probes and metrics: the port cannot be bound; --admin-listen chooses another");
+            warn!(%address, %error, "no probes and metrics: the port cannot be bound; --health-probe-bind-address chooses another");
             Ok(None)
         }
-        Err(source) => Err(Error::Bind { address, flag: "--admin-listen", source }),
+        Err(source) => Err(Error::Bind { address, flag: "--health-probe-bind-address", source }),
     }
 }
 

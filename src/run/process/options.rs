@@ -75,7 +75,7 @@ pub struct Certificate {
     /// Oldest protocol version.
     pub min_version: MinVersion,
     /// Where the CA of a self-signed certificate is written.
-    pub ca_out: Option<PathBuf>,
+    pub ca_output: Option<PathBuf>,
     /// Time between two looks for a new certificate.
     pub poll: Duration,
 }
@@ -105,7 +105,7 @@ impl WebhookOptions {
                 source: Source::SelfSigned(Box::new(tls::SelfSigned::new(names))).into(),
                 client: None,
                 min_version: MinVersion::default(),
-                ca_out: None,
+                ca_output: None,
                 poll: Duration::from_secs(10),
             },
             limits: server::Limits::default(),
@@ -129,7 +129,7 @@ pub struct ControllerOptions {
     /// Turns under way at a time.
     pub concurrency: usize,
     /// How often headroom is divided again; none: never.
-    pub optimize_period: Option<Duration>,
+    pub rebalance_period: Option<Duration>,
     /// How long clusters that fail or leave are waited for.
     pub failover: Failover,
     /// How karmada-scheduler-estimators are asked; none: they are not.

@@ -28,7 +28,7 @@ pub(super) struct Kept {
 impl Kept {
     /// Loads the first certificate; where it is shared, makes it if nobody has yet.
     pub(super) async fn load(certificate: Certificate, metrics: &Arc<Metrics>) -> Result<Self, Error> {
-        let Certificate { source, client, min_version, ca_out, poll } = certificate;
+        let Certificate { source, client, min_version, ca_output, poll } = certificate;
         let (source, shared, looker) = match source {
             CertificateOrigin::Given(source) => (source, None, None),
             CertificateOrigin::Secret(SharedSecret { secret, access, names, patience }) => {
@@ -39,7 +39,7 @@ impl Kept {
                 (Source::Shared(latest), Some(shared), Some((looker, client_keeper)))
             }
         };
-        let keeper = Keeper::load(source, client, min_version, ca_out, Arc::clone(metrics), clock::wall())?;
+        let keeper = Keeper::load(source, client, min_version, ca_output, Arc::clone(metrics), clock::wall())?;
         Ok(Self { keeper, shared, looker, poll })
     }
 

@@ -109,7 +109,7 @@ mod tests {
     fn objects_are_counted_by_what_they_say_now() {
         let metrics = Metrics::new();
         let conditions = &metrics.controller().conditions;
-        let (well, ill) = (("Ready", "True", "MembersScale"), ("Ready", "False", "AmbiguousSelector"));
+        let (well, ill) = (("Ready", "True", "MemberHPAsReady"), ("Ready", "False", "AmbiguousSelector"));
         for object in ["prod/web", "prod/api"] {
             conditions.say(object, [well].into_iter());
         }
@@ -119,7 +119,7 @@ mod tests {
             lines(&metrics),
             [
                 r#"fhpa_federated_hpa_conditions{condition="Ready",status="False",reason="AmbiguousSelector"} 1"#,
-                r#"fhpa_federated_hpa_conditions{condition="Ready",status="True",reason="MembersScale"} 1"#,
+                r#"fhpa_federated_hpa_conditions{condition="Ready",status="True",reason="MemberHPAsReady"} 1"#,
             ]
         );
         conditions.forget("prod/api");

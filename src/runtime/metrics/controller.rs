@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{ConditionMetrics, KindLabels, ResultLabels, registered};
+use super::{ConditionMetrics, ResultLabels, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -19,13 +19,18 @@ struct ClassLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControllerLabels {
+    controller: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabels {
     reason: String,
 }
 
-/// An execution that is this late counts as made up: nothing but an outage of the controller or of the API server, or an
+/// An execution that is this late counts as late: nothing but an outage of the controller or of the API server, or an
 /// object that came late, delays it so.
-pub const MADE_UP_AFTER: Duration = Duration::from_mins(1);
+pub const LATE_AFTER: Duration = Duration::from_mins(1);
 
 /// Upper bounds of the lateness of executions, in seconds: from a timer's precision to an hour.
 const LATENESS: [f64; 16] =
@@ -33,15 +38,15 @@ const LATENESS: [f64; 16] =
 /// Upper bounds of the time in the queue, in seconds.
 const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 
-/// What waits and what runs of one kind.
+/// What waits and what runs of one controller.
 #[derive(Clone, Debug)]
 pub struct EngineMetrics {
-    /// Entries of the timer wheel: objects with something due.
-    pub wheel_entries: Gauge,
-    /// Objects that are due and wait for a turn.
-    pub queue_depth: Gauge,
-    /// Turns under way.
-    pub turns_in_flight: Gauge,
+    /// Objects that are due at a later time.
+    pub delay_queue_depth: Gauge,
+    /// Objects that wait to be reconciled.
+    pub workqueue_depth: Gauge,
+    /// Reconciles that run.
+    pub active_workers: Gauge,
 }
 
 /// The controller's counters. All handles are kept, so that none is looked up by its labels.
@@ -66,14 +71,14 @@ pub struct ControllerMetrics {
     pub events_posted: Counter,
     /// Events given up: the queue was full, this process led no more, or the API server refused them.
     pub events_dropped: Counter,
-    /// Panics caught in turns.
+    /// Panics caught while reconciling.
     pub panics: Counter,
     next_due: Gauge,
     lateness: Histogram,
     executed: Counter,
     failed: Counter,
     superseded: Counter,
-    made_up: Counter,
+    late_runs: Counter,
     queued: Histogram,
     retries: [Counter; 4],
     leads: Gauge,
@@ -90,16 +95,23 @@ impl ControllerMetrics {
         r.register("events", "Kubernetes Events, by what became of them", events.clone());
         let event = |result| events.get_or_create(&ResultLabels { result }).clone();
         let retries = Family::<ClassLabels, Counter>::default();
-        r.register("retries", "Tries that failed and are made again, by class of the error", retries.clone());
+        r.register(
+            "workqueue_retries",
+            "Reconciles that failed and are retried, by class of the error",
+            retries.clone(),
+        );
         let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
         let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
-        let (queued, turns) = (Family::<KindLabels, Gauge>::default(), Family::<KindLabels, Gauge>::default());
-        r.register("queue_depth", "Objects that are due and wait for a turn", queued.clone());
-        r.register("turns_in_flight", "Turns under way", turns.clone());
-        let engine = |kind, wheel_entries| EngineMetrics {
-            wheel_entries,
-            queue_depth: queued.get_or_create(&KindLabels { kind }).clone(),
-            turns_in_flight: turns.get_or_create(&KindLabels { kind }).clone(),
+        let (depth, workers) =
+            (Family::<ControllerLabels, Gauge>::default(), Family::<ControllerLabels, Gauge>::default());
+        r.register("workqueue_depth", "Objects that wait to be reconciled", depth.clone());
+        r.register("controller_active_workers", "Reconciles that run", workers.clone());
+        let delayed = Family::<ControllerLabels, Gauge>::default();
+        r.register("delay_queue_depth", "Objects that are due at a later time", delayed.clone());
+        let engine = |controller| EngineMetrics {
+            delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
+            workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
+            active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
         };
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
@@ -108,18 +120,15 @@ impl ControllerMetrics {
                 "cron_unready_objects",
                 "CronFederatedHPAs that are not Ready, by the reason of that condition",
             ),
-            cron: engine("CronFederatedHPA", registered(r, "cron_wheel_entries", "Objects in the timer wheel")),
-            distributed: engine(
-                "FederatedHPA",
-                registered(r, "distributed_wheel_entries", "FederatedHPAs in the timer wheel"),
-            ),
+            cron: engine("CronFederatedHPA"),
+            distributed: engine("FederatedHPA"),
             conditions: ConditionMetrics::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
             events_posted: event("posted"),
             events_dropped: event("dropped"),
-            panics: registered(r, "turn_panics", "Panics caught in turns"),
+            panics: registered(r, "controller_reconcile_panics", "Panics caught while reconciling"),
             next_due: registered(
                 r,
                 "cron_next_due_timestamp_seconds",
@@ -134,8 +143,13 @@ impl ControllerMetrics {
             executed: ended("executed"),
             failed: ended("failed"),
             superseded: ended("superseded"),
-            made_up: registered(r, "cron_made_up_runs", "Runs executed a minute or more after they were due"),
-            queued: histogram(r, "queue_latency", "Time that an object was due before its turn began", &QUEUED),
+            late_runs: registered(r, "cron_late_runs", "Runs executed a minute or more after they were due"),
+            queued: histogram(
+                r,
+                "workqueue_queue_duration",
+                "Time that an object waited before its reconcile began",
+                &QUEUED,
+            ),
             retries: classes.map(of_class),
             leads: registered(r, "leader", "Whether this process leads"),
             transitions: registered(r, "leader_transitions", "Times that this process began or ceased to lead"),
@@ -156,8 +170,8 @@ impl ControllerMetrics {
     pub fn executed(&self, lateness: Duration) {
         self.executed.inc();
         self.lateness.observe(lateness.as_secs_f64());
-        if lateness >= MADE_UP_AFTER {
-            self.made_up.inc();
+        if lateness >= LATE_AFTER {
+            self.late_runs.inc();
         }
     }
 
@@ -171,7 +185,7 @@ impl ControllerMetrics {
         self.superseded.inc();
     }
 
-    /// A turn began for an object that was due for so long.
+    /// The reconcile of an object began that waited for so long.
     pub fn dequeued(&self, waited: Duration) {
         self.queued.observe(waited.as_secs_f64());
     }
@@ -243,11 +257,11 @@ mod tests {
             r#"fhpa_cron_executions_total{result="executed"} 2"#,
             r#"fhpa_cron_executions_total{result="failed"} 1"#,
             "fhpa_cron_missed_runs_total 1",
-            "fhpa_cron_made_up_runs_total 1",
-            r#"fhpa_retries_total{class="missing"} 1"#,
+            "fhpa_cron_late_runs_total 1",
+            r#"fhpa_workqueue_retries_total{class="missing"} 1"#,
             r#"fhpa_events_total{result="dropped"} 0"#,
-            r#"fhpa_queue_depth{kind="FederatedHPA"} 0"#,
-            "fhpa_distributed_wheel_entries 0",
+            r#"fhpa_workqueue_depth{controller="FederatedHPA"} 0"#,
+            r#"fhpa_delay_queue_depth{controller="FederatedHPA"} 0"#,
             "fhpa_leader 0",
             "fhpa_leader_transitions_total 2",
         ] {

@@ -1,4 +1,4 @@
-//! What the guard over the installation counts. No I/O.
+//! What the drift controller of the installation counts. No I/O.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -17,41 +17,41 @@ struct ObjectLabels {
 /// The guard's counters.
 #[derive(Clone, Debug)]
 pub struct GuardMetrics {
-    stands: Family<ObjectLabels, Gauge>,
-    contested: Family<ObjectLabels, Gauge>,
-    put_back: Family<ObjectLabels, Counter>,
+    in_sync: Family<ObjectLabels, Gauge>,
+    drift_conflict: Family<ObjectLabels, Gauge>,
+    drift_corrected: Family<ObjectLabels, Counter>,
 }
 
 impl GuardMetrics {
     pub(super) fn new(r: &mut Registry) -> Self {
         Self {
-            stands: registered(
+            in_sync: registered(
                 r,
-                "guarded_object_stands",
-                "Whether an object of the installation is as it is to be; seen by the leader",
+                "managed_object_in_sync",
+                "Whether an object of the installation is as fhpa needs it, as the leader sees it",
             ),
-            contested: registered(
+            drift_conflict: registered(
                 r,
-                "guarded_object_contested",
-                "Whether another writer changes it each time it is put back",
+                "managed_object_drift_conflict",
+                "Whether another writer changes the object each time it is corrected",
             ),
-            put_back: registered(r, "guarded_object_put_back", "Times that it was put back"),
+            drift_corrected: registered(r, "managed_object_drift_corrected", "Times that the object was corrected"),
         }
     }
 
-    /// Whether `object` is as it is to be.
-    pub fn stands(&self, object: &str, stands: bool) {
-        self.stands.get_or_create(&labels(object)).set(stands.into());
+    /// Whether `object` is as fhpa needs it.
+    pub fn in_sync(&self, object: &str, in_sync: bool) {
+        self.in_sync.get_or_create(&labels(object)).set(in_sync.into());
     }
 
-    /// Whether another writer fights for `object`.
-    pub fn contested(&self, object: &str, contested: bool) {
-        self.contested.get_or_create(&labels(object)).set(contested.into());
+    /// Whether another writer changes `object` each time it is corrected.
+    pub fn drift_conflict(&self, object: &str, conflict: bool) {
+        self.drift_conflict.get_or_create(&labels(object)).set(conflict.into());
     }
 
-    /// `object` was put back.
-    pub fn put_back(&self, object: &str) {
-        self.put_back.get_or_create(&labels(object)).inc();
+    /// `object` was corrected.
+    pub fn drift_corrected(&self, object: &str) {
+        self.drift_corrected.get_or_create(&labels(object)).inc();
     }
 }
 

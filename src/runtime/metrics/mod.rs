@@ -24,7 +24,7 @@ use crate::admission::envelope::Operation;
 use crate::admission::router::Outcome;
 
 pub use conditions::ConditionMetrics;
-pub use controller::{ControllerMetrics, EngineMetrics, MADE_UP_AFTER};
+pub use controller::{ControllerMetrics, EngineMetrics, LATE_AFTER};
 pub use guard::GuardMetrics;
 pub use requests::{Code, RequestMetrics, Verb};
 
@@ -188,7 +188,7 @@ impl Metrics {
                 "1 while karmada-apiserver serves definitions without the fields of fhpa, so that nothing is written",
             ),
             in_flight: registered(&mut r, "reviews_in_flight", "Reviews being answered"),
-            panics: registered(&mut r, "panics", "Panics caught while reviewing"),
+            panics: registered(&mut r, "webhook_panics", "Panics caught while reviewing"),
             reloads_ok,
             reloads_failed,
             connections: registered(&mut r, "connections_open", "Connections open"),

@@ -33,7 +33,7 @@ pub struct Keeper {
     source: Source,
     client: Option<ClientAuth>,
     min_version: MinVersion,
-    ca_out: Option<PathBuf>,
+    ca_output: Option<PathBuf>,
     current: Current,
     /// What was last looked at, good or bad.
     seen: Option<(Pair, Option<Loaded>)>,
@@ -55,7 +55,7 @@ impl Keeper {
         mut source: Source,
         client: Option<ClientAuth>,
         min_version: MinVersion,
-        ca_out: Option<PathBuf>,
+        ca_output: Option<PathBuf>,
         metrics: Arc<Metrics>,
         now: Timestamp,
     ) -> Result<Self, Error> {
@@ -72,7 +72,7 @@ impl Keeper {
         }
         metrics.certificate_expires(served.not_after);
         let current = Arc::new(ArcSwap::from_pointee(served));
-        let keeper = Self { source, client, min_version, ca_out, current, seen: Some((pair, loaded)), metrics };
+        let keeper = Self { source, client, min_version, ca_output, current, seen: Some((pair, loaded)), metrics };
         keeper.write_ca()?;
         Ok(keeper)
     }
@@ -180,7 +180,7 @@ impl Keeper {
     }
 
     fn write_ca(&self) -> Result<(), Error> {
-        let (Some(path), Some(pem)) = (&self.ca_out, self.ca_pem()) else { return Ok(()) };
+        let (Some(path), Some(pem)) = (&self.ca_output, self.ca_pem()) else { return Ok(()) };
         fs::write(path, pem).map_err(|source| Error::Unreadable { path: path.clone(), source })
     }
 }

@@ -1,5 +1,5 @@
-//! Whose definitions of FederatedHPAs and CronFederatedHPAs karmada-apiserver serves (design: What it must never do, 10). Talks
-//! to the API server.
+//! Whose definitions of FederatedHPAs and CronFederatedHPAs karmada-apiserver serves
+//! (docs/design.md#law-10-act-only-on-whole-objects). Talks to the API server.
 //!
 //! While they are not ours, everything that is read lacks our fields and whatever is written loses them. So both kinds are
 //! listed again once they are ours, and nobody acts before: what was read until then may have been read through the others.

@@ -1,5 +1,4 @@
-//! Worked examples of the design (Initial assignment; When a cluster cannot scale) with pods that really run and wait for
-//! nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
+//! Worked examples (docs/design.md#worked-examples) with pods that really run and wait for nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
 
 use serde_json::{Value, json};
 
@@ -10,23 +9,23 @@ use crate::stand::{Stand, deployment, federated, policy};
 const CORE: u32 = 1000;
 
 /// A member with its cores and what the binding gives it first.
-struct Place {
-    name: &'static str,
-    cores: u32,
-    entry: u32,
+pub struct Place {
+    pub name: &'static str,
+    pub cores: u32,
+    pub entry: u32,
 }
 
 /// One example: what is there first, what is asked for, and what follows.
-struct Example {
-    name: &'static str,
-    places: Vec<Place>,
-    bounds: (u32, u32),
-    spec: Value,
+pub struct Example {
+    pub name: &'static str,
+    pub places: Vec<Place>,
+    pub bounds: (u32, u32),
+    pub spec: Value,
     /// Bounds of the members' HPAs.
-    expected: Vec<(u64, u64)>,
+    pub expected: Vec<(u64, u64)>,
 }
 
-fn preference(type_: &str, of: &[(&str, &str, u32)]) -> Value {
+pub fn preference(type_: &str, of: &[(&str, &str, u32)]) -> Value {
     let one = |(cluster, key, value): &(&str, &str, u32)| {
         let mut preference = json!({"targetCluster": {"clusterNames": [cluster]}});
         preference[*key] = json!(value);
@@ -36,7 +35,7 @@ fn preference(type_: &str, of: &[(&str, &str, u32)]) -> Value {
     json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": type_, "clusterAutoscalingPreference": preferences}})
 }
 
-async fn size(stand: &Stand, member: &str, cores: u32) {
+pub async fn size(stand: &Stand, member: &str, cores: u32) {
     kubelet::nodes(&stand.lab.member(member).plane.client, member, 1, cores).await;
 }
 
@@ -47,12 +46,12 @@ fn cores_of(name: &str, replicas: u32) -> Value {
 }
 
 /// Load that makes a member want so many replicas at a target of half a core.
-fn wants(stand: &Stand, member: &str, app: &str, replicas: u32) {
+pub fn wants(stand: &Stand, member: &str, app: &str, replicas: u32) {
     stand.lab.member(member).pods.load(app, |load| load.total = replicas * CORE / 2);
 }
 
 /// Sets the example up. Where nothing runs first the FederatedHPA is there before its workload.
-async fn given(stand: &Stand, example: &Example) {
+pub async fn given(stand: &Stand, example: &Example) {
     let Example { name, places, bounds: (min, max), spec, .. } = example;
     for place in places {
         size(stand, place.name, place.cores).await;
@@ -81,7 +80,7 @@ async fn given(stand: &Stand, example: &Example) {
     }
 }
 
-async fn then(stand: &Stand, example: &Example) {
+pub async fn then(stand: &Stand, example: &Example) {
     let found = async || {
         let mut found = Vec::new();
         for place in &example.places {
@@ -96,7 +95,7 @@ async fn then(stand: &Stand, example: &Example) {
     assert_eq!(found().await, example.expected, "{}", example.name);
 }
 
-async fn ends(stand: &Stand, name: &str) {
+pub async fn ends(stand: &Stand, name: &str) {
     stand.clear(name).await;
     for member in crate::stand::MEMBERS {
         size(stand, member, crate::lab::CORES).await;

@@ -46,6 +46,23 @@ pub async fn a_short_absence_moves_nothing(stand: &mut Stand) {
     stand.clear(name).await;
 }
 
+/// A member that hangs for 200 s, less than is tolerated by default, loses nothing, and nobody else changes.
+pub async fn a_hang_moves_nothing(stand: &mut Stand) {
+    let name = "hang";
+    fifteen(stand, name, 45).await;
+    let before = stand.binding(name).await.unwrap()["spec"]["clusters"].clone();
+    stand.lab.member("member1").hang();
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let binding = stand.binding(name).await.unwrap();
+    assert_eq!(binding["spec"]["clusters"], before);
+    assert!(binding["spec"]["gracefulEvictionTasks"].is_null(), "{binding}");
+    stand.lab.member_mut("member1").heal(true).await;
+    stand.lab.cluster_is("member1", "True").await;
+    stand.runs(name, &FIFTEEN).await;
+    assert_eq!(stand.observer.least(name), 15, "no pod was ended, and none was started");
+    stand.clear(name).await;
+}
+
 /// What a lost cluster ran is run by the others within seconds of the decision, and it comes back without harm.
 pub async fn what_a_lost_cluster_ran_is_run_by_the_others(stand: &mut Stand) {
     let name = "lost";

@@ -17,7 +17,7 @@ pub async fn fifteen(stand: &Stand, name: &str, max: u32) {
     stand.workload(name, 3, &MEMBERS).await;
     stand.federated(name, 3, max, json!({})).await;
     stand.runs(name, &FIFTEEN).await;
-    stand.observer.note(name);
+    assert_eq!(stand.observer.note(name), 15);
 }
 
 /// There is headroom: the others run the ten first.

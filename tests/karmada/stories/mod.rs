@@ -3,6 +3,7 @@
 mod examples;
 mod fail;
 mod leave;
+mod moves;
 mod release;
 mod upkeep;
 
@@ -25,6 +26,7 @@ stories! {
     "a_cluster_leaves_in_quarters_where_there_is_no_headroom": leave::rolls_without_headroom,
     "a_cluster_whose_label_falls_is_replaced_first": leave::its_label_falls,
     "a_short_absence_moves_nothing": fail::a_short_absence_moves_nothing,
+    "a_hang_moves_nothing": fail::a_hang_moves_nothing,
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "a_workload_that_runs_nowhere_keeps_its_replicas": release::a_workload_that_runs_nowhere_keeps_its_replicas,
@@ -33,6 +35,10 @@ stories! {
     "a_binding_that_nobody_serves_is_scheduled_again": release::a_binding_that_nobody_serves_is_scheduled_again,
     "assignments_are_those_of_the_worked_examples": examples::assignments,
     "pods_without_a_node_are_run_by_the_next_priority": examples::pods_without_a_node_are_run_by_the_next_priority,
+    "candidates_come_and_go": moves::candidates,
+    "the_lowest_priority_shrinks_first": moves::the_lowest_priority_shrinks_first,
+    "headroom_follows_the_room": moves::headroom_follows_the_room,
+    "what_a_full_cluster_lacks_others_run": moves::help,
     "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,

@@ -13,7 +13,7 @@ fn an_object_that_was_stored_and_is_refused_breaks_the_law_of_acceptance() {
     let mut stream = Stream::new();
     stream.put("", federated(said("NoCandidates")));
     stream.keeps();
-    stream.put("", federated(said("Refused")));
+    stream.put("", federated(said("Rejected")));
     stream.breaks("law 1");
 }
 

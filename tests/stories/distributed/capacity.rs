@@ -19,7 +19,7 @@ async fn what_clusters_say_of_themselves_is_the_room_they_have() {
     stage.hpa(2, 10, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5");
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 

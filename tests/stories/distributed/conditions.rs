@@ -26,7 +26,7 @@ async fn a_missing_workload_and_one_that_is_not_propagated_are_told_apart() {
     stage.create(policy(weights(&[1, 1]))).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert!(stage.budget.most() <= 10);
     one.stop().await;
 }
@@ -58,7 +58,7 @@ async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for
         .await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 
@@ -69,7 +69,7 @@ async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
     stage.hpa(2, 10, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5");
-    assert_eq!(stage.conditions().await, ["Assigned=True NoCapacityKnown", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True CapacityUnknown", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 
@@ -84,7 +84,7 @@ async fn two_objects_on_one_workload_do_not_fight() {
     stage.create(other).await;
     stage.pass(20).await;
     let also = stage.get("FederatedHPA", "also").await;
-    assert_eq!(also["status"]["conditions"][0]["reason"], "AnotherFederatedHPA");
+    assert_eq!(also["status"]["conditions"][0]["reason"], "ConflictingFederatedHPA");
     assert_eq!((stage.bounds().await, stage.budget.most()), ("1..5 1..5".into(), 10));
     stage.delete("FederatedHPA", "web").await;
     stage.pass(60).await;

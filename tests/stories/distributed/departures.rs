@@ -69,7 +69,7 @@ async fn ten_of_fifteen_ready_pods_leave_the_policy_and_fifteen_stay_ready() {
     assert_eq!((ready(&stage, &OTHERS).await, ready(&stage, &["member1"]).await), (15, 0));
     assert!(stage.bounds().await.starts_with("- "), "{}", stage.bounds().await);
     assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 

@@ -52,7 +52,7 @@ async fn a_change_of_the_metrics_reaches_every_member_with_the_bounds_it_has() {
         assert_eq!(hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 60);
     }
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 

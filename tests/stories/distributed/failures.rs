@@ -30,7 +30,7 @@ async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
     stage.budget.give_up("member3", false);
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     assert_eq!(stage.entries().await, "member1=1 member2=2 member3=1");
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
     one.stop().await;
 }
@@ -171,7 +171,7 @@ async fn while_most_clusters_are_lost_at_once_nothing_fails_over() {
     }
     stage.pass(120).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..1 1..4 1..5".into(), "1 1 1".into()));
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert!(stage.all_conditions().await.contains(&"FailoverPaused=False ClustersReady".to_owned()), "it is over");
     one.stop().await;
 }
@@ -185,7 +185,7 @@ async fn the_late_word_of_the_scheduler_is_repaired() {
     assert_eq!(stage.entries().await, "member1=1 member2=1 member3=1", "{:?}", stage.messages().await);
     stage.pass(30).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..1 1..4 1..5".into(), "1 1 1".into()));
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 
@@ -269,7 +269,7 @@ async fn killed(which: Which, moment: Moment, count: usize, act: Act) -> Stage {
             _ => "1..4 1..3 1..3",
         };
         assert_eq!(stage.bounds().await, bounds, "{what}: {:?}", stage.messages().await);
-        assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"], "{what}");
+        assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"], "{what}");
     }
     assert!(stage.budget.most() <= 10, "{what}: {}", stage.budget.history());
     two.stop().await;

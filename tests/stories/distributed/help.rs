@@ -100,7 +100,7 @@ async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     let hpa = stage.get("FederatedHPA", "web").await;
     let reasons: Vec<&str> =
         items(&hpa, "/status/clusterHPADesired").iter().map(|share| text(share, "/reason")).collect();
-    assert_eq!(reasons, ["Stuck", "Received"]);
+    assert_eq!(reasons, ["ScaleUpBlocked", "HeadroomReceived"]);
     one.stop().await;
 }
 
@@ -203,7 +203,7 @@ async fn g11_help_goes_by_static_weight_and_does_not_wait_for_the_hpas_that_help
     assert_eq!(parts[0], 6, "{replicas}");
     assert!(parts.iter().sum::<i32>() >= 18, "{replicas}");
     assert!(stage.bounds().await.starts_with("4..6 "), "{}", stage.bounds().await);
-    assert!(told(&stage).await.contains(&"Assists".to_owned()), "{:?}", told(&stage).await);
+    assert!(told(&stage).await.contains(&"ScaleAssisted".to_owned()), "{:?}", told(&stage).await);
     assert_eq!(stage.budget.most(), 80, "{}", stage.budget.history());
     one.stop().await;
 }
@@ -230,7 +230,7 @@ async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_l
     let replicas = stage.replicas().await;
     assert!(replicas.split(' ').all(|one| one != "0"), "{replicas} {:?}", stage.messages().await);
     let told = told(&stage).await;
-    assert!(["ToZero", "Woken"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
+    assert!(["ScaledToZero", "ScaledFromZero"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
     one.stop().await;
 }
 

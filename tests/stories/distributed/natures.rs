@@ -51,7 +51,7 @@ async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_loa
     stage.hpa(2, 20, json!({"federatedHPAAssignment": by("StaticWeighted")})).await;
     stage.pass(40).await;
     assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let hpa = stage.autoscaler("member1").await.unwrap();
     assert_eq!(
         (&hpa["apiVersion"], &hpa["spec"]["targetCPUUtilizationPercentage"]),
@@ -114,7 +114,7 @@ async fn a_member_that_becomes_1_23_gets_the_newer_hpa() {
     assert_eq!(hpa["apiVersion"], "autoscaling/v2");
     assert_eq!(hpa["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50);
     assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     work(&stage, 12);
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "6 6");
@@ -134,7 +134,7 @@ async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
     stage.hpa(2, 40, json!({"scalingToZero": true, "federatedHPAAssignment": by("Aggregated")})).await;
     stage.pass(40).await;
     let before = stage.bounds().await;
-    assert_eq!(stage.conditions().await[0], "Assigned=True PartlyKeptFromZero", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await[0], "Assigned=True ScaleToZeroUnsupported", "{:?}", stage.messages().await);
     work(&stage, 30);
     stage.pass(120).await;
     // Its own HPA takes the load up within the bounds that it has.

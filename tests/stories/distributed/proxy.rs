@@ -41,7 +41,7 @@ async fn bounds_go_on_when_members_confirm_by_the_proxy() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..5 1..4 1..1", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let status = stage.get("FederatedHPA", "web").await["status"].clone();
     assert_eq!(status["aggregatedStatus"][0]["status"]["conditions"][0]["type"], "AbleToScale", "{status}");
     let before = reads(&stage);
@@ -80,7 +80,7 @@ async fn a_proxy_that_refuses_is_told_and_asked_rarely() {
     divide(&stage, &[3, 2, 1]).await;
     stage.pass(20).await;
     let conditions = stage.conditions().await;
-    assert_eq!(conditions, ["Assigned=False WaitingForMembers", "Ready=False MembersUnreadable"]);
+    assert_eq!(conditions, ["Assigned=False WaitingForMembers", "Ready=False MemberStatusUnknown"]);
     let messages = stage.messages().await;
     assert!(messages[1].contains("did not confirm") && messages[1].contains("member3"), "{messages:?}");
     assert!(messages[1].contains("the verb \"get\" on \"clusters/proxy\""), "{messages:?}");
@@ -89,7 +89,7 @@ async fn a_proxy_that_refuses_is_told_and_asked_rarely() {
     faults.heal();
     stage.pass(120).await;
     assert_eq!(stage.bounds().await, "1..5 1..4 1..1", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     one.stop().await;
 }
 

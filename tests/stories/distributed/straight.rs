@@ -14,7 +14,7 @@ async fn one_object_becomes_an_hpa_in_every_member() {
     stage.hpa(2, 10, json!({})).await;
     stage.pass(10).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?} {:?}", stage.conditions().await, stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!(binding["spec"]["suspension"]["scheduling"], json!(true));
     assert_eq!(binding["status"]["schedulerObservedGeneration"], binding["metadata"]["generation"]);

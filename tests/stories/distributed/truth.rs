@@ -68,7 +68,7 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     assert_eq!(warnings(&stage).await, [""; 0], "this is how it begins");
     stage.fleet.lag(SignedDuration::ZERO);
     stage.pass(60).await;
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let counts = counts(&stage).await;
     assert_eq!(counts, json!({"total": 3, "ready": 3, "limited": 0, "unknown": 0, "scaledToZero": 0}));
     one.stop().await;
@@ -101,7 +101,7 @@ async fn a_second_hpa_on_the_pods_of_a_member_is_told_with_what_to_do() {
     let objects = fhpa::playground::objects::Objects::new(member.client());
     objects.delete(&kind("HorizontalPodAutoscaler"), &other).await.unwrap();
     stage.pass(60).await;
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert_eq!(counted(&one), [""; 0]);
     one.stop().await;
 }
@@ -111,7 +111,7 @@ async fn a_member_without_metrics_does_not_scale_but_all_is_in_its_place() {
     let (stage, one) = running().await;
     stage.fleet.lose_metrics("member2", true).unwrap();
     stage.pass(90).await;
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MembersScale"]);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert_eq!(scaling(&stage).await[0], "ScalingActive=False FailedGetResourceMetric");
     assert_eq!(scaling(&stage).await[1], "AbleToScale=True SucceededGetScale");
     let said = message(&stage, "ScalingActive").await;
@@ -134,7 +134,7 @@ async fn a_member_at_its_bound_is_limited_and_named() {
     assert!(said.starts_with("in member1, member2, member3: "), "{said}");
     let counts = counts(&stage).await;
     assert_eq!((&counts["limited"], &counts["ready"]), (&json!(3), &json!(3)), "{counts}");
-    assert_eq!(stage.conditions().await[1], "Ready=True MembersScale");
+    assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
     one.stop().await;
 }
 

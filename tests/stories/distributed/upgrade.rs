@@ -74,7 +74,7 @@ impl Stage {
 
     async fn restored(&self) -> usize {
         let events = self.control.list(&kind("Event"), "prod").await.unwrap();
-        events.iter().filter(|event| text(event, "/reason") == "Restored").count()
+        events.iter().filter(|event| text(event, "/reason") == "FieldsRestored").count()
     }
 }
 
@@ -148,7 +148,7 @@ async fn a_leader_that_sees_the_window_says_how_long_nothing_was_done() {
     assert_eq!(stage.bounds().await, "1..6 1..6");
     assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["clusterAffinity"]["clusterNames"][1], "member2");
     let events = stage.control.list(&kind("Event"), "default").await.unwrap();
-    let thawed: Vec<&Value> = events.iter().filter(|event| text(event, "/reason") == "Thawed").collect();
+    let thawed: Vec<&Value> = events.iter().filter(|event| text(event, "/reason") == "DefinitionsRestored").collect();
     assert_eq!(thawed.len(), 2, "one for each definition");
     assert!(text(thawed[0], "/note").contains("for 120 s no FederatedHPA"), "{}", thawed[0]);
 }

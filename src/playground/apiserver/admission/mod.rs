@@ -153,11 +153,10 @@ impl Chain {
     }
 
     /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket, as virtual time needs it.
-    #[allow(clippy::needless_pass_by_value)]
-    pub fn answer_inside(&self, base: &str, inside: Inside) {
+    pub fn answer_inside(&self, base: &str, inside: &Inside) {
         self.inside.rcu(|known| {
             let mut all = BTreeMap::clone(known);
-            all.insert(base.to_owned(), Arc::clone(&inside));
+            all.insert(base.to_owned(), Arc::clone(inside));
             all
         });
     }

@@ -24,14 +24,14 @@ pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::decision::names::execution_space;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
-use crate::reconcile::distributed::pace::PACE;
+use crate::reconcile::distributed::pace::MEASUREMENTS;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Item, Table};
 use crate::runtime::clock;
 use crate::runtime::watch::KeptKinds;
 
 /// What moves and is no matter for decisions is looked at after this time, with all that moved meanwhile.
-const SHOWN: Duration = PACE.unsigned_abs();
+const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
 
 /// All that is seen.
 #[derive(Default)]
