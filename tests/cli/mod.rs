@@ -2,10 +2,10 @@
 
 pub mod command;
 mod completions;
+mod documents;
 mod examples;
 mod files;
 mod findings;
 mod help;
 mod plan;
-mod readme;
 mod trial;

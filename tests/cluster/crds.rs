@@ -147,9 +147,9 @@ fn kubectl_prints_what_to_write_instead() {
     "#);
     insta::assert_snapshot!(said(WRONG_TARGET), @r#"
     The CronFederatedHPA "nightly" is invalid:
+    * spec.rules: Invalid value: each rule has a name of its own: rename all but one of those with equal names
     * spec.rules: Required value: the target is not a FederatedHPA: write targetReplicas in each rule
     * spec.rules[0].timeZone: Invalid value: Local differs from machine to machine: write an IANA name such as Europe/Berlin, or leave timeZone out
-    * spec.rules: Invalid value: each rule has a name of its own: rename all but one of those with equal names
     "#);
     insta::assert_snapshot!(said(WRONG_WORDS), @r#"
     The FederatedHPA "web" is invalid:

@@ -53,8 +53,8 @@ async fn a_karmada_is_brought_to_what_is_needed_and_a_second_run_changes_nothing
     let first = stand.desk.install(&[]).await;
     assert_eq!((first.code, &*first.stderr), (0, ""));
     insta::assert_snapshot!(first.stdout);
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    assert!(readme.contains(&first.stdout), "README shows what is printed");
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations.md")).unwrap();
+    assert!(guide.contains(&format!("```text\n{}```", first.stdout)), "the guide shows what is printed");
     let would = tried.stdout.replace(" (nothing was stored)", "");
     assert_eq!(would, first.stdout, "a dry run says what a run does");
     let installed = stand.versions().await;

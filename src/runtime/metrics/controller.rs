@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{ConditionMetrics, ResultLabels, registered};
+use super::{ConditionMetrics, by_result, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -85,15 +85,30 @@ pub struct ControllerMetrics {
     transitions: Counter,
 }
 
+/// What the engine of each controller counts.
+fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> [EngineMetrics; N] {
+    let depth: Family<ControllerLabels, Gauge> = registered(r, "workqueue_depth", "Objects that wait to be reconciled");
+    let workers: Family<ControllerLabels, Gauge> = registered(r, "controller_active_workers", "Reconciles that run");
+    let delayed: Family<ControllerLabels, Gauge> =
+        registered(r, "delay_queue_depth", "Objects that are due at a later time");
+    controllers.map(|controller| EngineMetrics {
+        delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
+        workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
+        active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
+    })
+}
+
 impl ControllerMetrics {
     /// Everything at zero, in `r`.
     pub(super) fn new(r: &mut Registry) -> Self {
-        let executions = Family::<ResultLabels, Counter>::default();
-        r.register("cron_executions", "Executions of cron rules that came to an end", executions.clone());
-        let ended = |result| executions.get_or_create(&ResultLabels { result }).clone();
-        let events = Family::<ResultLabels, Counter>::default();
-        r.register("events", "Kubernetes Events, by what became of them", events.clone());
-        let event = |result| events.get_or_create(&ResultLabels { result }).clone();
+        let [executed, failed, superseded] = by_result(
+            r,
+            "cron_executions",
+            "Executions of cron rules that came to an end",
+            ["executed", "failed", "superseded"],
+        );
+        let [events_posted, events_dropped] =
+            by_result(r, "events", "Kubernetes Events, by what became of them", ["posted", "dropped"]);
         let retries = Family::<ClassLabels, Counter>::default();
         r.register(
             "workqueue_retries",
@@ -102,17 +117,7 @@ impl ControllerMetrics {
         );
         let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
         let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
-        let (depth, workers) =
-            (Family::<ControllerLabels, Gauge>::default(), Family::<ControllerLabels, Gauge>::default());
-        r.register("workqueue_depth", "Objects that wait to be reconciled", depth.clone());
-        r.register("controller_active_workers", "Reconciles that run", workers.clone());
-        let delayed = Family::<ControllerLabels, Gauge>::default();
-        r.register("delay_queue_depth", "Objects that are due at a later time", delayed.clone());
-        let engine = |controller| EngineMetrics {
-            delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
-            workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
-            active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
-        };
+        let [cron, distributed] = engines(r, ["CronFederatedHPA", "FederatedHPA"]);
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
             cron_unready: registered(
@@ -120,14 +125,14 @@ impl ControllerMetrics {
                 "cron_unready_objects",
                 "CronFederatedHPAs that are not Ready, by the reason of that condition",
             ),
-            cron: engine("CronFederatedHPA"),
-            distributed: engine("FederatedHPA"),
+            cron,
+            distributed,
             conditions: ConditionMetrics::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
-            events_posted: event("posted"),
-            events_dropped: event("dropped"),
+            events_posted,
+            events_dropped,
             panics: registered(r, "controller_reconcile_panics", "Panics caught while reconciling"),
             next_due: registered(
                 r,
@@ -140,9 +145,9 @@ impl ControllerMetrics {
                 "Time from the due instant to the target written",
                 &LATENESS,
             ),
-            executed: ended("executed"),
-            failed: ended("failed"),
-            superseded: ended("superseded"),
+            executed,
+            failed,
+            superseded,
             late_runs: registered(r, "cron_late_runs", "Runs executed a minute or more after they were due"),
             queued: histogram(
                 r,

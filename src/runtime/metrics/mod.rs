@@ -131,31 +131,19 @@ impl Default for Metrics {
 impl Metrics {
     /// A registry with everything at zero.
     #[must_use]
-    #[allow(clippy::too_many_lines)]
     pub fn new() -> Self {
         let mut r = Registry::with_prefix("fhpa");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "What runs", build);
-        let durations = Family::<EndpointLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
-        r.register_with_unit(
-            "review_duration",
-            "Time from the head of a request to its answer",
-            Unit::Seconds,
-            durations.clone(),
+        let [reloads_ok, reloads_failed] = by_result(
+            &mut r,
+            "certificate_reloads",
+            "New certificates found, by what became of them",
+            ["ok", "failed"],
         );
-        let reloads = Family::<ResultLabels, Counter>::default();
-        r.register("certificate_reloads", "New certificates found, by what became of them", reloads.clone());
-        let reload = |result| reloads.get_or_create(&ResultLabels { result }).clone();
-        let (reloads_ok, reloads_failed) = (reload("ok"), reload("failed"));
-        let taken = Family::<ResultLabels, Counter>::default();
-        r.register("connections", "Connections that came in", taken.clone());
-        let came = |result| taken.get_or_create(&ResultLabels { result }).clone();
-        let (connections_accepted, connections_refused) = (came("accepted"), came("refused"));
-        let durations = array::from_fn(|index| {
-            let endpoint = Endpoint::ALL.get(index).copied().unwrap_or(Endpoint::ValidateFederatedHPA);
-            let labels = EndpointLabels { kind: endpoint.kind(), action: endpoint.action() };
-            durations.get_or_create(&labels).clone()
-        });
+        let [connections_accepted, connections_refused] =
+            by_result(&mut r, "connections", "Connections that came in", ["accepted", "refused"]);
+        let durations = durations(&mut r);
         Self {
             controller: Arc::new(ControllerMetrics::new(&mut r)),
             requests: Arc::new(RequestMetrics::new(&mut r)),
@@ -273,6 +261,30 @@ impl Metrics {
     pub fn known(&self, kind: &'static str, objects: usize) {
         self.known_objects.get_or_create(&KindLabels { kind }).set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
+}
+
+/// Histograms of the time of reviews, in the order of [`Endpoint::ALL`].
+fn durations<const N: usize>(registry: &mut Registry) -> [Histogram; N] {
+    let family = Family::<EndpointLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
+    let help = "Time from the head of a request to its answer";
+    registry.register_with_unit("review_duration", help, Unit::Seconds, family.clone());
+    array::from_fn(|index| {
+        let endpoint = Endpoint::ALL.get(index).copied().unwrap_or(Endpoint::ValidateFederatedHPA);
+        let labels = EndpointLabels { kind: endpoint.kind(), action: endpoint.action() };
+        family.get_or_create(&labels).clone()
+    })
+}
+
+/// A counter with the label `result`, and its children.
+fn by_result<const N: usize>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    results: [&'static str; N],
+) -> [Counter; N] {
+    let family = Family::<ResultLabels, Counter>::default();
+    registry.register(name, help, family.clone());
+    results.map(|result| family.get_or_create(&ResultLabels { result }).clone())
 }
 
 fn registered<M>(registry: &mut Registry, name: &str, help: &str) -> M
