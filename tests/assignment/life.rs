@@ -1,6 +1,7 @@
 //! Plans applied step by step, with losses, delays, edits and failures: what holds at every moment and where it ends.
 
 use fhpa::decision::plan::{Action, Bounds, Policy, Request, Standing, Wait, plan};
+use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use super::fleet::fresh;
@@ -9,16 +10,23 @@ use crate::random::Random;
 
 /// Rounds within which a fleet that answers comes to rest.
 const ROUNDS: usize = 40;
+/// Time between two rounds.
+const PASS: SignedDuration = SignedDuration::from_secs(60);
 
 /// Lets everything answer until nothing is written.
 pub fn settle(world: &mut World) -> Result<(), TestCaseError> {
     let mut still = 0;
     for _ in 0..ROUNDS {
         world.calm();
-        let waits = plan(&world.observe()).steps.iter().any(|step| step.wait == Wait::Replaced);
+        let request = world.observe();
+        let planned = plan(&request);
+        // What ends with its time, such as a min that is held, is no rest.
+        let soon = request.now.checked_add(PASS).unwrap();
+        let waits = planned.steps.iter().any(|step| step.wait == Wait::Replaced)
+            || planned.next.is_some_and(|next| next <= soon);
         still = if world.reconcile(usize::MAX) == 0 && !waits { still + 1 } else { 0 };
         // What nobody can replace leaves after a while.
-        world.pass(60);
+        world.pass(PASS.as_secs());
         // The first plan after a new assignment looks at how it does.
         if still == 2 {
             return Ok(());

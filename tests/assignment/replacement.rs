@@ -76,6 +76,17 @@ fn without_headroom_a_quarter_goes_at_a_time() {
 }
 
 #[test]
+fn without_headroom_many_small_ones_do_not_go_together() {
+    let mut world = running(5, &[("a", 2), ("b", 1), ("c", 1), ("d", 1)]);
+    for name in ["a", "c", "d"] {
+        leave(&mut world, name);
+    }
+    let least = least_ready(&mut world, &mut Random(7), 6000);
+    assert_eq!(least, 4, "one of four at most");
+    assert_eq!((world.members["b"].entry, ready(&world)), (Some(5), 5));
+}
+
+#[test]
 fn with_headroom_for_some_none_is_lost_that_is_not_ready_elsewhere() {
     let mut world = running(18, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

@@ -92,6 +92,15 @@ impl Stand {
         Some((spec["minReplicas"].as_u64()?, spec["maxReplicas"].as_u64()?))
     }
 
+    /// Whether Karmada tells of a member that it has so many cores, and that nothing runs there.
+    pub async fn is_empty(&self, member: &str, cores: u32) -> bool {
+        let clusters = self.lab.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
+        let Ok(cluster) = clusters.get(member).await else { return false };
+        let summary = &cluster.data["status"]["resourceSummary"];
+        let used = summary["allocated"]["cpu"].as_str().unwrap_or("0");
+        summary["allocatable"]["cpu"] == cores.to_string() && used == "0"
+    }
+
     /// The HPA that a member has.
     async fn member_hpa(&self, member: &str, name: &str) -> Option<Value> {
         let plane = &self.lab.member(member).plane;

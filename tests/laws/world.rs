@@ -334,7 +334,12 @@ fn federated(object: &Value, before: Option<Federated>, now: Timestamp) -> Feder
         reason: text(condition, "/reason").to_owned(),
     });
     let desired = items(object, "/status/clusterHPADesired").iter();
-    let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), bounds(Some(one))));
+    // A min is held while it runs the replicas of others.
+    let held = |one: &Value, bounds: Bounds| {
+        let least = int(one, "/replacementMinReplicas").unwrap_or_default();
+        Bounds { min: bounds.min.max(least).min(bounds.max.max(bounds.min)), ..bounds }
+    };
+    let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
     let mut hpa = Federated {
         uid: text(object, "/metadata/uid").to_owned(),
         bounds: bounds(object.get("spec")),

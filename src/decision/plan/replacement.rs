@@ -171,8 +171,11 @@ impl<'c, 'a> Going<'c, 'a> {
         if unready > 0 || places.iter().any(starts) {
             return beside;
         }
-        let part = |lost: &Lost| lost.ran.checked_div(PART).unwrap_or_default().max(1).min(lost.due);
-        let parts = sum(leaving().filter_map(|(_, lost)| lost.as_ref()).map(part));
+        // A part of each, and no more than a part of all: many that run one replica each do not go together.
+        let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
+        let leaving = || leaving().filter_map(|(_, lost)| lost.as_ref());
+        let parts = sum(leaving().map(|lost| part(lost.ran).min(lost.due)));
+        let parts = parts.min(part(sum(leaving().map(|lost| lost.ran))));
         beside.max(due.min(parts).min(budget.saturating_sub(others)))
     }
 

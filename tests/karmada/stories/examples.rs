@@ -57,8 +57,16 @@ pub async fn given(stand: &Stand, example: &Example) {
         size(stand, place.name, place.cores).await;
         wants(stand, place.name, name, place.entry.max(1));
     }
-    // Karmada reports the size of its clusters every two seconds.
-    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    stand
+        .soon("Karmada tells of empty clusters of these sizes", async |stand| {
+            for place in places {
+                if !stand.is_empty(place.name, place.cores).await {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
     let names: Vec<&str> = places.iter().map(|place| place.name).collect();
     let mut policy = policy(name, "Deployment", &names);
     let running: u32 = places.iter().map(|place| place.entry).sum();

@@ -35,6 +35,18 @@ fn a_status_that_another_writes_breaks_the_law_of_one_writer() {
 }
 
 #[test]
+fn what_a_manager_wrote_of_a_status_belongs_to_others_once_they_wrote_it() {
+    let mut stream = Stream::new();
+    let mut after = binding(&[("member1", 6), ("member2", 4)]);
+    after["status"] = json!({"aggregatedStatus": [{"clusterName": "member1", "status": {"replicas": 6}}]});
+    // Nothing is left to it but that there is a status.
+    let left = ("fhpa-binding", "status", json!({"f:status": {}}));
+    let theirs = json!({"f:status": {"f:aggregatedStatus": {}}});
+    stream.put("", owned(after, &[left, ("karmada-controller-manager", "status", theirs)]));
+    stream.keeps();
+}
+
+#[test]
 fn replicas_within_the_bounds_are_lowered_by_the_members_hpa_alone() {
     let mut stream = Stream::new();
     // Both are ready, so that no pod goes.
