@@ -74,7 +74,7 @@ fn a_directory_is_searched_for_manifests() {
 
 #[test]
 fn the_flag_of_kubectl_works_too() {
-    let outcome = fhpa(&["validate", "-f", "examples/web-shop.yaml", "-f", "examples/centralized.yaml"]);
+    let outcome = fhpa(&["validate", "-f", "examples/web-shop.yaml", "-f", "examples/data-centre-first.yaml"]);
     assert_eq!((outcome.stdout.as_str(), outcome.code), ("2 FederatedHPAs checked: nothing wrong\n", 0));
 }
 

@@ -138,7 +138,7 @@ fn a_missing_file_is_unreadable() {
 
 #[test]
 fn nothing_is_assigned_in_centralized_mode() {
-    let said = refused(&["examples/centralized.yaml", "examples/plan/shop/clusters.yaml", "-"], SCENARIO, 1);
+    let said = refused(&["tests/cli/manifests/centralized.yaml", "examples/plan/shop/clusters.yaml", "-"], SCENARIO, 1);
     assert!(said.contains("nothing is assigned to clusters in mode Centralized"), "{said}");
 }
 
