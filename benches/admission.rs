@@ -18,24 +18,24 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fhpa::admission::body::Limits;
 use fhpa::admission::router::{Clock, Desk, router};
 use fhpa::admission::{envelope, response};
-use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
 use fhpa::runtime::zones::ZoneDatabase;
-use fhpa::runtime::{clock, journal::Journal, metrics::Metrics};
+use fhpa::runtime::{admission_log::AdmissionLog, clock, metrics::Metrics};
 use http_body_util::BodyExt as _;
 use tower::Service as _;
 
 fn reviews(c: &mut Criterion) {
     let zones = Arc::new(ZoneDatabase::open());
     let judge = judge(Settings::default())(Surroundings {
-        neighbours: Arc::new(NoNeighbours),
+        related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,
         frozen: None,
     });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
-    let journal = Arc::new(Journal::new(Arc::new(Metrics::new())));
+    let journal = Arc::new(AdmissionLog::new(Arc::new(Metrics::new())));
     let desk = Arc::new(Desk::new(judge.clone(), clocks, journal, Limits::default(), 64));
     let mut router = router(&desk);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

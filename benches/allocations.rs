@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use fhpa::admission::{envelope, response};
-use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
 use fhpa::runtime::clock;
@@ -23,7 +23,7 @@ use fhpa::runtime::zones::ZoneDatabase;
 fn main() {
     let zones = Arc::new(ZoneDatabase::open());
     let judge = judge(Settings::default())(Surroundings {
-        neighbours: Arc::new(NoNeighbours),
+        related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,
         frozen: None,

@@ -19,9 +19,9 @@ use std::time::Duration;
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
 use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::distributed::live_state::LiveState;
 use fhpa::reconcile::distributed::manifest::{Write, work_of};
 use fhpa::reconcile::distributed::observe::{Words, observe};
-use fhpa::reconcile::distributed::sight::Sight;
 use fhpa::reconcile::key::Key;
 use fhpa::runtime::clock;
 use fhpa::runtime::watch::{Intakes, Readers};
@@ -148,10 +148,10 @@ fn bring<K>(intakes: &mut Intakes<K>, mut next: impl FnMut(&mut dyn FnMut(&K))) 
 }
 
 /// Caches as watches fill them.
-fn filled(size: &Size, assigned: &Assigned) -> Sight {
-    let sight = Sight { capacity: Arc::new(Rooms::default()), ..Sight::default() };
+fn filled(size: &Size, assigned: &Assigned) -> LiveState {
+    let live = LiveState { capacity: Arc::new(Rooms::default()), ..LiveState::default() };
     let mut readers = Readers::default();
-    sight.seen.read_by(&mut readers);
+    live.cache.read_by(&mut readers);
     bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, assigned))));
     bring(&mut readers.resource_bindings, |take| (0..size.objects).for_each(|at| take(&binding(at, size.clusters))));
     bring(&mut readers.clusters, |take| (0..size.clusters).for_each(|at| take(&cluster(at))));
@@ -166,43 +166,43 @@ fn filled(size: &Size, assigned: &Assigned) -> Sight {
             }
         }
     });
-    sight
+    live
 }
 
 /// Observes and plans one object.
-fn look(sight: &Sight, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
-    let view = sight.seen.view(key).unwrap();
+fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
+    let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, sight, NOW);
+    let observed = observe(&view, binding, &words, live, NOW);
     tell(&plan(&observed.request));
 }
 
-fn resync(sight: &Sight) -> (usize, usize) {
+fn resync(live: &LiveState) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
-    for key in sight.seen.keys() {
-        look(sight, &key, |plan| steps += black_box(plan).steps.len());
+    for key in live.cache.keys() {
+        look(live, &key, |plan| steps += black_box(plan).steps.len());
         objects += 1;
     }
     (objects, steps)
 }
 
 /// Times of the stages of one object, in microseconds.
-fn stages(sight: &Sight, key: &Key) -> [f64; 3] {
+fn stages(live: &LiveState, key: &Key) -> [f64; 3] {
     const ROUNDS: u32 = 20;
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
-    let view = sight.seen.view(key).unwrap();
+    let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, sight, NOW);
+    let observed = observe(&view, binding, &words, live, NOW);
     let measure = |work: &dyn Fn()| {
         let start = clock::monotonic();
         (0..ROUNDS).for_each(|_| work());
         each(start.elapsed())
     };
     [
-        measure(&|| drop(black_box(sight.seen.view(key)))),
-        measure(&|| drop(black_box(observe(&view, binding, &words, sight, NOW).request))),
+        measure(&|| drop(black_box(live.cache.view(key)))),
+        measure(&|| drop(black_box(observe(&view, binding, &words, live, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
     ]
 }
@@ -235,11 +235,11 @@ fn main() {
     println!("one object  view {view:.0} us, observe {observe:.0} us, plan {plan:.0} us");
     drop(kept);
     let start = clock::monotonic();
-    let sight = filled(&size, &assigned);
+    let live = filled(&size, &assigned);
     println!("fill        {:.1} s for {} x {}", start.elapsed().as_secs_f64(), size.objects, size.clusters);
     for round in ["first", "second"] {
         let start = clock::monotonic();
-        let (objects, steps) = resync(&sight);
+        let (objects, steps) = resync(&live);
         let time = start.elapsed().as_secs_f64();
         let each = time * 1e6 / objects as f64;
         println!("resync      {round}: {time:.2} s for {objects} objects, {each:.0} us each, {steps} steps planned");

@@ -11,7 +11,7 @@ use fhpa::decision::fleet::survey::Intent;
 use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
 use fhpa::decision::plan::{Bounds, HpaVersion, Policy};
-use fhpa::simulation::{Curve, Daily, Driver, Fault, Scenario, Site, Timing, Trouble, Workload, run};
+use fhpa::simulation::{Curve, Daily, Disruption, Driver, Fault, Scenario, Site, Timing, Workload, run};
 use jiff::SignedDuration;
 
 const CLUSTERS: u32 = 1_000;
@@ -38,7 +38,7 @@ fn main() {
     let intent = Intent { assignment: None, affinity: None, placement: &placement, observed_group: "" };
     let hour = 3600;
     let hours = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(HOURS).clamp(1, HOURS);
-    let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Trouble::Down(at) };
+    let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Disruption::Down(at) };
     println!("{CLUSTERS} clusters, up to {PODS} pods, {hours} hours, debug = {}", cfg!(debug_assertions));
     for policy in Policy::ALL {
         let scenario = Scenario {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::router::Judge;
 use fhpa::admission::{envelope, response};
-use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
 use fhpa::runtime::zones::ZoneDatabase;
@@ -16,7 +16,12 @@ use jiff::Timestamp;
 
 static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
     let zones = Arc::new(ZoneDatabase::open());
-    judge(Settings::default())(Surroundings { neighbours: Arc::new(NoNeighbours), zones, preview: None, frozen: None })
+    judge(Settings::default())(Surroundings {
+        related_objects: Arc::new(NoRelatedObjects),
+        zones,
+        preview: None,
+        frozen: None,
+    })
 });
 
 /// Bytes that an answer may have, whatever was asked: 256 violations and warnings of bounded length, told twice.

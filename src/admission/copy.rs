@@ -8,14 +8,14 @@ use crate::decision::mirror::{self, Copied, Notes, Own, Wanted};
 
 /// An object: our fields, and what its annotations say of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct CopiedFields<'a> {
     pub(super) own: Own,
     pub(super) notes: Notes<'a>,
     /// Whether it has annotations at all.
     pub(super) annotated: bool,
 }
 
-impl Seen<'_> {
+impl CopiedFields<'_> {
     fn is_bare(&self) -> bool {
         self.own.is_empty() && self.notes.copied() != Copied::Nothing
     }
@@ -23,13 +23,13 @@ impl Seen<'_> {
 
 /// Whether the object cannot show what the user wrote: it has none of our fields, and did not have them before, while a copy
 /// says that there are some. `frozen`: the definitions are known to be another's.
-pub(super) fn is_hidden(new: &Seen<'_>, old: Option<&Seen<'_>>, frozen: bool) -> bool {
+pub(super) fn is_hidden(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, frozen: bool) -> bool {
     let before = old.is_none_or(|old| old.own.is_empty());
-    new.own.is_empty() && before && (frozen || new.is_bare() || old.is_some_and(Seen::is_bare))
+    new.own.is_empty() && before && (frozen || new.is_bare() || old.is_some_and(CopiedFields::is_bare))
 }
 
 /// What is to be added to the object, so that the copy says what it says; a copy that a hidden object would lose is kept.
-pub(super) fn additions(new: &Seen<'_>, old: Option<&Seen<'_>>, hidden: bool) -> Vec<Addition> {
+pub(super) fn additions(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, hidden: bool) -> Vec<Addition> {
     let wanted = match old {
         Some(old) if hidden && new.notes.copied() == Copied::Nothing => {
             Wanted { spec: old.notes.spec.map(str::to_owned), mode: old.notes.mode.map(str::to_owned) }
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn the_copy_follows_what_the_user_writes() {
-        let new = Seen { own: own(&json!({"mode": "Centralized"})), notes: copied(), annotated: true };
-        let old = Seen { own: own(&json!({"mode": "Distributed", "scaleAssist": false})), ..new.clone() };
+        let new = CopiedFields { own: own(&json!({"mode": "Centralized"})), notes: copied(), annotated: true };
+        let old = CopiedFields { own: own(&json!({"mode": "Distributed", "scaleAssist": false})), ..new.clone() };
         assert!(!is_hidden(&new, Some(&old), true), "who sends our fields is served our definition");
         let added = additions(&new, Some(&old), false);
         assert_eq!(added.len(), 2);
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn what_a_foreign_definition_hides_is_not_taken_for_an_edit() {
-        let old = Seen { own: Own::new(), notes: copied(), annotated: true };
+        let old = CopiedFields { own: Own::new(), notes: copied(), annotated: true };
         assert!(is_hidden(&old, Some(&old), false));
         assert!(additions(&old, Some(&old), true).is_empty());
         // Replaced by a manifest without annotations.
-        let new = Seen::default();
+        let new = CopiedFields::default();
         assert!(is_hidden(&new, Some(&old), false));
         let kept = additions(&new, Some(&old), true);
         assert_eq!(kept[0].value, json!({"fhpa.karmada.io/spec": COPY, "fhpa.karmada.io/mode": "Distributed"}));
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn fields_that_the_user_takes_out_are_out() {
-        let old = Seen { own: own(&json!({"mode": "Distributed"})), notes: copied(), annotated: true };
-        let new = Seen { own: Own::new(), notes: copied(), annotated: true };
+        let old = CopiedFields { own: own(&json!({"mode": "Distributed"})), notes: copied(), annotated: true };
+        let new = CopiedFields { own: Own::new(), notes: copied(), annotated: true };
         assert!(!is_hidden(&new, Some(&old), false));
-        assert!(!is_hidden(&Seen::default(), None, false) && is_hidden(&Seen::default(), None, true));
+        assert!(!is_hidden(&CopiedFields::default(), None, false) && is_hidden(&CopiedFields::default(), None, true));
     }
 }

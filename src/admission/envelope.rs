@@ -72,7 +72,7 @@ pub struct Request<'a> {
 
 /// Why a body is not a review that can be answered by the rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the AdmissionReview cannot be decoded: {}{message}", Place(path))]
+#[error("the AdmissionReview cannot be decoded: {}{message}", FieldPath(path))]
 pub struct Malformed {
     /// The uid, where the body has one.
     pub uid: Option<String>,
@@ -83,9 +83,9 @@ pub struct Malformed {
 }
 
 /// A path as the head of a message.
-struct Place<'a>(&'a str);
+struct FieldPath<'a>(&'a str);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
     }

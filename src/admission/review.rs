@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::copy::{self, Seen};
+use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
 use super::verdict::{Denial, PatchOperation, Verdict};
-use crate::convert::{self, DecodeError, misnomer, own};
+use crate::convert::{self, DecodeError, did_you_mean, own};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::{Findings, Warning};
 use crate::decision::mirror::Own;
-use crate::decision::neighbours::Neighbours;
+use crate::decision::related_objects::RelatedObjects;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::subject::{FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
@@ -29,7 +29,7 @@ pub trait Preview: Send + Sync {
 /// Answers reviews.
 pub struct Reviewer {
     /// The other objects in the control plane.
-    pub neighbours: Arc<dyn Neighbours + Send + Sync>,
+    pub related_objects: Arc<dyn RelatedObjects + Send + Sync>,
     /// The time zone database.
     pub zones: Arc<dyn Zones>,
     /// What the operator chose.
@@ -122,11 +122,11 @@ impl Reviewer {
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
         let created = request.object.filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
-        patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.neighbours)).unwrap_or_default())
+        patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.related_objects)).unwrap_or_default())
     }
 
     fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {
-        Surroundings { neighbours: &*self.neighbours, zones: &*self.zones, settings: &self.settings, now }
+        Surroundings { related_objects: &*self.related_objects, zones: &*self.zones, settings: &self.settings, now }
     }
 }
 
@@ -136,7 +136,12 @@ fn keep_fields(request: &Request<'_>) -> Verdict {
 }
 
 /// What the copy needs; nothing for an object without metadata, which has no place for it.
-fn copied(metadata: &Metadata<'_>, new: &Seen<'_>, old: Option<&Seen<'_>>, hidden: bool) -> Vec<Addition> {
+fn copied(
+    metadata: &Metadata<'_>,
+    new: &CopiedFields<'_>,
+    old: Option<&CopiedFields<'_>>,
+    hidden: bool,
+) -> Vec<Addition> {
     if *metadata == Metadata::default() { Vec::new() } else { copy::additions(new, old, hidden) }
 }
 
@@ -145,8 +150,8 @@ fn stored<'a>(request: &Request<'a>) -> Option<&'a str> {
     request.old_object.filter(|_| request.operation == Operation::Update).map(RawValue::get)
 }
 
-fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> Seen<'a> {
-    Seen { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
+fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
+    CopiedFields { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
 }
 
 /// The text of an object; empty and null are no objects.
@@ -183,7 +188,7 @@ fn validate<'a, S: Subject>(
     };
     finish(&new, &mut findings);
     let Findings { mut violations, warnings } = findings;
-    misnomer::explain(kind, text(request.object), &mut violations);
+    did_you_mean::explain(kind, text(request.object), &mut violations);
     let denial = (!violations.is_empty()).then_some(Denial::Invalid(violations));
     Verdict { denial, warnings, ..Verdict::default() }
 }

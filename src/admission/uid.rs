@@ -9,7 +9,7 @@ const LONGEST: usize = 1024;
 #[derive(Debug, Default)]
 pub struct UidScan {
     depth: usize,
-    place: Place,
+    place: UidPosition,
     /// The last string; absent when it was too long to keep.
     token: Option<Vec<u8>>,
     after_colon: bool,
@@ -20,7 +20,7 @@ pub struct UidScan {
 
 /// Where the next byte stands.
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum UidPosition {
     #[default]
     Outside,
     InString,
@@ -46,25 +46,25 @@ impl UidScan {
     pub fn feed(&mut self, piece: &[u8]) {
         for &byte in piece {
             self.place = match (self.place, byte) {
-                (Place::Outside, b'"') => {
+                (UidPosition::Outside, b'"') => {
                     self.token = Some(self.token.take().map_or_else(Vec::new, emptied));
-                    Place::InString
+                    UidPosition::InString
                 }
-                (Place::Outside, _) => {
+                (UidPosition::Outside, _) => {
                     self.outside_string(byte);
-                    Place::Outside
+                    UidPosition::Outside
                 }
-                (Place::InString, b'"') => {
+                (UidPosition::InString, b'"') => {
                     self.string_ended();
-                    Place::Outside
+                    UidPosition::Outside
                 }
-                (Place::InString, b'\\') => {
+                (UidPosition::InString, b'\\') => {
                     self.keep(byte);
-                    Place::AfterBackslash
+                    UidPosition::AfterBackslash
                 }
-                (Place::InString | Place::AfterBackslash, _) => {
+                (UidPosition::InString | UidPosition::AfterBackslash, _) => {
                     self.keep(byte);
-                    Place::InString
+                    UidPosition::InString
                 }
             };
         }

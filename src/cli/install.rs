@@ -16,7 +16,7 @@ use super::color::Color;
 use crate::admission::registration::{Location, base_url};
 use crate::install::apply::{Mode, Outcome, apply};
 use crate::install::kinds::{self, ScaledType};
-use crate::install::manifests::{self, Manifest, Part, Settings, Subject};
+use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
 use crate::install::permissions::ScaledKind;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::tls::shared::{Access, SecretName, Store};
@@ -83,7 +83,7 @@ struct SubjectArgs {
     group: Option<String>,
     /// A service account of karmada-apiserver instead.
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = service_account)]
-    service_account: Option<Subject>,
+    service_account: Option<RbacSubject>,
 }
 
 const EXAMPLES: &str = "\
@@ -102,19 +102,19 @@ Exit codes:
   1  something could not be applied
   2  the arguments or the kubeconfig cannot be used";
 
-fn service_account(text: &str) -> Result<Subject, String> {
+fn service_account(text: &str) -> Result<RbacSubject, String> {
     match text.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
-            Ok(Subject::ServiceAccount(namespace.to_owned(), name.to_owned()))
+            Ok(RbacSubject::ServiceAccount(namespace.to_owned(), name.to_owned()))
         }
         _ => Err(format!("{text:?} is not NAMESPACE/NAME")),
     }
 }
 
 impl SubjectArgs {
-    fn given(self) -> Option<Subject> {
+    fn given(self) -> Option<RbacSubject> {
         let Self { user, group, service_account } = self;
-        user.map(Subject::User).or(group.map(Subject::Group)).or(service_account)
+        user.map(RbacSubject::User).or(group.map(RbacSubject::Group)).or(service_account)
     }
 }
 
@@ -204,12 +204,12 @@ async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), 
 }
 
 /// Who the API server takes us for; nobody, when it takes us for an administrator, or does not say.
-async fn own_name(client: &Client) -> Option<Subject> {
+async fn own_name(client: &Client) -> Option<RbacSubject> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
     let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
     let user = review.status?.user_info?;
     let administrator = user.groups.iter().flatten().any(|group| group == "system:masters");
-    user.username.filter(|_| !administrator).map(Subject::User)
+    user.username.filter(|_| !administrator).map(RbacSubject::User)
 }
 
 /// The kinds that are to be scaled, and what is wrong with those of which that is not known.

@@ -18,7 +18,7 @@ use crate::install::apply::list;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
-use crate::run::withdrawal::{Hold, Place};
+use crate::run::withdrawal::{Hold, LeaseLocation};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::{clock, identity};
 
@@ -69,7 +69,7 @@ impl Args {
             runtime.block_on(async {
                 let client = control_plane.connect().await?;
                 let LeaseArgs { lease_name, lease_namespace } = lease;
-                let place = Place { namespace: lease_namespace, name: lease_name };
+                let place = LeaseLocation { namespace: lease_namespace, name: lease_name };
                 Ok(Removal { client, place, patience, crds, dry_run, out: color.stdout() }.run().await)
             })
         });
@@ -87,7 +87,7 @@ impl Args {
 /// A removal under way.
 struct Removal {
     client: Client,
-    place: Place,
+    place: LeaseLocation,
     patience: Duration,
     crds: bool,
     dry_run: bool,
@@ -271,7 +271,7 @@ fn said(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
 fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::ManifestError> {
     manifests::all(&manifests::Settings {
         location: Some(Location { base_url: String::new(), ca_bundle: Vec::new() }),
-        subject: Some(manifests::Subject::User(String::new())),
+        subject: Some(manifests::RbacSubject::User(String::new())),
         lease_namespace: lease_namespace.to_owned(),
         manage_karmada: true,
         guard_definitions: true,

@@ -3,7 +3,7 @@
 use super::federated_hpa::target;
 use super::status::CronStatus;
 use crate::api;
-use crate::decision::neighbours::{KnownCronFederatedHPA, KnownRule};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownRule};
 use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
 
 reads! {

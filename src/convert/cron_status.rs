@@ -9,7 +9,7 @@ use crate::api::CronFederatedHPA as Stored;
 use crate::api::cron_federated_hpa::{
     CronFederatedHPARule, CronFederatedHPAStatus, ExecutionHistory, FailedExecution, SuccessfulExecution,
 };
-use crate::decision::cron::ledger::{Action, Execution, Failure, History};
+use crate::decision::cron::ledger::{Action, Execution, FailedRun, History};
 use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
 use crate::decision::subject::{Metadata, TargetRef};
 
@@ -89,7 +89,7 @@ pub fn histories(status: &CronFederatedHPAStatus) -> Vec<History> {
             .filter_map(|failure| {
                 let scheduled = at(&failure.schedule_time)?;
                 let executed = at(&failure.execution_time).unwrap_or(scheduled);
-                Some(Failure { scheduled, executed, message: failure.message.clone() })
+                Some(FailedRun { scheduled, executed, message: failure.message.clone() })
             })
             .collect(),
     };

@@ -3,7 +3,7 @@
 use crate::api;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
-use crate::decision::neighbours::{KnownFederatedHPA, Target};
+use crate::decision::related_objects::{KnownFederatedHPA, Target};
 use crate::decision::subject::federated_hpa::{
     Assignment, ClusterAffinity, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPA, FederatedHPASpec,
     FieldSelector,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::api_version::ApiVersion;
 use super::kinds;
 use super::names::SUSPENDED_FOR;
-use super::neighbours::{Neighbours, Target};
+use super::related_objects::{RelatedObjects, Target};
 use super::subject::hpa::{Behavior, ScalingRules};
 use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
 
@@ -164,7 +164,7 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
 /// not being deleted and can divide it (docs/design.md#new-resourcebindings), and the mark that says for whom. Other members
 /// of the suspension stay, and so does a binding that is suspended already.
 #[must_use]
-pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbours) -> Vec<Addition> {
+pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn RelatedObjects) -> Vec<Addition> {
     let Some(spec) = &binding.spec else { return Vec::new() };
     let resource = &spec.resource;
     let Some(version) = ApiVersion::parse(&resource.api_version) else { return Vec::new() };
@@ -174,9 +174,9 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, neighbours: &dyn Neighbou
         kind: resource.kind.to_string(),
         name: resource.name.to_string(),
     };
-    let hpas = neighbours.federated_hpas_on(&target);
+    let hpas = related_objects.federated_hpas_on(&target);
     let Some(hpa) = hpas.iter().find(|hpa| hpa.distributed && !hpa.deleting) else { return Vec::new() };
-    let kept = neighbours.keeps_replicas(&resource.api_version, &resource.kind);
+    let kept = related_objects.keeps_replicas(&resource.api_version, &resource.kind);
     if kinds::divisible(&resource.api_version, &resource.kind, kept).is_err() {
         return Vec::new();
     }

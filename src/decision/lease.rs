@@ -58,7 +58,7 @@ pub struct Record {
 
 /// The last record seen, and when it was first seen in this form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedLease {
     /// What the Lease said; `None` when there was no Lease.
     pub record: Option<Record>,
     /// When it was first seen like this.
@@ -67,7 +67,7 @@ pub struct Seen {
     pub deleted: Option<Record>,
 }
 
-impl Seen {
+impl ObservedLease {
     /// Takes in what was just read. A record that did not change keeps the time it was first seen.
     #[must_use]
     pub fn update(previous: Option<Self>, record: Option<Record>, now: Steady) -> Self {
@@ -110,7 +110,7 @@ pub enum Step {
 /// lease duration and the one it declares. Of a Lease that was deleted the last holder may still act: the same time is waited
 /// for, from when it was missed.
 #[must_use]
-pub fn step(identity: &str, timings: Timings, seen: &Seen, now: Steady) -> Step {
+pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady) -> Step {
     let expired = |record: &Record| {
         let left = seen.since.saturating_add(timings.lease.max(record.lease)).saturating_sub(now);
         if left.is_zero() { Ok(()) } else { Err(Step::Wait(left.min(timings.retry))) }
@@ -159,30 +159,30 @@ mod tests {
 
     #[test]
     fn without_a_lease_it_is_created() {
-        let seen = Seen::update(None, None, NOW);
+        let seen = ObservedLease::update(None, None, NOW);
         assert_eq!(step("me", Timings::default(), &seen, NOW), Step::Create);
     }
 
     #[test]
     fn a_living_leader_is_left_alone_for_the_whole_lease() {
-        let seen = Seen::update(None, Some(foreign("1")), NOW);
+        let seen = ObservedLease::update(None, Some(foreign("1")), NOW);
         assert_eq!(step("me", Timings::default(), &seen, after(14)), Step::Wait(Duration::from_secs(1)));
         assert_eq!(step("me", Timings::default(), &seen, after(15)), Step::TakeOver { version: "1".into() });
     }
 
     #[test]
     fn a_renewal_starts_the_wait_again_whatever_the_clocks_say() {
-        let seen = Seen::update(None, Some(foreign("1")), NOW);
-        let seen = Seen::update(Some(seen), Some(foreign("2")), after(14));
+        let seen = ObservedLease::update(None, Some(foreign("1")), NOW);
+        let seen = ObservedLease::update(Some(seen), Some(foreign("2")), after(14));
         assert_eq!(step("me", Timings::default(), &seen, after(16)), Step::Wait(Duration::from_secs(2)));
-        let same = Seen::update(Some(seen.clone()), Some(foreign("2")), after(20));
+        let same = ObservedLease::update(Some(seen.clone()), Some(foreign("2")), after(20));
         assert_eq!(same, seen);
     }
 
     #[test]
     fn a_longer_lease_that_the_holder_declares_is_respected() {
         let record = Some(Record { holder: "other".into(), lease: Duration::from_mins(1), version: "1".into() });
-        let seen = Seen::update(None, record, NOW);
+        let seen = ObservedLease::update(None, record, NOW);
         assert!(matches!(step("me", Timings::default(), &seen, after(59)), Step::Wait(_)));
         assert!(matches!(step("me", Timings::default(), &seen, after(60)), Step::TakeOver { .. }));
     }
@@ -191,28 +191,28 @@ mod tests {
     fn a_released_lease_is_taken_at_once_and_our_own_is_renewed() {
         let released = Some(Record { holder: String::new(), lease: Duration::from_secs(1), version: "7".into() });
         assert_eq!(
-            step("me", Timings::default(), &Seen::update(None, released, NOW), NOW),
+            step("me", Timings::default(), &ObservedLease::update(None, released, NOW), NOW),
             Step::TakeOver { version: "7".into() }
         );
         let own = Some(Record { holder: "me".into(), lease: Duration::from_secs(15), version: "8".into() });
         assert_eq!(
-            step("me", Timings::default(), &Seen::update(None, own, NOW), NOW),
+            step("me", Timings::default(), &ObservedLease::update(None, own, NOW), NOW),
             Step::Renew { version: "8".into() }
         );
     }
 
     #[test]
     fn a_lease_that_was_deleted_is_made_anew_when_its_holder_cannot_act_any_more() {
-        let seen = Seen::update(None, Some(foreign("1")), NOW);
-        let gone = Seen::update(Some(seen), None, after(5));
+        let seen = ObservedLease::update(None, Some(foreign("1")), NOW);
+        let gone = ObservedLease::update(Some(seen), None, after(5));
         assert_eq!(step("me", Timings::default(), &gone, after(5)), Step::Wait(Duration::from_secs(2)));
-        let gone = Seen::update(Some(gone), None, after(19));
+        let gone = ObservedLease::update(Some(gone), None, after(19));
         assert_eq!(step("me", Timings::default(), &gone, after(19)), Step::Wait(Duration::from_secs(1)));
         assert_eq!(step("me", Timings::default(), &gone, after(20)), Step::Create);
         // Its holder needs not wait for itself, and nobody for a Lease that was released.
         assert_eq!(step("other", Timings::default(), &gone, after(6)), Step::Create);
         let released = Record { holder: String::new(), ..foreign("2") };
-        let gone = Seen::update(Some(Seen::new(Some(released), NOW)), None, after(1));
+        let gone = ObservedLease::update(Some(ObservedLease::new(Some(released), NOW)), None, after(1));
         assert_eq!(step("me", Timings::default(), &gone, after(1)), Step::Create);
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn a_write_under_way_ends_before_anybody_else_may_start() {
         let timings = Timings::default();
         assert!(acts_until(timings, NOW) < expires(timings, NOW));
-        let seen = Seen::new(Some(foreign("1")), NOW);
+        let seen = ObservedLease::new(Some(foreign("1")), NOW);
         let before = expires(timings, NOW).saturating_sub(Duration::from_nanos(1));
         assert!(matches!(step("me", timings, &seen, before), Step::Wait(_)));
     }

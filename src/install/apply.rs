@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::compare::changes;
 use super::manifests::{Manifest, Part};
+use super::schema_merge::merge;
 use super::set_aside;
-use super::superset::superset;
 use crate::decision::backoff::ErrorClass;
 use crate::reconcile::failure::{Asked, Failure, reason};
 use crate::reconcile::request::send;
@@ -148,10 +148,10 @@ pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> R
 pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>, Failure> {
     match (manifest.part, live) {
         (Part::Definition, Some(live)) => {
-            let refused = |error: super::superset::UnsupportedStorageVersion| {
+            let refused = |error: super::schema_merge::UnsupportedStorageVersion| {
                 Failure::new(ErrorClass::Refused, reason::REJECTED, error.to_string())
             };
-            superset(&manifest.object, live).map(Some).map_err(refused)
+            merge(&manifest.object, live).map(Some).map_err(refused)
         }
         (Part::SetAside(entries), live) => {
             let present = live.map(|live| set_aside::present(entries, live)).unwrap_or_default();

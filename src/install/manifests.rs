@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
 use super::set_aside::{self, ENTRIES, Entries};
-use super::{permissions::Place, policy, webhooks};
+use super::{permissions::PermissionScope, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::reconcile::managers;
@@ -17,7 +17,7 @@ pub const NAME: &str = "fhpa";
 
 /// Who the processes are to karmada-apiserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum RbacSubject {
     /// A user, such as the common name of a client certificate.
     User(String),
     /// A group of users.
@@ -26,7 +26,7 @@ pub enum Subject {
     ServiceAccount(String, String),
 }
 
-impl Subject {
+impl RbacSubject {
     /// As it stands in a binding.
     fn value(&self) -> Value {
         let named = |kind: &str, name: &str| json!({"apiGroup": API, "kind": kind, "name": name});
@@ -46,7 +46,7 @@ pub struct Settings {
     /// Where the webhook is; none: it is not registered.
     pub location: Option<Location>,
     /// Who gets the roles; none: nobody yet.
-    pub subject: Option<Subject>,
+    pub subject: Option<RbacSubject>,
     /// Namespace of the Lease.
     pub lease_namespace: String,
     /// Whether Karmada's own objects are changed.
@@ -147,15 +147,15 @@ pub fn roles(settings: &Settings) -> Vec<Manifest> {
     let guard = settings.manage_karmada || settings.location.is_some();
     let rules = |place| permissions::rules(place, guard, &settings.scaled);
     let subject = settings.subject.as_ref();
-    let mut objects = role("", &rules(Place::ControlPlane), subject);
-    objects.extend(role(&settings.lease_namespace, &rules(Place::LeaseNamespace), subject));
+    let mut objects = role("", &rules(PermissionScope::ControlPlane), subject);
+    objects.extend(role(&settings.lease_namespace, &rules(PermissionScope::LeaseNamespace), subject));
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
 
 /// What every member cluster needs where the processes are no administrators: applied there, or propagated by Karmada.
 #[must_use]
 pub fn member_roles(settings: &Settings) -> Vec<Manifest> {
-    let rules = permissions::rules(Place::Members, true, &settings.scaled);
+    let rules = permissions::rules(PermissionScope::Members, true, &settings.scaled);
     let objects = role("", &rules, settings.subject.as_ref());
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
@@ -186,7 +186,7 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
 }
 
 /// A role, and its binding. In no namespace: for all.
-fn role(namespace: &str, rules: &[Value], subject: Option<&Subject>) -> Vec<Value> {
+fn role(namespace: &str, rules: &[Value], subject: Option<&RbacSubject>) -> Vec<Value> {
     let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
     let mut metadata = json!({"name": NAME, "labels": {"app.kubernetes.io/name": NAME}});
     if let Some(metadata) = metadata.as_object_mut().filter(|_| !namespace.is_empty()) {

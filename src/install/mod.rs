@@ -14,6 +14,6 @@ pub mod marks;
 pub mod permissions;
 pub mod policy;
 pub mod remove;
+pub mod schema_merge;
 pub mod set_aside;
-pub mod superset;
 pub mod webhooks;

@@ -11,7 +11,7 @@ use crate::api::served::DEFINITIONS;
 
 /// Where a right is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PermissionScope {
     /// In karmada-apiserver, in all namespaces.
     ControlPlane,
     /// In karmada-apiserver, in the namespace of the Lease.
@@ -35,7 +35,7 @@ pub struct Permission {
     /// What for.
     pub why: &'static str,
     /// Where.
-    pub place: Place,
+    pub place: PermissionScope,
     /// When.
     pub need: Need,
     /// API group; empty: the core group.
@@ -50,7 +50,7 @@ pub struct Permission {
 
 const ROW: Permission = Permission {
     why: "",
-    place: Place::ControlPlane,
+    place: PermissionScope::ControlPlane,
     need: Need::Always,
     group: "",
     resources: &[],
@@ -156,7 +156,7 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     Permission {
         why: "one process acts, the others stand by",
-        place: Place::LeaseNamespace,
+        place: PermissionScope::LeaseNamespace,
         group: "coordination.k8s.io",
         resources: &["leases"],
         verbs: &["get", "create", "update"],
@@ -208,7 +208,7 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     Permission {
         why: "replicas of a member that no HPA can set, and which pods are the workload's",
-        place: Place::Members,
+        place: PermissionScope::Members,
         group: "apps",
         resources: &["deployments/scale", "statefulsets/scale"],
         verbs: &["get", "patch"],
@@ -216,14 +216,14 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     Permission {
         why: "pods that find no node, where no estimator says so",
-        place: Place::Members,
+        place: PermissionScope::Members,
         resources: &["pods"],
         verbs: &["list"],
         ..ROW
     },
     Permission {
         why: "whether an HPA arrived, where Karmada does not report it",
-        place: Place::Members,
+        place: PermissionScope::Members,
         group: "autoscaling",
         resources: &["horizontalpodautoscalers"],
         verbs: &["get"],
@@ -259,18 +259,18 @@ impl std::str::FromStr for ScaledKind {
 /// The rules of the role for one place, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`] are left
 /// out.
 #[must_use]
-pub fn rules(place: Place, guard: bool, scaled: &[ScaledKind]) -> Vec<Value> {
+pub fn rules(place: PermissionScope, guard: bool, scaled: &[ScaledKind]) -> Vec<Value> {
     let rows = PERMISSIONS.iter().filter(|row| row.place == place && (guard || row.need == Need::Always));
     let mut rules: Vec<Value> = rows.map(rule).collect();
     for kind in scaled {
         let scale = format!("{}/scale", kind.resource);
-        if place == Place::ControlPlane {
+        if place == PermissionScope::ControlPlane {
             rules.push(json!({"apiGroups": [kind.group], "resources": [kind.resource], "verbs": ["get", "patch"]}));
         }
         let verbs: &[&str] = match place {
-            Place::ControlPlane => &["patch"],
-            Place::Members => &["get", "patch"],
-            Place::LeaseNamespace => continue,
+            PermissionScope::ControlPlane => &["patch"],
+            PermissionScope::Members => &["get", "patch"],
+            PermissionScope::LeaseNamespace => continue,
         };
         rules.push(json!({"apiGroups": [kind.group], "resources": [scale], "verbs": verbs}));
     }
@@ -303,16 +303,16 @@ mod tests {
     #[test]
     fn a_kind_of_the_users_own_is_scaled_too() {
         let rollouts: ScaledKind = "argoproj.io/rollouts".parse().unwrap();
-        let more = rules(Place::ControlPlane, true, std::slice::from_ref(&rollouts));
-        assert_eq!(more.len(), rules(Place::ControlPlane, true, &[]).len() + 2);
+        let more = rules(PermissionScope::ControlPlane, true, std::slice::from_ref(&rollouts));
+        assert_eq!(more.len(), rules(PermissionScope::ControlPlane, true, &[]).len() + 2);
         assert!("rollouts".parse::<ScaledKind>().is_err() && "Argo/Rollout".parse::<ScaledKind>().is_err());
     }
 
     #[test]
     fn without_the_guard_nothing_of_karmada_is_touched() {
-        let text = serde_json::to_string(&rules(Place::ControlPlane, false, &[])).unwrap();
+        let text = serde_json::to_string(&rules(PermissionScope::ControlPlane, false, &[])).unwrap();
         assert!(!text.contains("webhookconfigurations"));
-        let rules = rules(Place::ControlPlane, false, &[]);
+        let rules = rules(PermissionScope::ControlPlane, false, &[]);
         let definitions = rules.iter().find(|rule| rule.to_string().contains("customresourcedefinitions")).unwrap();
         assert_eq!(definitions["verbs"], json!(["list", "watch"]));
     }

@@ -10,13 +10,13 @@ use crate::decision::excerpt::excerpt;
 const LONGEST: usize = 2048;
 
 /// Status, reason and message of a condition.
-pub type Said = (&'static str, &'static str, String);
+pub type ConditionParts = (&'static str, &'static str, String);
 
 /// The condition `type_` that says this of `generation`. It keeps the time of the one that is `known` while its status stays.
 #[must_use]
 pub fn condition(
     type_: &str,
-    said: Said,
+    said: ConditionParts,
     known: Option<&Condition>,
     generation: Option<i64>,
     now: Timestamp,

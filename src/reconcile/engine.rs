@@ -1,5 +1,5 @@
-//! Hands out turns: to objects that changed, whose instant has come, or whose retry is due. One task; turns run beside it,
-//! one per object at a time. No decisions; turns talk to the API server.
+//! Reconciles objects: those that changed, whose instant has come, or whose retry is due. One task; reconciles run beside it,
+//! one per object at a time. No decisions; reconciles talk to the API server.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{error, info, warn};
 
 use super::WallClock;
+use super::delay_queue::DelayQueue;
 use super::key::Key;
-use super::wheel::Wheel;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::clock;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -24,11 +24,11 @@ const NAP: Duration = Duration::from_secs(1);
 /// Wall time that differs from elapsed time by more than this has jumped.
 const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
-/// How a turn ended. `T` is what is left to do.
+/// How a reconcile ended. `T` is what is left to do.
 #[derive(Debug, Default)]
 pub struct Ended<T> {
     /// What is known of the object that is not worked off yet; nothing when all is.
-    pub trouble: Option<T>,
+    pub retry_state: Option<T>,
     /// When to look at the object again, if nothing happens to it.
     pub wake: Option<Timestamp>,
     /// When to try again.
@@ -37,8 +37,8 @@ pub struct Ended<T> {
 
 /// Works off the objects of one kind.
 pub trait Worker: Send + Sync + 'static {
-    /// What is known of an object between two of its turns. It is lost when the process ends, or the term.
-    type Trouble: Default + Send;
+    /// What is known of an object between two of its reconciles. It is lost when the process ends, or the term.
+    type RetryState: Default + Send;
 
     /// Waits until something changed.
     fn news(&self) -> impl Future<Output = ()> + Send;
@@ -50,60 +50,60 @@ pub trait Worker: Send + Sync + 'static {
     ///
     /// # Errors
     /// When this process leads no more.
-    fn turn(
+    fn reconcile(
         &self,
         leader: &Leader,
         key: &Key,
-        trouble: Self::Trouble,
-    ) -> impl Future<Output = Result<Ended<Self::Trouble>, LeaseLost>> + Send;
+        retry_state: Self::RetryState,
+    ) -> impl Future<Output = Result<Ended<Self::RetryState>, LeaseLost>> + Send;
     /// Is told what waits and what runs.
-    fn standing(&self, standing: Standing<'_>);
-    /// Is told that a turn begins for an object that waited for so long.
+    fn queue_stats(&self, queue_stats: QueueStats<'_>);
+    /// Is told that a reconcile begins for an object that waited for so long.
     fn dequeued(&self, waited: Duration);
-    /// Is told that a turn panicked.
+    /// Is told that a reconcile panicked.
     fn panicked(&self);
 }
 
 /// What waits and what runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
-    /// Objects by the instant at which they want a turn.
-    pub wheel: &'a Wheel,
-    /// Objects that want a turn now.
+pub struct QueueStats<'a> {
+    /// Objects by the instant at which they are reconciled.
+    pub delay_queue: &'a DelayQueue,
+    /// Objects that wait to be reconciled.
     pub queued: usize,
     /// Turns under way.
-    pub turns: usize,
+    pub reconciles: usize,
 }
 
-impl Standing<'_> {
+impl QueueStats<'_> {
     /// Shows it in gauges.
     pub fn show(self, gauges: &EngineMetrics) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        gauges.delay_queue_depth.set(number(self.wheel.len()));
+        gauges.delay_queue_depth.set(number(self.delay_queue.len()));
         gauges.workqueue_depth.set(number(self.queued));
-        gauges.active_workers.set(number(self.turns));
+        gauges.active_workers.set(number(self.reconciles));
     }
 }
 
-/// The object of a turn, and how the turn ended.
-type Turn<T> = (Key, Result<Ended<T>, LeaseLost>);
+/// The object of a reconcile, and how the reconcile ended.
+type Finished<T> = (Key, Result<Ended<T>, LeaseLost>);
 
-/// Gives turns to objects.
+/// Reconciles objects.
 pub struct Engine<W: Worker> {
     worker: Arc<W>,
     clock: WallClock,
     /// Turns at a time.
     concurrency: usize,
-    wheel: Wheel,
-    /// Objects that want a turn, and since when.
+    delay_queue: DelayQueue,
+    /// Objects that wait to be reconciled, and since when.
     queue: VecDeque<(Key, Instant)>,
     /// Keys in `queue`.
     queued: BTreeSet<Key>,
-    turns: JoinSet<Turn<W::Trouble>>,
+    reconciles: JoinSet<Finished<W::RetryState>>,
     running: HashMap<Id, Key>,
-    /// Keys with a turn, and whether they want another one after it.
+    /// Keys that are being reconciled, and whether they are enqueued again after that.
     busy: HashMap<Key, bool>,
-    troubles: HashMap<Key, W::Trouble>,
+    retry_states: HashMap<Key, W::RetryState>,
     clocks: Clocks,
 }
 
@@ -114,20 +114,20 @@ struct Clocks {
 }
 
 impl<W: Worker> Engine<W> {
-    /// Gives at most `concurrency` turns at a time.
+    /// Runs at most `concurrency` reconciles at a time.
     pub fn new(worker: Arc<W>, clock: WallClock, concurrency: usize) -> Self {
         let clocks = Clocks { wall: clock(), steady: clock::steady() };
         Self {
             worker,
             clock,
             concurrency: concurrency.max(1),
-            wheel: Wheel::default(),
+            delay_queue: DelayQueue::default(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
-            turns: JoinSet::new(),
+            reconciles: JoinSet::new(),
             running: HashMap::new(),
             busy: HashMap::new(),
-            troubles: HashMap::new(),
+            retry_states: HashMap::new(),
             clocks,
         }
     }
@@ -140,14 +140,14 @@ impl<W: Worker> Engine<W> {
         self.begin(leader.as_ref()).await;
         loop {
             if let Some(leader) = &leader {
-                self.hand_out(leader);
+                self.dispatch(leader);
             }
-            let Self { wheel, queue, turns, .. } = &self;
-            self.worker.standing(Standing { wheel, queued: queue.len(), turns: turns.len() });
+            let Self { delay_queue, queue, reconciles, .. } = &self;
+            self.worker.queue_stats(QueueStats { delay_queue, queued: queue.len(), reconciles: reconciles.len() });
             let nap = self.nap(leader.is_some());
             tokio::select! {
                 biased;
-                () = told_to_stop(&mut stop) => break,
+                () = stopped(&mut stop) => break,
                 told = leadership.changed() => {
                     if told.is_err() {
                         break;
@@ -155,45 +155,45 @@ impl<W: Worker> Engine<W> {
                     leader.clone_from(&leadership.borrow_and_update());
                     self.begin(leader.as_ref()).await;
                 }
-                Some(ended) = self.turns.join_next_with_id() => self.ended(ended),
+                Some(ended) = self.reconciles.join_next_with_id() => self.ended(ended),
                 () = worker.news() => {
                     let changed = worker.changed();
                     if leader.is_some() {
                         for key in changed {
-                            self.want(key);
+                            self.enqueue(key);
                         }
                     }
                 }
                 () = sleep_until(nap) => {}
             }
         }
-        while self.turns.join_next().await.is_some() {}
+        while self.reconciles.join_next().await.is_some() {}
     }
 
     /// A term begins or ends: nothing of the one before counts.
     async fn begin(&mut self, leader: Option<&Leader>) {
-        self.turns.shutdown().await;
-        self.wheel.clear();
+        self.reconciles.shutdown().await;
+        self.delay_queue.clear();
         self.queue.clear();
         self.queued.clear();
         self.running.clear();
         self.busy.clear();
-        self.troubles.clear();
+        self.retry_states.clear();
         if leader.is_some() {
             self.clocks = Clocks { wall: (self.clock)(), steady: clock::steady() };
-            self.look_at_all();
+            self.enqueue_all();
             info!(objects = self.queue.len(), "looks at all objects");
         }
     }
 
-    fn look_at_all(&mut self) {
+    fn enqueue_all(&mut self) {
         for key in self.worker.keys() {
-            self.want(key);
+            self.enqueue(key);
         }
     }
 
-    /// The object is to have a turn soon.
-    fn want(&mut self, key: Key) {
+    /// Enqueues an object.
+    fn enqueue(&mut self, key: Key) {
         if let Some(again) = self.busy.get_mut(&key) {
             *again = true;
         } else if self.queued.insert(key.clone()) {
@@ -201,27 +201,27 @@ impl<W: Worker> Engine<W> {
         }
     }
 
-    /// Starts turns, as many as may run at a time.
-    fn hand_out(&mut self, leader: &Leader) {
+    /// Starts reconciles, as many as may run at a time.
+    fn dispatch(&mut self, leader: &Leader) {
         let now = (self.clock)();
         if self.jumped(now) {
             warn!(%now, "the clock of this machine jumped: all objects are looked at again");
-            self.look_at_all();
+            self.enqueue_all();
         }
         self.clocks = Clocks { wall: now, steady: clock::steady() };
-        while let Some(key) = self.wheel.pop(now) {
-            self.want(key);
+        while let Some(key) = self.delay_queue.pop(now) {
+            self.enqueue(key);
         }
-        while self.turns.len() < self.concurrency
+        while self.reconciles.len() < self.concurrency
             && let Some((key, since)) = self.queue.pop_front()
         {
             self.worker.dequeued(since.elapsed());
             self.queued.remove(&key);
-            self.wheel.set(&key, None);
-            let trouble = self.troubles.remove(&key).unwrap_or_default();
+            self.delay_queue.set(&key, None);
+            let retry_state = self.retry_states.remove(&key).unwrap_or_default();
             let (worker, leader, of) = (Arc::clone(&self.worker), leader.clone(), key.clone());
-            let task = self.turns.spawn(async move {
-                let ended = worker.turn(&leader, &of, trouble).await;
+            let task = self.reconciles.spawn(async move {
+                let ended = worker.reconcile(&leader, &of, retry_state).await;
                 (of, ended)
             });
             self.running.insert(task.id(), key.clone());
@@ -235,7 +235,7 @@ impl<W: Worker> Engine<W> {
         expected.is_none_or(|expected| now.duration_since(expected).abs() > JUMP)
     }
 
-    fn ended(&mut self, ended: Result<(Id, Turn<W::Trouble>), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, Finished<W::RetryState>), JoinError>) {
         let (key, ended) = match ended {
             Ok((id, (key, ended))) => {
                 self.running.remove(&id);
@@ -244,31 +244,31 @@ impl<W: Worker> Engine<W> {
             Err(failed) => {
                 let Some(key) = self.running.remove(&failed.id()) else { return };
                 if failed.is_panic() {
-                    error!(object = %key, "a turn panicked");
+                    error!(object = %key, "a reconcile panicked");
                     self.worker.panicked();
                 }
                 let retry = Some(backoff::wait(ErrorClass::Refused, 1, &key, None));
-                (key, Ok(Ended { trouble: None, wake: None, retry }))
+                (key, Ok(Ended { retry_state: None, wake: None, retry }))
             }
         };
         let again = self.busy.remove(&key).unwrap_or_default();
         // The end of the term is told by the lease.
-        let Ok(Ended { trouble, wake, retry }) = ended else { return };
-        if let Some(trouble) = trouble {
-            self.troubles.insert(key.clone(), trouble);
+        let Ok(Ended { retry_state, wake, retry }) = ended else { return };
+        if let Some(retry_state) = retry_state {
+            self.retry_states.insert(key.clone(), retry_state);
         }
         if again {
-            self.want(key);
+            self.enqueue(key);
             return;
         }
         let retry = retry.and_then(|wait| (self.clock)().checked_add(wait).ok());
-        self.wheel.set(&key, wake.into_iter().chain(retry).min());
+        self.delay_queue.set(&key, wake.into_iter().chain(retry).min());
     }
 
     /// Until when nothing happens by itself.
     fn nap(&self, leads: bool) -> Instant {
         let longest = clock::steady() + NAP;
-        let Some(next) = self.wheel.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
+        let Some(next) = self.delay_queue.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
         let left = Duration::try_from(next.duration_since((self.clock)())).unwrap_or_default();
         // Timers count in milliseconds; a nap that ends before its instant would be followed by another.
         longest.min(clock::steady() + left)
@@ -276,6 +276,6 @@ impl<W: Worker> Engine<W> {
 }
 
 /// Returns when `stop` is told, or nobody can tell it any more.
-async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _: Result<_, watch::error::RecvError> = stop.wait_for(|stop| *stop).await.map(|_| ());
 }

@@ -1,4 +1,4 @@
-//! Events of the controller: taken into a queue of bounded size, posted by a task of their own, so that no turn waits for them.
+//! Events of the controller: taken into a queue of bounded size, posted by a task of their own, so that no reconcile waits for them.
 //! I/O: the API server.
 //!
 //! The recorder of `kube` looks through and keeps every event of the last six minutes at each post, and adds to the count of
@@ -288,7 +288,7 @@ impl Post {
         self.observer.dropped(Dropped::Failed);
     }
 
-    /// A name that no other event has: of the object, with a fingerprint of process, time and turn.
+    /// A name that no other event has: of the object, with a fingerprint of process, time and reconcile.
     fn name(&self, record: &Record) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let mut hasher = DefaultHasher::new();

@@ -68,7 +68,7 @@ pub struct Failure {
 /// Why a write was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// Nothing may be written any more: the turn ends here.
+    /// Nothing may be written any more: the reconcile ends here.
     #[error(transparent)]
     LeaseLost(#[from] LeaseLost),
     /// The write failed.

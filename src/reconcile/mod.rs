@@ -3,6 +3,7 @@
 
 pub mod condition;
 pub mod cron;
+pub mod delay_queue;
 pub mod distributed;
 pub mod engine;
 pub mod events;
@@ -12,9 +13,8 @@ pub mod key;
 pub mod managers;
 pub mod own;
 pub mod request;
+pub mod scale_target;
 pub mod table;
-pub mod target;
-pub mod wheel;
 
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ use self::cron::entry::Reader;
 use self::cron::execute::Executor;
 use self::cron::lanes::Lanes;
 use self::cron::observe::Steppers;
+use self::cron::reconcile::CronWorker;
 use self::cron::report::Reporter;
-use self::cron::turn::CronWorker;
+use self::distributed::cache::Cache;
 use self::distributed::capacity::{Capacity, Unknown};
 use self::distributed::failover;
+use self::distributed::live_state::LiveState;
 use self::distributed::members::Members;
-use self::distributed::seen::Seen;
-use self::distributed::sight::Sight;
 use self::distributed::worker::{DistributedWorker, Parts};
 use self::engine::Engine;
 use self::events::{Events, Poster};
 use self::gate::Gate;
-use self::target::Targets;
+use self::scale_target::Targets;
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
 use crate::runtime::leader::Leader;
@@ -74,7 +74,7 @@ pub struct Options {
 pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
-    sight: Sight,
+    live: LiveState,
     distributed: Engine<DistributedWorker>,
     poster: Poster,
     events: Events,
@@ -98,9 +98,9 @@ impl Controller {
         let reader = Reader::new(Arc::clone(&book), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
-        let seen = Arc::new(Seen::default());
+        let cache = Arc::new(Cache::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
-        let sight = Sight { seen: Arc::clone(&seen), capacity, members, period: rebalance_period, failover };
+        let live = LiveState { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
         let reporter = distributed::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),
@@ -108,7 +108,7 @@ impl Controller {
         };
         let distributed = DistributedWorker::new(Parts {
             client: client.clone(),
-            sight: sight.clone(),
+            live: live.clone(),
             targets: Arc::clone(&targets),
             default_mode,
             clock: Arc::clone(&clock),
@@ -121,20 +121,20 @@ impl Controller {
         let lanes = Lanes::default();
         let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
-        Self { reader, engine, sight, distributed, poster, events, clock }
+        Self { reader, engine, live, distributed, poster, events, clock }
     }
 
     /// What it looks at: enough to look ahead.
     #[must_use]
-    pub fn sight(&self) -> Sight {
-        self.sight.clone()
+    pub fn live(&self) -> LiveState {
+        self.live.clone()
     }
 
     /// What is left to start once `readers` tell the controller of its objects.
     #[must_use]
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
-        self.sight.seen.read_by(readers);
+        self.live.cache.read_by(readers);
         let definitions = readers.definitions.get_or_insert_with(|| Arc::new(Definitions::new()));
         let gate = Gate { served: definitions.subscribe(), events: self.events, clock: self.clock };
         Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
@@ -167,7 +167,7 @@ impl Idle {
 
 /// A controller that hands every workload back, and does nothing else.
 pub struct Withdrawal {
-    seen: Arc<Seen>,
+    cache: Arc<Cache>,
     engine: Engine<DistributedWorker>,
     poster: Poster,
 }
@@ -178,23 +178,23 @@ impl Withdrawal {
     pub fn new(options: Options) -> Self {
         let Options { client, settings, clock, metrics, identity, concurrency, .. } = options;
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
-        let seen = Arc::new(Seen::default());
+        let cache = Arc::new(Cache::default());
         let worker = DistributedWorker::new(Parts {
-            sight: Sight { seen: Arc::clone(&seen), ..Sight::default() },
+            live: LiveState { cache: Arc::clone(&cache), ..LiveState::default() },
             targets: Arc::new(Targets::new(client.clone())),
             client,
             default_mode: settings.default_mode,
             clock: Arc::clone(&clock),
             reporter: distributed::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
         });
-        Self { seen, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
+        Self { cache, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
     }
 
     /// What it sees, once `readers` tell it.
     #[must_use]
-    pub fn read_by(&self, readers: &mut Readers) -> Arc<Seen> {
-        self.seen.read_by(readers);
-        Arc::clone(&self.seen)
+    pub fn read_by(&self, readers: &mut Readers) -> Arc<Cache> {
+        self.cache.read_by(readers);
+        Arc::clone(&self.cache)
     }
 
     /// Works while this process leads, until `stop` is told.

@@ -8,15 +8,15 @@ use super::key::Key;
 /// What is kept of an object.
 pub trait Item {
     /// What it is about.
-    type About: Ord + Clone;
+    type IndexKey: Ord + Clone;
     /// `metadata.uid`
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion`
     fn version(&self) -> &str;
     /// What it is about, if anything.
-    fn about(&self) -> Option<Self::About>;
+    fn about(&self) -> Option<Self::IndexKey>;
     /// What else it is about, if anything.
-    fn also_about(&self) -> Option<Self::About> {
+    fn also_about(&self) -> Option<Self::IndexKey> {
         None
     }
     /// Takes over what is known beside the object itself.
@@ -49,7 +49,7 @@ pub struct Change<I> {
 #[derive(Debug)]
 pub struct Table<I: Item> {
     entries: BTreeMap<Key, Arc<I>>,
-    by_subject: BTreeMap<I::About, BTreeSet<Key>>,
+    by_subject: BTreeMap<I::IndexKey, BTreeSet<Key>>,
     listed: bool,
     /// What this process wrote since a list began.
     written: BTreeSet<Key>,
@@ -78,17 +78,17 @@ impl<I: Item> Table<I> {
     }
 
     /// What objects are about.
-    pub fn subjects(&self) -> impl Iterator<Item = &I::About> {
+    pub fn subjects(&self) -> impl Iterator<Item = &I::IndexKey> {
         self.by_subject.keys()
     }
 
     /// Keys of the objects about `subject`, in their order.
-    pub fn keys_about<'a>(&'a self, subject: &I::About) -> impl Iterator<Item = &'a Key> + use<'a, I> {
+    pub fn keys_about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Key> + use<'a, I> {
         self.by_subject.get(subject).into_iter().flatten()
     }
 
     /// The objects about `subject`, by key.
-    pub fn about<'a>(&'a self, subject: &I::About) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
+    pub fn about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
         self.keys_about(subject).filter_map(|key| self.entries.get(key))
     }
 
@@ -184,7 +184,7 @@ mod tests {
     struct Thing(&'static str, &'static str, Option<&'static str>);
 
     impl Item for Thing {
-        type About = &'static str;
+        type IndexKey = &'static str;
         fn uid(&self) -> &str {
             self.0
         }

@@ -16,9 +16,9 @@ use crate::api::{FederatedHPA, ResourceBinding};
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
+use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
+use crate::reconcile::distributed::cache::{Cache, View};
 use crate::reconcile::distributed::failover;
-use crate::reconcile::distributed::seen::entry::Order;
-use crate::reconcile::distributed::seen::{Seen, View};
 use crate::reconcile::key::Key;
 use crate::reconcile::{Options, WallClock, Withdrawal};
 use crate::runtime::clock;
@@ -38,7 +38,7 @@ const CONCURRENCY: usize = 16;
 
 /// Whose Lease.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct LeaseLocation {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -74,7 +74,7 @@ pub enum Stuck {
 /// The Lease, held for the removal.
 pub struct Hold {
     client: Client,
-    place: Place,
+    place: LeaseLocation,
     clock: WallClock,
     leadership: watch::Receiver<Option<Leader>>,
     /// Dropped, nobody renews the Lease any more.
@@ -88,7 +88,7 @@ impl Hold {
     /// When the API server refuses or is not reached.
     pub async fn take(
         client: Client,
-        place: Place,
+        place: LeaseLocation,
         identity: String,
         clock: WallClock,
         told: impl FnOnce(&Seized),
@@ -133,14 +133,14 @@ impl Hold {
             failover: failover::Settings::default(),
         });
         let mut readers = Readers::default();
-        let seen = withdrawal.read_by(&mut readers);
+        let cache = withdrawal.read_by(&mut readers);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(Watches::new(readers, &readiness).run(self.client.clone(), metrics));
         let (stop, stopped) = watch::channel(false);
         let works = withdrawal.run(self.leadership.clone(), stopped);
         let watched = async {
-            let ended = watch_over(&seen, &first, deadline).await;
+            let ended = watch_over(&cache, &first, deadline).await;
             stop.send_replace(true);
             ended
         };
@@ -152,7 +152,7 @@ impl Hold {
     async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
         let everything = ListParams::default();
         let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
-        let held = all.items.iter().map(Order::of).filter(Order::held).map(|order| order.key());
+        let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|order| order.key());
         let bindings = Api::<ResourceBinding>::all(self.client.clone()).list(&everything).await?;
         let marked = bindings.items.iter().filter_map(|binding| {
             let metadata = &binding.metadata;
@@ -175,12 +175,12 @@ impl Hold {
 
 /// Waits until nothing is held any more of what was held at `first`, or came since; nothing, when not everything was seen in
 /// time.
-async fn watch_over(seen: &Seen, first: &BTreeSet<Key>, deadline: Instant) -> Option<HandedBack> {
+async fn watch_over(cache: &Cache, first: &BTreeSet<Key>, deadline: Instant) -> Option<HandedBack> {
     let mut looks = interval(LOOK);
     loop {
         looks.tick().await;
         let late = clock::steady() >= deadline;
-        let Some(held) = seen.held() else {
+        let Some(held) = cache.held() else {
             if late {
                 return None;
             }
@@ -188,7 +188,7 @@ async fn watch_over(seen: &Seen, first: &BTreeSet<Key>, deadline: Instant) -> Op
         };
         if held.is_empty() || late {
             let done = first.iter().filter(|key| !held.contains(key)).map(ToString::to_string).collect();
-            let left = held.iter().map(|key| (key.to_string(), missing(seen.view(key)))).collect();
+            let left = held.iter().map(|key| (key.to_string(), missing(cache.view(key)))).collect();
             return Some(HandedBack { done, left });
         }
     }

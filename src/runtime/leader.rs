@@ -17,7 +17,7 @@ use self::term::{Clocks, Sent};
 pub use self::term::{Leader, LeaseLost};
 use super::clock;
 use crate::decision::excerpt::excerpt;
-use crate::decision::lease::{self, Record, Seen, Step, Timings};
+use crate::decision::lease::{self, ObservedLease, Record, Step, Timings};
 
 /// Who we are and which Lease we compete for.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ struct Contest {
     candidate: Candidate,
     start: Instant,
     clocks: Clocks,
-    seen: Option<Seen>,
+    seen: Option<ObservedLease>,
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
     leader: Option<Leader>,
@@ -149,7 +149,7 @@ impl Contest {
             _ => self.api.get_opt(&self.candidate.lease).await?,
         };
         let (now, ahead) = (self.now(), self.clocks.ahead());
-        let seen = Seen::update(self.seen.take(), lease.as_ref().map(record), now);
+        let seen = ObservedLease::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
         self.seen = Some(seen);
         self.claims = !matches!(step, Step::Wait(_));
@@ -170,7 +170,7 @@ impl Contest {
             }
         };
         let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
-        self.seen = Some(Seen::new(Some(record(&lease)), now));
+        self.seen = Some(ObservedLease::new(Some(record(&lease)), now));
         self.lease = Some(lease);
         self.lead(Sent { steady: now, ahead }, leadership);
         Ok(self.candidate.timings.retry)

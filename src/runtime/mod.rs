@@ -1,11 +1,11 @@
 //! The shell: sockets, files, signals, clocks, metrics, TLS.
 
 pub mod admin;
+pub mod admission_log;
 pub mod clock;
 pub mod connection;
 pub mod control_plane;
 pub mod identity;
-pub mod journal;
 pub mod leader;
 pub mod lifecycle;
 pub mod logging;

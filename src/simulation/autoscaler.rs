@@ -32,7 +32,7 @@ pub(super) struct Autoscaler {
 
 /// The pods as it sees them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
+pub(super) struct HpaReading {
     pub(super) spec: Replicas,
     pub(super) all: Replicas,
     pub(super) ready: Replicas,
@@ -80,18 +80,18 @@ impl Autoscaler {
     }
 
     /// Looks at the pods; says how many replicas it wants instead.
-    pub(super) fn look(&mut self, workload: &Workload, sight: Sight, now: Second) -> Option<Replicas> {
+    pub(super) fn look(&mut self, workload: &Workload, reading: HpaReading, now: Second) -> Option<Replicas> {
         let (source, target) = &workload.metric;
         let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
-        let counted = if cpu { sight.settled } else { sight.ready };
-        let current = i32::try_from(sight.spec).unwrap_or(i32::MAX);
+        let counted = if cpu { reading.settled } else { reading.ready };
+        let current = i32::try_from(reading.spec).unwrap_or(i32::MAX);
         let alike = Alike {
             spec_replicas: current,
             counted,
-            unready: if whole { 0 } else { sight.all.saturating_sub(counted) },
+            unready: if whole { 0 } else { reading.all.saturating_sub(counted) },
             tolerance: self.tolerance,
         };
-        let (value, load) = measured(*target, sight.share);
+        let (value, load) = measured(*target, reading.share);
         self.load = (counted > 0).then_some(load).or(self.load);
         let at = instant(now);
         let wanted =
@@ -101,7 +101,7 @@ impl Autoscaler {
             self.history.scaled(&self.policy, current, replicas, at);
         }
         let written = written.and_then(|replicas| Replicas::try_from(replicas).ok());
-        self.desired = Some(written.unwrap_or(sight.spec));
+        self.desired = Some(written.unwrap_or(reading.spec));
         written
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::autoscaler::{Autoscaler, Sight};
+use super::autoscaler::{Autoscaler, HpaReading};
 use super::pods::Pods;
 use super::{Scenario, Second, Site};
 use crate::decision::plan::{Bounds, Load};
@@ -192,9 +192,9 @@ impl<'a> Member<'a> {
         hpa.due = now.saturating_add(scenario.timing.hpa_sync.max(1));
         let Some(spec) = self.spec else { return };
         let (all, ready, settled) = (self.pods.all(), self.pods.ready(), self.pods.settled());
-        let sight = Sight { spec, all, ready, settled, share };
+        let reading = HpaReading { spec, all, ready, settled, share };
         self.touched = true;
-        if let Some(replicas) = hpa.look(&scenario.workload, sight, now) {
+        if let Some(replicas) = hpa.look(&scenario.workload, reading, now) {
             self.scale(replicas, now);
         }
     }

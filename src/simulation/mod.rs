@@ -18,5 +18,5 @@ mod world;
 pub use curve::{Curve, Daily, Point};
 pub use figures::Figures;
 pub use record::{Event, EventKind, Record, Row, Sample};
-pub use scenario::{Driver, Fault, Growth, Scenario, Second, Site, Timing, Trouble, Workload};
-pub use world::{Frame, Seen, run};
+pub use scenario::{Disruption, Driver, Fault, Growth, Scenario, Second, Site, Timing, Workload};
+pub use world::{ClusterFrame, Frame, run};

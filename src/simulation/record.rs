@@ -97,7 +97,7 @@ impl Record {
         if frame.second.checked_rem(self.step) != Some(0) {
             return;
         }
-        let row = |seen: super::Seen<'_>| Row {
+        let row = |seen: super::ClusterFrame<'_>| Row {
             up: seen.up,
             placed: seen.placed,
             ready: seen.ready,

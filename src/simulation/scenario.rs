@@ -111,12 +111,12 @@ pub struct Fault {
     /// First second after it.
     pub to: Second,
     /// What.
-    pub trouble: Trouble,
+    pub trouble: Disruption,
 }
 
 /// What goes wrong. Clusters are meant by their place in [`Scenario::sites`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Disruption {
     /// A cluster is down: its pods are gone, and nobody hears of it.
     Down(usize),
     /// The control plane does nothing.

@@ -6,7 +6,7 @@ use super::autoscaler::is_bounded;
 use super::control::Control;
 use super::member::Member;
 use super::record::{Event, EventKind};
-use super::{Figures, Scenario, Second, Trouble};
+use super::{Disruption, Figures, Scenario, Second};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
@@ -28,7 +28,7 @@ pub struct Frame<'w, 'a> {
 
 /// A cluster at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<'a> {
+pub struct ClusterFrame<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether it is up.
@@ -53,7 +53,7 @@ pub struct Seen<'a> {
 
 impl<'a> Frame<'_, 'a> {
     /// The clusters, in the order of the scenario.
-    pub fn clusters(&self) -> impl Iterator<Item = Seen<'a>> {
+    pub fn clusters(&self) -> impl Iterator<Item = ClusterFrame<'a>> {
         self.members.iter().map(Member::seen)
     }
 
@@ -66,8 +66,8 @@ impl<'a> Frame<'_, 'a> {
 }
 
 impl<'a> Member<'a> {
-    fn seen(&self) -> Seen<'a> {
-        Seen {
+    fn seen(&self) -> ClusterFrame<'a> {
+        ClusterFrame {
             name: &self.site.member.name,
             up: self.up,
             spec: self.spec.unwrap_or_default(),
@@ -193,23 +193,23 @@ impl World<'_> {
                 continue;
             }
             let (cluster, what) = match fault.trouble {
-                Trouble::Down(at) => {
+                Disruption::Down(at) => {
                     if let Some(member) = self.members.get_mut(at).filter(|member| member.up == begins) {
                         member.turn(ends);
                         self.news.push_back((now.saturating_add(self.scenario.timing.detect), at, ends));
                     }
                     (Some(at), if begins { EventKind::Down } else { EventKind::Up })
                 }
-                Trouble::ControlPlaneDown => (None, if begins { EventKind::Paused } else { EventKind::Resumed }),
-                Trouble::Late(at, by) => (at, if begins { EventKind::Late(by) } else { EventKind::Prompt }),
+                Disruption::ControlPlaneDown => (None, if begins { EventKind::Paused } else { EventKind::Resumed }),
+                Disruption::Late(at, by) => (at, if begins { EventKind::Late(by) } else { EventKind::Prompt }),
             };
             self.events.push(Event { second: now, cluster, what });
         }
-        let frozen = self.goes_on(now).any(|trouble| trouble == Trouble::ControlPlaneDown);
+        let frozen = self.goes_on(now).any(|trouble| trouble == Disruption::ControlPlaneDown);
         self.frozen = frozen;
     }
 
-    fn goes_on(&self, now: Second) -> impl Iterator<Item = Trouble> {
+    fn goes_on(&self, now: Second) -> impl Iterator<Item = Disruption> {
         let faults = self.scenario.faults.iter().filter(move |fault| (fault.from..fault.to).contains(&now));
         faults.map(|fault| fault.trouble)
     }
@@ -218,7 +218,7 @@ impl World<'_> {
     fn lateness(&self, now: Second) -> Vec<Second> {
         let mut late = Vec::new();
         for trouble in self.goes_on(now) {
-            let Trouble::Late(whose, by) = trouble else { continue };
+            let Disruption::Late(whose, by) = trouble else { continue };
             late.resize(self.members.len(), 0);
             for (_, late) in late.iter_mut().enumerate().filter(|(at, _)| whose.is_none_or(|whose| whose == *at)) {
                 *late = by.max(*late);

@@ -28,7 +28,8 @@ pub fn webhook(server: &ApiServer) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(Watches::new(readers, &Readiness::default()).run(server.client(), Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
-    let reviewer = Reviewer { neighbours: index, zones, settings: Settings::default(), preview: None, frozen: None };
+    let reviewer =
+        Reviewer { related_objects: index, zones, settings: Settings::default(), preview: None, frozen: None };
     let plugin: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
         if request.resource.resource == "resourcebindings" && request.operation == Done::Create {
             suspend(&reviewer, object);

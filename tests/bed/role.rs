@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fhpa::install::permissions::{PERMISSIONS, Permission, Place};
+use fhpa::install::permissions::{PERMISSIONS, Permission, PermissionScope};
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::json;
@@ -14,7 +14,7 @@ use tower::{BoxError, Service};
 pub const AGENT: &str = "fhpa";
 
 /// One right: where, a verb, a resource.
-pub type Right = (Place, &'static str, &'static str);
+pub type Right = (PermissionScope, &'static str, &'static str);
 
 /// All roles of an installation, less one right, or none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,9 +98,9 @@ impl Asked {
     fn is_allowed(&self, role: Role) -> bool {
         let allows = |row: &Permission| {
             let here = match row.place {
-                Place::ControlPlane => !self.member,
-                Place::LeaseNamespace => !self.member && self.namespace == "karmada-system",
-                Place::Members => self.member,
+                PermissionScope::ControlPlane => !self.member,
+                PermissionScope::LeaseNamespace => !self.member && self.namespace == "karmada-system",
+                PermissionScope::Members => self.member,
             };
             here && row.group == self.group
                 && role.gives(row, self.verb, &self.resource)

@@ -10,7 +10,7 @@ use fhpa::reconcile::distributed::capacity::grpc::{Grpc, Settings, TlsFiles};
 use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
 use fhpa::reconcile::distributed::capacity::question::Question;
 use fhpa::reconcile::distributed::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
-use fhpa::reconcile::distributed::inquiry::{Failure, Source as _, Times};
+use fhpa::reconcile::distributed::inquiry::{QueryError, Source as _, Times};
 use prost::Message as _;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
@@ -65,7 +65,7 @@ fn tolerations() -> Vec<Toleration> {
     vec![gpu, Toleration::default()]
 }
 
-async fn ask(server: &Server, question: &Question) -> Result<i32, Failure> {
+async fn ask(server: &Server, question: &Question) -> Result<i32, QueryError> {
     Grpc::new(settings()).ask(&server.port(), question).await
 }
 
@@ -145,7 +145,7 @@ async fn unschedulable_replicas_are_asked_for_by_workload_and_nanoseconds() {
 #[tokio::test]
 async fn an_error_of_the_estimator_is_its_own() {
     let server = serve(None, |_, _| Answer::Error(2, "cluster name mismatch")).await;
-    let Err(Failure::Refused(text)) = ask(&server, &question()).await else { panic!("it was not refused") };
+    let Err(QueryError::Refused(text)) = ask(&server, &question()).await else { panic!("it was not refused") };
     assert!(text.contains("cluster name mismatch"), "{text}");
 }
 
@@ -153,10 +153,10 @@ async fn an_error_of_the_estimator_is_its_own() {
 async fn where_nobody_listens_there_is_no_estimator() {
     let port = serve(None, |_, _| Answer::Never).await.port();
     let absent = Grpc::new(settings()).ask(&port, &question()).await;
-    assert!(matches!(absent, Err(Failure::Absent(_))), "{absent:?}");
+    assert!(matches!(absent, Err(QueryError::Absent(_))), "{absent:?}");
     let unnamed = Settings { address: "{cluster}.invalid:1".parse().unwrap(), ..settings() };
     let absent = Grpc::new(unnamed).ask("a", &question()).await;
-    assert!(matches!(absent, Err(Failure::Absent(_))), "{absent:?}");
+    assert!(matches!(absent, Err(QueryError::Absent(_))), "{absent:?}");
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn an_estimator_is_talked_to_over_tls() {
     let server = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
     assert_eq!(over_tls(files(directory.path(), &ca, None)).ask(&server.port(), &question()).await, Ok(3));
     let stranger = over_tls(files(directory.path(), &Ca::new(), None)).ask(&server.port(), &question()).await;
-    let Err(Failure::Unusable(text)) = stranger else { panic!("{stranger:?}") };
+    let Err(QueryError::Unusable(text)) = stranger else { panic!("{stranger:?}") };
     assert!(text.contains("certificate"), "{text}");
 }
 
@@ -247,7 +247,7 @@ async fn an_estimator_may_ask_for_a_certificate() {
     assert_eq!(asked(Some(clients.client("fhpa"))).await, Ok(3));
     for identity in [None, Some(Ca::new().client("fhpa"))] {
         let refused = asked(identity).await;
-        assert!(matches!(refused, Err(Failure::Unusable(_))), "{refused:?}");
+        assert!(matches!(refused, Err(QueryError::Unusable(_))), "{refused:?}");
     }
 }
 
@@ -257,9 +257,9 @@ async fn tls_on_one_side_only_is_no_way_to_talk() {
     let secret = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
     let open = serve(None, |_, _| Answer::Number(3)).await;
     let asked = ask(&secret, &question()).await;
-    assert!(matches!(asked, Err(Failure::Unusable(_))), "{asked:?}");
+    assert!(matches!(asked, Err(QueryError::Unusable(_))), "{asked:?}");
     let asked = over_tls(files(directory.path(), &ca, None)).ask(&open.port(), &question()).await;
-    assert!(matches!(asked, Err(Failure::Unusable(_))), "{asked:?}");
+    assert!(matches!(asked, Err(QueryError::Unusable(_))), "{asked:?}");
 }
 
 #[tokio::test]
@@ -281,6 +281,6 @@ async fn a_new_certificate_is_used_without_a_restart() {
 async fn files_that_cannot_be_read_are_named() {
     let ca = "/nowhere/ca.crt".into();
     let failed = over_tls(TlsFiles { ca, identity: None }).ask("1", &question()).await;
-    let Err(Failure::Unusable(text)) = failed else { panic!("{failed:?}") };
+    let Err(QueryError::Unusable(text)) = failed else { panic!("{failed:?}") };
     assert!(text.contains("/nowhere/ca.crt"), "{text}");
 }

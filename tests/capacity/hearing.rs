@@ -9,7 +9,7 @@ use fhpa::decision::capacity::Answer::{self, Fits, Unknown};
 use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
 use fhpa::reconcile::distributed::capacity::question::Question;
 use fhpa::reconcile::distributed::capacity::{Capacity, Estimators, Requirements, Rooms, heard};
-use fhpa::reconcile::distributed::inquiry::{Failure, Source, Times};
+use fhpa::reconcile::distributed::inquiry::{QueryError, Source, Times};
 use fhpa::runtime::clock::steady;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -26,7 +26,7 @@ const TIMES: Times = Times {
 };
 
 /// After how long, and what.
-type Says = (Duration, Result<i32, Failure>);
+type Says = (Duration, Result<i32, QueryError>);
 
 /// Estimators by cluster: how long each takes, and what it says.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ struct Script {
 }
 
 impl Scripted {
-    fn says(&self, cluster: &str, after: Duration, what: Result<i32, Failure>) {
+    fn says(&self, cluster: &str, after: Duration, what: Result<i32, QueryError>) {
         self.0.says.lock().unwrap().insert(cluster.to_owned(), (after, what));
     }
 
@@ -60,7 +60,7 @@ impl Source<Question, i32> for Scripted {
         "estimator"
     }
 
-    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
+    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
         self.0.asked.lock().unwrap().push(cluster.to_owned());
         let (after, what) = self.0.says.lock().unwrap()[cluster].clone();
         let script = Arc::clone(&self.0);
@@ -199,7 +199,7 @@ async fn many_questions_to_a_dead_estimator_cost_one_wait() {
 async fn a_cluster_without_an_estimator_is_asked_again_after_a_minute() {
     let script = Scripted::default();
     let (estimators, web) = (script.estimators(), question("web"));
-    script.says("a", AT_ONCE, Err(Failure::Absent("no such host".to_owned())));
+    script.says("a", AT_ONCE, Err(QueryError::Absent("no such host".to_owned())));
     for (after, asked) in [(0, 1), (59, 1), (1, 2)] {
         seconds(after).await;
         assert!(estimators.hear(&["a"], &web).await);
@@ -215,7 +215,7 @@ async fn a_cluster_without_an_estimator_is_asked_again_after_a_minute() {
 async fn an_estimator_that_starts_anew_is_asked_again_soon() {
     let script = Scripted::default();
     let (estimators, web) = (script.estimators(), question("web"));
-    let gone = || Err(Failure::Absent("refused".to_owned()));
+    let gone = || Err(QueryError::Absent("refused".to_owned()));
     for (after, says, asked) in [(0, Ok(1), 1), (30, gone(), 2), (10, gone(), 3), (59, Ok(3), 3), (1, Ok(3), 4)] {
         script.says("a", AT_ONCE, says);
         seconds(after).await;
@@ -229,7 +229,7 @@ async fn an_estimator_that_starts_anew_is_asked_again_soon() {
 async fn a_refused_question_does_not_stop_the_others() {
     let script = Scripted::default();
     let (estimators, web, batch) = (script.estimators(), question("web"), question("batch"));
-    script.says("a", AT_ONCE, Err(Failure::Refused("not supported".to_owned())));
+    script.says("a", AT_ONCE, Err(QueryError::Refused("not supported".to_owned())));
     assert!(estimators.hear(&["a"], &batch).await && estimators.hear(&["a"], &batch).await);
     assert_eq!(script.asked(), 1);
     script.says("a", AT_ONCE, Ok(4));
@@ -267,7 +267,7 @@ async fn an_answer_that_nobody_waits_for_is_told_when_it_is_another_one() {
         sleep(Duration::from_millis(1)).await;
         assert_eq!((estimators.changed().contains(&web), script.asked()), (told, asked), "{after}");
     }
-    script.says("a", AT_ONCE, Err(Failure::Refused("no".to_owned())));
+    script.says("a", AT_ONCE, Err(QueryError::Refused("no".to_owned())));
     for told in [true, false] {
         seconds(10).await;
         estimators.look("a", &web, fresh);
@@ -286,7 +286,7 @@ async fn pods_without_a_node_are_asked_for_where_an_estimator_knows() {
     let workload = |kind: &str| ObjectReference { kind: kind.to_owned(), ..ObjectReference::default() };
     let web = workload("Deployment");
     script.says("a", AT_ONCE, Ok(4));
-    script.says("b", AT_ONCE, Err(Failure::Absent("no such host".to_owned())));
+    script.says("b", AT_ONCE, Err(QueryError::Absent("no such host".to_owned())));
     assert!(rooms.look("a", &web, fresh) && rooms.look("b", &web, fresh), "both may answer");
     rooms.news().await;
     sleep(Duration::from_millis(1)).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::run::process::{CertificateOrigin, Options, Server, SharedSecret};
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::tls::shared::form::{Content, ids};
@@ -114,7 +114,7 @@ async fn a_missing_right_is_named() {
     for verb in ["get", "create", "update"] {
         let words =
             format!("secrets is forbidden: User \"system:serviceaccount:a:fhpa\" cannot {verb} resource \"secrets\"");
-        bed.server().faults().fail(which(verb), 1, Failure::plain(403, "Forbidden", &words));
+        bed.server().faults().fail(which(verb), 1, StatusError::plain(403, "Forbidden", &words));
         if verb == "update" {
             let mut one = looker(&bed);
             one.look(noon()).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_missing_right_is_named() {
 #[tokio::test(start_paused = true)]
 async fn the_start_waits_for_the_api_server_and_ends_with_the_reason() {
     let bed = Bed::embedded();
-    let busy = || Failure::plain(503, "ServiceUnavailable", "busy");
+    let busy = || StatusError::plain(503, "ServiceUnavailable", "busy");
     bed.server().faults().fail(which("get"), 3, busy());
     looker(&bed).begin(Duration::from_secs(30), noon).await.unwrap();
     bed.server().faults().fail(which("get"), usize::MAX, busy());
@@ -220,7 +220,7 @@ async fn new_connections_are_served_with_the_leaf_that_the_secret_brings() {
 async fn a_process_without_the_right_ends_and_names_it() {
     let bed = Bed::embedded();
     let words = "secrets is forbidden: User \"a\" cannot get resource \"secrets\"";
-    bed.server().faults().fail(which("get"), usize::MAX, Failure::plain(403, "Forbidden", words));
+    bed.server().faults().fail(which("get"), usize::MAX, StatusError::plain(403, "Forbidden", words));
     let mut options = Options::loopback();
     options.webhook().certificate.source = CertificateOrigin::Secret(SharedSecret {
         secret: "default/fhpa-tls".parse().unwrap(),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Arg, Command, CommandFactory as _};
 use fhpa::cli::Cli;
-use fhpa::runtime::metrics::Metrics;
 
 use super::{monitoring, path, text};
+use crate::structure::sources::sources;
 
 const GUIDE: &str = "charts/fhpa/docs/reference.md";
 
@@ -79,15 +79,40 @@ fn reasons() -> String {
     head(&["reason", "meaning", "where"]) + &out
 }
 
+/// Names that the code registers, without prefix and unit.
+fn registered() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for source in sources("src/runtime/metrics") {
+        let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
+        for call in ["register(", "register_with_unit(", "registered(", "registered::<", "histogram("] {
+            for rest in code.split(call).skip(1) {
+                // The name is the first text of the call, if it has one.
+                let Some((before, rest)) = rest.split_once('"') else { continue };
+                let name = rest.split('"').next().unwrap();
+                let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                if plain && !before.contains([';', '{']) {
+                    found.insert(name.to_owned());
+                }
+            }
+        }
+    }
+    assert!(found.contains("managed_object_in_sync") && found.contains("leader"), "{found:?}");
+    found
+}
+
 fn metrics() -> String {
     let series = monitoring::series();
-    let text = Metrics::new().text();
+    let text = monitoring::filled().text();
     let told = |kind: &str| -> BTreeMap<String, String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix("# ")?.strip_prefix(kind)?.trim().split_once(' '));
         lines.map(|(name, words)| (name.to_owned(), words.to_owned())).collect()
     };
     let (types, helps) = (told("TYPE"), told("HELP"));
     assert_eq!(types.keys().collect::<Vec<_>>(), helps.keys().collect::<Vec<_>>());
+    for name in registered() {
+        let known = types.keys().any(|known| known.strip_prefix("fhpa_").is_some_and(|known| known.starts_with(&name)));
+        assert!(known, "{name} has no series: see monitoring::filled");
+    }
     let mut out = head(&["metric", "type", "labels", "meaning"]);
     for (name, type_) in &types {
         let (shown, one) = match &**type_ {

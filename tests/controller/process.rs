@@ -9,7 +9,7 @@ use fhpa::api;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::serve::Listening;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::karmada;
 use fhpa::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
@@ -281,7 +281,7 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
     one.says("the Lease still cannot be held").await;
     let leases = Which { resource: "leases".into(), ..Which::default() };
     let denied = "leases.coordination.k8s.io \"fhpa\" is forbidden: User \"fhpa\" cannot get resource \"leases\"";
-    plane.server.faults().fail(leases, 1_000_000, Failure::plain(403, "Forbidden", denied));
+    plane.server.faults().fail(leases, 1_000_000, StatusError::plain(403, "Forbidden", denied));
     let mut words = "the Lease cannot be held or read, and is tried again; the user of the kubeconfig".to_owned();
     words.push_str(" needs the verbs get, create and update on leases");
     one.says(&words).await;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fhpa::reconcile::distributed::capacity::question::Question;
 use fhpa::reconcile::distributed::capacity::{Estimators, Rooms};
-use fhpa::reconcile::distributed::inquiry::{Failure, Source, Times};
+use fhpa::reconcile::distributed::inquiry::{QueryError, Source, Times};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -68,8 +68,8 @@ impl Source<Question, i32> for Narrow {
         "estimator"
     }
 
-    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
-        let answer = if cluster == "member1" { Ok(1) } else { Err(Failure::Absent("nobody".to_owned())) };
+    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
+        let answer = if cluster == "member1" { Ok(1) } else { Err(QueryError::Absent("nobody".to_owned())) };
         std::future::ready(answer).boxed()
     }
 

@@ -7,11 +7,11 @@ use fhpa::admission::review::{Preview, Reviewer};
 use fhpa::admission::router::Judge;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::lease::Timings;
-use fhpa::decision::neighbours::NoNeighbours;
+use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::reconcile::distributed::seen::Seen;
-use fhpa::reconcile::distributed::sight::Sight;
+use fhpa::reconcile::distributed::cache::Cache;
+use fhpa::reconcile::distributed::live_state::LiveState;
 use fhpa::run::forecast::Forecaster;
 use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
@@ -49,9 +49,9 @@ struct Judged {
 
 impl Judged {
     async fn by(server: &ApiServer) -> Self {
-        let seen = Arc::new(Seen::default());
+        let cache = Arc::new(Cache::default());
         let (mut readers, readiness) = (Readers::default(), Readiness::default());
-        seen.read_by(&mut readers);
+        cache.read_by(&mut readers);
         let mut watches = JoinSet::new();
         watches.spawn(Watches::new(readers, &readiness).run(server.client(), Arc::new(Metrics::new())));
         within(async {
@@ -60,7 +60,7 @@ impl Judged {
             }
         })
         .await;
-        Self { judge: judge(seen), _watches: watches }
+        Self { judge: judge(cache), _watches: watches }
     }
 
     async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
@@ -68,11 +68,11 @@ impl Judged {
     }
 }
 
-fn judge(seen: Arc<Seen>) -> Judge {
+fn judge(cache: Arc<Cache>) -> Judge {
     let preview: Arc<dyn Preview> =
-        Arc::new(Forecaster { sight: Sight { seen, ..Sight::default() }, default_mode: Mode::default() });
+        Arc::new(Forecaster { live: LiveState { cache, ..LiveState::default() }, default_mode: Mode::default() });
     let reviewer = Reviewer {
-        neighbours: Arc::new(NoNeighbours),
+        related_objects: Arc::new(NoRelatedObjects),
         zones: Arc::new(ZoneDatabase::bundled()),
         settings: Settings::default(),
         preview: Some(preview),

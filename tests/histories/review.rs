@@ -45,7 +45,7 @@ pub async fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBo
     let client = fleet.control().client();
     runs.spawn(watches.run(client, Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
-    let reviewer = Reviewer { neighbours: index, zones, settings, preview: None, frozen: None };
+    let reviewer = Reviewer { related_objects: index, zones, settings, preview: None, frozen: None };
     let judge: fhpa::admission::router::Judge =
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]

@@ -1,7 +1,7 @@
 //! On the embedded API server, with Karmada's own definitions and webhooks.
 
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::karmada::customizations;
 use serde_json::json;
 
@@ -123,7 +123,7 @@ async fn the_webhook_is_not_registered_when_something_before_it_failed() {
     let stand = Stand::new().await;
     let said = "clusterroles.rbac.authorization.k8s.io is forbidden: User \"a\" cannot patch resource \"clusterroles\"";
     let which = Which { resource: "clusterroles".into(), verb: "patch".into(), ..Which::default() };
-    stand.bed.server().faults().fail(which, 1, Failure::plain(403, "Forbidden", said));
+    stand.bed.server().faults().fail(which, 1, StatusError::plain(403, "Forbidden", said));
     let outcome = stand.desk.install(&[]).await;
     assert_eq!(outcome.code, 1);
     assert!(

@@ -10,7 +10,7 @@ use fhpa::install::guard::{Guard, Options};
 use fhpa::install::manifests::{self, Settings};
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::runtime::leader::{Candidate, compete};
 use fhpa::runtime::metrics::Metrics;
 use k8s_openapi::api::events::v1::Event;
@@ -211,7 +211,7 @@ async fn a_ca_is_told_to_be_registered_only_when_both_configurations_carry_it() 
     let told = || stage.registered.borrow().clone().map(|bundle| String::from_utf8(bundle).unwrap());
     assert_eq!(told().as_deref(), Some("old"));
     let which = Which { resource: "validatingwebhookconfigurations".into(), verb: "patch".into(), name: "fhpa".into() };
-    stage.bed.server().faults().fail(which, usize::MAX, Failure::plain(503, "ServiceUnavailable", "busy"));
+    stage.bed.server().faults().fail(which, usize::MAX, StatusError::plain(503, "ServiceUnavailable", "busy"));
     stage.location.send_replace(location("old and new"));
     stage.pass(60).await;
     assert!(stage.get(&format!("{MUTATING}/fhpa")).await.to_string().contains("b2xkIGFuZCBuZXc="));
@@ -271,7 +271,7 @@ async fn a_write_that_is_refused_is_told_and_tried_again() {
     let stage = Stage::new(true).await;
     let said = "customresourcedefinitions is forbidden: User \"a\" cannot patch resource \"customresourcedefinitions\"";
     let which = Which { resource: "customresourcedefinitions".into(), verb: "patch".into(), ..Which::default() };
-    stage.bed.server().faults().fail(which, 3, Failure::plain(403, "Forbidden", said));
+    stage.bed.server().faults().fail(which, 3, StatusError::plain(403, "Forbidden", said));
     stage.restore().await;
     stage.pass(60).await;
     assert!(stage.is_ours().await);

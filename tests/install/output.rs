@@ -86,7 +86,7 @@ fn ours_knows_every_field_of_karmadas_own_definitions() {
     for theirs in DEFINITIONS {
         let theirs: serde_json::Value = serde_saphyr::from_str(theirs).unwrap();
         let ours = ours.iter().find(|ours| ours["metadata"]["name"] == theirs["metadata"]["name"]).unwrap();
-        let whole = fhpa::install::superset::superset(ours, &theirs).unwrap();
+        let whole = fhpa::install::schema_merge::merge(ours, &theirs).unwrap();
         let missing = fhpa::install::compare::changes(ours, &whole);
         assert!(&whole == ours, "{missing:?} are missing in {}", theirs["metadata"]["name"]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fhpa::decision::lease::Timings;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::reconcile::failure::{Asked, WriteError};
 use fhpa::reconcile::request::write;
 use fhpa::runtime::clock;
@@ -145,7 +145,7 @@ async fn a_write_is_given_up_before_somebody_else_may_lead() {
     let mut one = Contender::new(&server, "one");
     let leader = one.leads().await;
     let renewed = clock::steady();
-    server.faults().fail(of_leases("update"), usize::MAX, Failure::plain(503, "ServiceUnavailable", "down"));
+    server.faults().fail(of_leases("update"), usize::MAX, StatusError::plain(503, "ServiceUnavailable", "down"));
     tokio::time::sleep(Duration::from_secs(9)).await;
     let which = Which { verb: "get".into(), resource: "namespaces".into(), name: String::new() };
     let _held = server.faults().hold(which, Moment::Arriving);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::reconcile::events::{Dropped, Events, Observer, Record, Reference, Severity, WAITING};
 use jiff::Timestamp;
 use kube::Client;
@@ -146,15 +146,15 @@ async fn a_busy_api_server_is_tried_again_and_a_refusal_is_not() {
     let running = Running::start(server.client());
     let posts = || Which { verb: "create".into(), resource: "events".into(), ..Which::default() };
     server.faults().record();
-    server.faults().fail(posts(), 3, Failure::too_many_requests(1));
+    server.faults().fail(posts(), 3, StatusError::too_many_requests(1));
     running.events.record(&term.leader, record("default", "after some tries"));
     while running.ends.of("posted") == 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(server.faults().recorded().len(), 4);
-    server.faults().fail(posts(), 1, Failure::plain(403, "Forbidden", "no"));
+    server.faults().fail(posts(), 1, StatusError::plain(403, "Forbidden", "no"));
     running.events.record(&term.leader, record("default", "refused"));
-    server.faults().fail(posts(), 4, Failure::plain(503, "ServiceUnavailable", "down"));
+    server.faults().fail(posts(), 4, StatusError::plain(503, "ServiceUnavailable", "down"));
     let ends = {
         tokio::time::sleep(Duration::from_secs(1)).await;
         running.events.record(&term.leader, record("default", "given up"));

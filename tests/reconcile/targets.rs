@@ -9,7 +9,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status;
 use fhpa::reconcile::failure::{Failure, WriteError};
-use fhpa::reconcile::target::{Done, TargetRef, Targets};
+use fhpa::reconcile::scale_target::{Done, TargetRef, Targets};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -585,7 +585,7 @@ async fn turns_that_wait_for_a_read_that_fails_share_its_failure() {
     let term = Term::begin().await;
     let targets = Targets::new(server.client());
     let discovery = Which { resource: "/apis/apps/v1".into(), ..Which::default() };
-    server.faults().fail(discovery, 1, status::Failure::plain(503, "ServiceUnavailable", "starting"));
+    server.faults().fail(discovery, 1, status::StatusError::plain(503, "ServiceUnavailable", "starting"));
     server.faults().record();
     let turns = (0..64).map(|_| targets.set(&term.leader, &DEPLOYMENT, replicas(5)));
     let outcomes = futures::future::join_all(turns).await;
@@ -663,12 +663,17 @@ async fn each_failure_of_a_write_has_its_class() {
     let user = "federatedhpas.autoscaling.karmada.io \"web\" is forbidden: User \"fhpa\" cannot patch resource \
                 \"federatedhpas\" in API group \"autoscaling.karmada.io\" in the namespace \"default\"";
     let rows = [
-        (status::Failure::too_many_requests(7), ErrorClass::Transient, "Unreachable", Some(7)),
-        (status::Failure::internal("etcd"), ErrorClass::Transient, "Unreachable", None),
-        (status::Failure::plain(503, "ServiceUnavailable", "restarting"), ErrorClass::Transient, "Unreachable", None),
-        (status::Failure::plain(403, "Forbidden", user), ErrorClass::Refused, "Forbidden", None),
-        (status::Failure::plain(422, "Invalid", "is invalid"), ErrorClass::Refused, "Rejected", None),
-        (status::Failure::bad_request("no"), ErrorClass::Refused, "Rejected", None),
+        (status::StatusError::too_many_requests(7), ErrorClass::Transient, "Unreachable", Some(7)),
+        (status::StatusError::internal("etcd"), ErrorClass::Transient, "Unreachable", None),
+        (
+            status::StatusError::plain(503, "ServiceUnavailable", "restarting"),
+            ErrorClass::Transient,
+            "Unreachable",
+            None,
+        ),
+        (status::StatusError::plain(403, "Forbidden", user), ErrorClass::Refused, "Forbidden", None),
+        (status::StatusError::plain(422, "Invalid", "is invalid"), ErrorClass::Refused, "Rejected", None),
+        (status::StatusError::bad_request("no"), ErrorClass::Refused, "Rejected", None),
     ];
     let server = embedded_with(&[fhpa("web", Some(2), 5)]).await;
     let targets = Targets::new(server.client());
@@ -683,7 +688,8 @@ async fn each_failure_of_a_write_has_its_class() {
         assert_eq!(failure.retry_after, seconds.map(Duration::from_secs), "{code}");
     }
     server.faults().record();
-    let raced = status::Failure::modified(&status::Subject::new("autoscaling.karmada.io", "federatedhpas", "web"));
+    let raced =
+        status::StatusError::modified(&status::StatusDetails::new("autoscaling.karmada.io", "federatedhpas", "web"));
     server.faults().fail(writes(), 4, raced);
     let error = targets.set(&term.leader, &BOUNDS, bounds(None, Some(9))).await.unwrap_err();
     assert_eq!((failure(&error).class, failure(&error).reason), (ErrorClass::Conflict, "Conflict"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fhpa::install::permissions::Place::ControlPlane;
+use fhpa::install::permissions::PermissionScope::ControlPlane;
 use fhpa::playground::objects::Objects;
 use fhpa::reconcile::distributed::capacity::Unknown;
 use serde_json::{Value, json};

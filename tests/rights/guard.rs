@@ -1,6 +1,6 @@
 //! The leader's guard over the installation.
 
-use fhpa::install::permissions::Place::ControlPlane;
+use fhpa::install::permissions::PermissionScope::ControlPlane;
 use serde_json::Value;
 
 use super::{Story, same};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fhpa::install::permissions::Place::{ControlPlane, LeaseNamespace};
+use fhpa::install::permissions::PermissionScope::{ControlPlane, LeaseNamespace};
 use fhpa::playground::json::{items, label, text};
 use fhpa::reconcile::distributed::capacity::{Rooms, Unknown};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What is asked and set in members through the cluster proxy.
 
-use fhpa::install::permissions::Place::{ControlPlane, Members};
+use fhpa::install::permissions::PermissionScope::{ControlPlane, Members};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::int;
 use fhpa::playground::objects::Objects;

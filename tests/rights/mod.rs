@@ -15,7 +15,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use fhpa::install::permissions::{PERMISSIONS, Place};
+use fhpa::install::permissions::{PERMISSIONS, PermissionScope};
 
 use crate::bed::role::{Right, Role};
 use crate::stories::Process;
@@ -27,7 +27,7 @@ type Telling = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 struct Story {
     tell: fn(Role) -> Telling,
     /// Where, a resource, verbs.
-    needs: &'static [(Place, &'static str, &'static [&'static str])],
+    needs: &'static [(PermissionScope, &'static str, &'static [&'static str])],
 }
 
 const STORIES: [&Story; 8] = [

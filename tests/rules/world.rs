@@ -8,7 +8,7 @@ use fhpa::admission::envelope::{Operation, Request};
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::{Denial, Verdict};
 use fhpa::decision::cron::zones::Zones;
-use fhpa::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
+use fhpa::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
 use fhpa::decision::validation::Settings;
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ pub struct Others {
     pub kept: Option<Vec<(&'static str, &'static str)>>,
 }
 
-impl Neighbours for Others {
+impl RelatedObjects for Others {
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA> {
         let mut found: Vec<_> = self.federated.iter().filter(|hpa| hpa.target == *target).cloned().collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -52,7 +52,7 @@ pub fn reviewer(others: Others) -> Reviewer {
 }
 
 pub fn reviewer_with(others: Others, settings: Settings) -> Reviewer {
-    Reviewer { neighbours: Arc::new(others), zones: zones(), settings, preview: None, frozen: None }
+    Reviewer { related_objects: Arc::new(others), zones: zones(), settings, preview: None, frozen: None }
 }
 
 pub fn now() -> Timestamp {

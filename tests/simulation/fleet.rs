@@ -8,7 +8,7 @@ use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
 use fhpa::decision::plan::{Bounds, HpaVersion, Policy};
 use fhpa::decision::subject::federated_hpa::{Assignment, ClusterAffinity, ClusterAutoscalingPreference};
-use fhpa::simulation::{Curve, Driver, Fault, Growth, Point, Scenario, Second, Site, Timing, Trouble, Workload};
+use fhpa::simulation::{Curve, Disruption, Driver, Fault, Growth, Point, Scenario, Second, Site, Timing, Workload};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -82,9 +82,9 @@ fn site(name: &'static str) -> impl Strategy<Value = Site<'static>> {
 
 fn fault(clusters: usize, duration: Second) -> impl Strategy<Value = Fault> {
     let trouble = prop_oneof![
-        2 => (0..clusters).prop_map(Trouble::Down),
-        1 => Just(Trouble::ControlPlaneDown),
-        1 => (prop::option::of(0..clusters), 1..90_i64).prop_map(|(at, by)| Trouble::Late(at, by)),
+        2 => (0..clusters).prop_map(Disruption::Down),
+        1 => Just(Disruption::ControlPlaneDown),
+        1 => (prop::option::of(0..clusters), 1..90_i64).prop_map(|(at, by)| Disruption::Late(at, by)),
     ];
     (trouble, 0..duration, 1..duration / 2).prop_map(|(trouble, from, long)| Fault { from, to: from + long, trouble })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::simulation::{Daily, Driver, Fault, Frame, Scenario, Timing, Trouble, run};
+use fhpa::simulation::{Daily, Disruption, Driver, Fault, Frame, Scenario, Timing, run};
 use proptest::prelude::*;
 
 use super::fleet::{any_calm, any_scenario};
@@ -29,7 +29,7 @@ proptest! {
     ) {
         let mut scenario = given.scenario();
         let to = from + long;
-        scenario.faults.push(Fault { from, to, trouble: Trouble::ControlPlaneDown });
+        scenario.faults.push(Fault { from, to, trouble: Disruption::ControlPlaneDown });
         let mut last = BTreeMap::new();
         let mut wrong = Vec::new();
         run(&scenario, |frame| {
@@ -41,7 +41,7 @@ proptest! {
                     wrong.push(format!("{}: {:?}", frame.second, bounds(frame)));
                 }
                 // A look later than the last write all are within bounds.
-                let within = |seen: fhpa::simulation::Seen<'_>| {
+                let within = |seen: fhpa::simulation::ClusterFrame<'_>| {
                     seen.bounds.is_none_or(|bounds| seen.spec <= bounds.max && (seen.spec == 0 || seen.spec >= bounds.min))
                 };
                 if frame.second > from + 15 && !frame.clusters().all(within) {
@@ -60,7 +60,7 @@ proptest! {
             fhpa::simulation::Point { at: 300, ramp: 0, load: 200_000 },
         ];
         scenario.shares.clear();
-        scenario.faults.push(Fault { from: 299, to: 2000, trouble: Trouble::ControlPlaneDown });
+        scenario.faults.push(Fault { from: 299, to: 2000, trouble: Disruption::ControlPlaneDown });
         let mut stuck = Vec::new();
         run(&scenario, |frame| {
             if frame.second == 1499 {

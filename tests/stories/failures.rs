@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -265,7 +265,7 @@ async fn a_request_that_fails_once_is_tried_again_within_the_second() {
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:29:59Z").await;
-    let busy = Failure::plain(500, "InternalError", "etcdserver: leader changed");
+    let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "deployments/scale"), 1, busy);
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.replicas("web").await, 5);
@@ -280,7 +280,7 @@ async fn a_status_that_could_not_be_written_is_written_later_without_a_second_ex
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:29:59Z").await;
-    let busy = Failure::plain(500, "InternalError", "etcdserver: leader changed");
+    let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "cronfederatedhpas/status"), 5, busy);
     stage.server.faults().record();
     stage.until("2026-11-20T08:31:00Z").await;
@@ -315,7 +315,7 @@ async fn a_lost_lease_stops_a_turn_between_its_writes() {
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:29:58Z").await;
-    let refused = Failure::plain(503, "ServiceUnavailable", "no");
+    let refused = StatusError::plain(503, "ServiceUnavailable", "no");
     stage.server.faults().fail(which("", "leases"), usize::MAX, refused);
     let mut held = stage.server.faults().hold(which("get", "deployments"), Moment::Answered);
     held.reached().await;
@@ -338,7 +338,7 @@ async fn a_forgotten_version_lists_all_again_and_repeats_nothing() {
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:30:05Z").await;
-    let gone = Failure::expired("too old resource version: 1 (99)");
+    let gone = StatusError::expired("too old resource version: 1 (99)");
     stage.server.faults().fail(which("watch", "cronfederatedhpas"), 1, gone);
     stage.server.faults().drop_watches();
     stage.until("2026-11-20T08:32:00Z").await;

@@ -85,7 +85,7 @@ async fn story(events: &[Event]) -> Result<(), TestCaseError> {
             }
             Event::Refuse(seconds) => {
                 let which = Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
-                let refusal = fhpa::playground::apiserver::status::Failure::plain(403, "Forbidden", "frozen");
+                let refusal = fhpa::playground::apiserver::status::StatusError::plain(403, "Forbidden", "frozen");
                 stage.server.faults().fail(which, usize::MAX, refusal);
                 stage.pass(*seconds).await;
                 stage.up();

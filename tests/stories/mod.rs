@@ -22,11 +22,11 @@ use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{Seen, Which};
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::faults::{ObservedRequest, Which};
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::reconcile::distributed::capacity::{Capacity, Unknown};
 use fhpa::reconcile::distributed::failover;
-use fhpa::reconcile::distributed::sight::Sight;
+use fhpa::reconcile::distributed::live_state::LiveState;
 use fhpa::reconcile::{Controller, Options, WallClock};
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
@@ -170,7 +170,7 @@ impl Stage {
 
     /// All requests fail and watches end, until [`Self::up`].
     pub fn down(&self) {
-        let failure = Failure::plain(503, "ServiceUnavailable", "apiserver is shutting down");
+        let failure = StatusError::plain(503, "ServiceUnavailable", "apiserver is shutting down");
         self.server.faults().fail(Which::default(), usize::MAX, failure);
         self.server.faults().drop_watches();
     }
@@ -247,7 +247,7 @@ impl Stage {
 
     /// Writes of the controller since `faults().record()`: `patch deployments/scale prod/web`; leases and reads left out.
     pub fn writes(&self) -> Vec<String> {
-        let is_write = |seen: &Seen| {
+        let is_write = |seen: &ObservedRequest| {
             matches!(&*seen.verb, "create" | "update" | "patch" | "delete")
                 && seen.resource != "leases"
                 && seen.resource != "events"
@@ -264,7 +264,7 @@ impl Stage {
 pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
-    pub sight: Sight,
+    pub live: LiveState,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -302,7 +302,7 @@ impl Process {
             failover: failover::Settings::default(),
         };
         let controller = Controller::with_capacity(options, capacity);
-        let sight = controller.sight();
+        let live = controller.live();
         let mut readers = Readers::default();
         let idle = controller.read_by(&mut readers);
         let (stop, stopped) = watch::channel(false);
@@ -319,7 +319,7 @@ impl Process {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, sight, stop, works, tasks }
+        Self { metrics, leadership, live, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

@@ -9,7 +9,7 @@ mod told;
 use std::time::Duration;
 
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{Moment, Nth, Seen};
+use fhpa::playground::apiserver::faults::{Moment, Nth, ObservedRequest};
 use fhpa::playground::json::{items, members, name, namespace, text};
 use fhpa::playground::objects::{Kind, Objects};
 use futures::future::LocalBoxFuture;
@@ -61,13 +61,13 @@ pub struct Story {
 struct Perturbation {
     number: usize,
     way: Way,
-    write: Seen,
+    write: ObservedRequest,
 }
 
 /// How a story ended.
 struct Ending {
     state: Vec<String>,
-    writes: Vec<Seen>,
+    writes: Vec<ObservedRequest>,
     budget: i32,
 }
 
@@ -191,7 +191,7 @@ fn run<T>(story: impl Future<Output = T>) -> T {
 }
 
 /// Which writes are perturbed in which ways: a few of them, all, or one.
-fn chosen(story: &Story, writes: &[Seen]) -> Vec<Perturbation> {
+fn chosen(story: &Story, writes: &[ObservedRequest]) -> Vec<Perturbation> {
     let wanted = std::env::var("FHPA_PERTURB").unwrap_or_default();
     let mut all = Vec::new();
     for (at, write) in writes.iter().enumerate() {

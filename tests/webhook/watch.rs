@@ -11,7 +11,7 @@ use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
 use fhpa::decision::defaults::Mode;
-use fhpa::decision::neighbours::{Neighbours as _, Target};
+use fhpa::decision::related_objects::{RelatedObjects as _, Target};
 use fhpa::run::process::{AdminPort, ControlPlane, Options};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;

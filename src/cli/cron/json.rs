@@ -13,7 +13,7 @@ struct Runs<'a> {
 }
 
 #[derive(Serialize)]
-struct Failure<'a> {
+struct FailureLine<'a> {
     error: Cause<'a>,
 }
 
@@ -39,7 +39,7 @@ struct Listed<'a> {
 #[serde(untagged)]
 enum Answer<'a> {
     Runs(Runs<'a>),
-    Failure(Failure<'a>),
+    FailureLine(FailureLine<'a>),
 }
 
 /// The answer for a schedule that was given as an argument.
@@ -74,7 +74,7 @@ fn answer(listing: &Listing) -> Answer<'_> {
             time_zone: &listing.time_zone,
             next: runs.iter().map(|run| run.at.to_string()).collect(),
         }),
-        Err(Refusal { field, message }) => Answer::Failure(Failure { error: Cause { field, message } }),
+        Err(Refusal { field, message }) => Answer::FailureLine(FailureLine { error: Cause { field, message } }),
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-use super::rules::Place;
+use super::rules::RuleLocation;
 use crate::decision::cron::zones::Zones;
 use crate::decision::cron::{Schedule, zone_name};
 use crate::runtime::zones::ZoneDatabase;
@@ -19,7 +19,7 @@ pub(super) struct Question<'a> {
 /// The answer for one schedule.
 pub(super) struct Listing {
     /// Where the schedule stands; absent when it was given as an argument.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<RuleLocation>,
     pub(super) expression: String,
     pub(super) time_zone: String,
     pub(super) outcome: Result<Vec<Run>, Refusal>,
@@ -80,7 +80,7 @@ impl Question<'_> {
 
 impl Listing {
     /// The same, of a rule at `place`.
-    pub(super) fn of(self, place: Place) -> Self {
+    pub(super) fn of(self, place: RuleLocation) -> Self {
         Self { place: Some(place), ..self }
     }
 }

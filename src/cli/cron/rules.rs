@@ -8,13 +8,13 @@ use crate::decision::api_version::GROUP;
 
 /// A rule with what matters here.
 pub(super) struct Rule {
-    pub(super) place: Place,
+    pub(super) place: RuleLocation,
     pub(super) schedule: String,
     pub(super) time_zone: Option<String>,
 }
 
 /// Where a rule stands.
-pub(super) struct Place {
+pub(super) struct RuleLocation {
     pub(super) file: String,
     pub(super) line: usize,
     pub(super) namespace: String,
@@ -73,7 +73,7 @@ fn object_rules(source: &Source, object: &Node, rules: &mut Vec<Rule>) {
     let listed = object.entry("spec").and_then(|spec| spec.value.entry("rules")).map(|rules| &rules.value.content);
     let Some(Content::List(listed)) = listed else { return };
     rules.extend(listed.iter().map(|rule| Rule {
-        place: Place {
+        place: RuleLocation {
             file: source.name.clone(),
             line: source.position(rule.span.start).line,
             namespace: member("namespace"),

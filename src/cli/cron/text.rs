@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::tz::Offset;
 
 use super::listing::{Listing, Question, Refusal, Run};
-use super::rules::Place;
+use super::rules::RuleLocation;
 use crate::decision::cron::Field;
 
 /// The answer for a schedule that was given as an argument.
@@ -31,7 +31,7 @@ pub(super) fn many(listings: &[Listing], question: &Question<'_>) -> String {
     out
 }
 
-fn title(place: &Place) -> String {
+fn title(place: &RuleLocation) -> String {
     let namespace = if place.namespace.is_empty() { String::new() } else { format!("{}/", place.namespace) };
     let suspended = if place.suspended { ", suspended" } else { "" };
     format!("{}:{} {namespace}{} rule {}{suspended}", place.file, place.line, place.object, place.rule)

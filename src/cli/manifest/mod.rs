@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Number, Value};
 
-pub(crate) use place::Place;
+pub(crate) use place::SourceLocation;
 pub(crate) use source::Source;
 
 /// Largest file that is read, in bytes.

@@ -6,14 +6,14 @@ use super::{Content, Entry, Node, Source};
 
 /// Where to point for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceLocation {
     /// Bytes of the text; never empty unless the text is.
     pub(crate) span: Range<usize>,
     /// Whether the path itself is written there, not just something around it.
     pub(crate) exact: bool,
 }
 
-impl Place {
+impl SourceLocation {
     /// The place of `path` (Kubernetes' style) in the object `root`; when it is not written, the nearest that is.
     pub(crate) fn of(root: &Node, path: &str, source: &Source) -> Self {
         let (cursor, exact) = walk(root, path);

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, Source, SyntaxError, load};
+use super::{Source, SourceLocation, SyntaxError, load};
 
 fn source(text: &str) -> Source {
     Source::new("shop.yaml", text.as_bytes().to_vec()).unwrap()
@@ -21,7 +21,7 @@ fn error(text: &str) -> SyntaxError {
 fn pointed(text: &str, path: &str) -> (String, bool) {
     let source = source(text);
     let documents = load(&source).unwrap();
-    let place = Place::of(&documents[0], path, &source);
+    let place = SourceLocation::of(&documents[0], path, &source);
     (source.text[place.span].to_owned(), place.exact)
 }
 
@@ -170,7 +170,7 @@ fn places_are_counted_in_bytes_and_columns_in_characters() {
     let text = "é: ü\nschlüssel: 'wört'\n";
     let source = source(text);
     let documents = load(&source).unwrap();
-    let place = Place::of(&documents[0], "schlüssel", &source);
+    let place = SourceLocation::of(&documents[0], "schlüssel", &source);
     assert_eq!(&source.text[place.span.clone()], "'wört'");
     let position = source.position(place.span.start);
     assert_eq!((position.line, position.column), (2, 12));
@@ -181,7 +181,7 @@ fn offsets_hold_far_into_a_text_that_is_not_ascii() {
     let text = format!("{}x: last\n", "ключ: значение 🦀\n---\n".repeat(500));
     let source = source(&text);
     let last = load(&source).unwrap().pop().unwrap();
-    assert_eq!(&source.text[Place::of(&last, "x", &source).span], "last");
+    assert_eq!(&source.text[SourceLocation::of(&last, "x", &source).span], "last");
 }
 
 const RULES: &str = "kind: CronFederatedHPA
@@ -225,8 +225,8 @@ fn json_is_read_with_places() {
     assert_eq!(values(text), [json!({"a": {"b": [1, "😀/\\ud83d"]}}), json!({"c": 10}), json!({"d": 1})]);
     let source = source(text);
     let documents = load(&source).unwrap();
-    assert_eq!(&source.text[Place::of(&documents[2], "d", &source).span], "1");
-    assert_eq!(source.position(Place::of(&documents[0], "a.b[1]", &source).span.start).line, 2);
+    assert_eq!(&source.text[SourceLocation::of(&documents[2], "d", &source).span], "1");
+    assert_eq!(source.position(SourceLocation::of(&documents[0], "a.b[1]", &source).span.start).line, 2);
 }
 
 #[test]
@@ -260,7 +260,7 @@ proptest::proptest! {
         match load(&source) {
             Ok(documents) => for document in &documents {
                 for path in ["", "a", "a.b[0]", "[0].a", "c[1]"] {
-                    let place = Place::of(document, path, &source);
+                    let place = SourceLocation::of(document, path, &source);
                     assert!(source.text.get(place.span).is_some());
                 }
             },

@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::validate::{Class, Given, Kind, completed};
-use super::outline::{Outline, Said};
+use super::outline::{CodedMessage, Outline};
 use super::scenario::Scenario;
-use super::{Failure, is_distributed, policy};
+use super::{PlanError, is_distributed, policy};
 use crate::api::propagation_policy::PropagationPolicy;
 use crate::api::resource_binding::ObjectReference;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
@@ -31,17 +31,17 @@ pub(super) struct Manifests {
 }
 
 /// A FederatedHPA and what belongs to it.
-pub(super) struct Subject {
+pub(super) struct PlanInput {
     pub(super) hpa: FederatedHPA,
     pub(super) objects: Objects,
     pub(super) rooms: Rooms,
     /// What is to be said beside the plan.
-    pub(super) note: Option<Said>,
+    pub(super) note: Option<CodedMessage>,
 }
 
 impl Manifests {
     /// Sorts the objects by kind.
-    pub(super) fn of<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> Result<Self, Failure> {
+    pub(super) fn of<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> Result<Self, PlanError> {
         let mut manifests = Self::default();
         for object in given {
             manifests.add(object, default_mode)?;
@@ -49,7 +49,7 @@ impl Manifests {
         Ok(manifests)
     }
 
-    fn add(&mut self, given: &Given, default_mode: Mode) -> Result<(), Failure> {
+    fn add(&mut self, given: &Given, default_mode: Mode) -> Result<(), PlanError> {
         let node = &given.subject.node;
         let group = node.text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
         match (group, given.name.kind.as_str(), &given.subject.class) {
@@ -69,14 +69,14 @@ impl Manifests {
     }
 
     /// Each FederatedHPA with what belongs to it.
-    pub(super) fn subjects(&self) -> Result<Vec<Subject>, Failure> {
+    pub(super) fn subjects(&self) -> Result<Vec<PlanInput>, PlanError> {
         if self.hpas.is_empty() {
-            return Err(Failure::wrong("no FederatedHPA: give one"));
+            return Err(PlanError::wrong("no FederatedHPA: give one"));
         }
         self.hpas.iter().map(|hpa| self.subject(hpa)).collect()
     }
 
-    fn subject(&self, hpa: &FederatedHPA) -> Result<Subject, Failure> {
+    fn subject(&self, hpa: &FederatedHPA) -> Result<PlanInput, PlanError> {
         let mut binding = self.binding(hpa)?;
         let mut objects = Objects { clusters: self.clusters.clone(), works: self.works.clone(), ..Objects::default() };
         for scenario in &self.scenarios {
@@ -85,14 +85,14 @@ impl Manifests {
         if objects.clusters.is_empty() {
             let message =
                 "no member clusters: give them as `kubectl get clusters -o yaml` prints them, or in a PlanScenario";
-            return Err(Failure::wrong(message));
+            return Err(PlanError::wrong(message));
         }
         objects.bindings.push(binding);
-        Ok(Subject { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None })
+        Ok(PlanInput { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None })
     }
 
     /// The binding of the workload: the given one, else the one that the given policy would make.
-    fn binding(&self, hpa: &FederatedHPA) -> Result<ResourceBinding, Failure> {
+    fn binding(&self, hpa: &FederatedHPA) -> Result<ResourceBinding, PlanError> {
         let target = convert::known_federated_hpa(hpa, Mode::default()).target;
         let workload = self.others.iter().find(|object| is(object, &target));
         let bound = |binding: &&ResourceBinding| {
@@ -109,7 +109,7 @@ impl Manifests {
         Ok(binding)
     }
 
-    fn made(&self, hpa: &FederatedHPA, workload: Option<&Value>) -> Result<ResourceBinding, Failure> {
+    fn made(&self, hpa: &FederatedHPA, workload: Option<&Value>) -> Result<ResourceBinding, PlanError> {
         let reference = &hpa.spec.scale_target_ref;
         let namespace = hpa.metadata.namespace.clone().unwrap_or_default();
         let target = format!("{} {namespace}/{}", reference.kind, reference.name);
@@ -123,7 +123,7 @@ impl Manifests {
             resource_version: String::new(),
         };
         let chosen = policy::choose(&self.policies, &binding.spec.resource, workload);
-        if let Some(policy) = chosen.map_err(|message| Failure::wrong(format!("no placement: {message}")))? {
+        if let Some(policy) = chosen.map_err(|message| PlanError::wrong(format!("no placement: {message}")))? {
             binding.metadata.name = Some(names::binding(&reference.kind, &reference.name));
             binding.metadata.annotations = Some(policy::marks(policy));
             binding.spec.placement = policy::placement(policy);
@@ -145,19 +145,19 @@ impl Manifests {
             several => format!(" (none of the {several} given policies selects it)"),
         };
         let message = format!("no placement: give the PropagationPolicy or the ResourceBinding of {target}{none}");
-        Err(Failure::wrong(message))
+        Err(PlanError::wrong(message))
     }
 }
 
-impl Subject {
+impl PlanInput {
     /// What the controller would do.
-    pub(super) fn outline(&self, default_mode: Mode, now: Timestamp) -> Result<Outline, Failure> {
+    pub(super) fn outline(&self, default_mode: Mode, now: Timestamp) -> Result<Outline, PlanError> {
         let hpa = &self.hpa;
         let metadata = &hpa.metadata;
         let name = || format!("{}/{}", text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
         if !is_distributed(hpa.spec.mode.as_deref(), default_mode) {
             let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
-            return Err(Failure::wrong(format!("FederatedHPA {}: {message}", name())));
+            return Err(PlanError::wrong(format!("FederatedHPA {}: {message}", name())));
         }
         let told = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
         let outline = self.objects.forecast(hpa, self.rooms.clone(), now, told).map(|mut outline| {
@@ -167,7 +167,7 @@ impl Subject {
         outline.ok_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);
-            Failure::wrong(format!("FederatedHPA {}: {message}", name()))
+            PlanError::wrong(format!("FederatedHPA {}: {message}", name()))
         })
     }
 }
@@ -177,16 +177,16 @@ fn text(text: Option<&String>) -> &str {
 }
 
 /// The object, or where and why it cannot be read.
-fn read<T: DeserializeOwned>(given: &Given, object: Value) -> Result<T, Failure> {
+fn read<T: DeserializeOwned>(given: &Given, object: Value) -> Result<T, PlanError> {
     serde_path_to_error::deserialize(object).map_err(|error| {
         let line = given.source.position(given.subject.node.span.start).line;
         let name = &given.name;
         let place = format!("{}:{line}: {} {}", given.source.name, name.kind, name.name);
-        Failure::unreadable(format!("{}: {}: {}", place.trim_end(), error.path(), error.inner()))
+        PlanError::unreadable(format!("{}: {}: {}", place.trim_end(), error.path(), error.inner()))
     })
 }
 
-fn is(object: &Value, target: &crate::decision::neighbours::Target) -> bool {
+fn is(object: &Value, target: &crate::decision::related_objects::Target) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     group(text("/apiVersion")) == target.group
         && text("/kind") == target.kind

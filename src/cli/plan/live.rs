@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use kube::Client;
 
-use super::Failure;
-use super::given::{Manifests, Subject};
-use super::outline::Said;
+use super::PlanError;
+use super::given::{Manifests, PlanInput};
+use super::outline::CodedMessage;
 use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::{Rooms, live};
 use crate::runtime::control_plane::{self, Origin};
 
 /// Where clusters are looked at.
-pub(super) struct Place {
+pub(super) struct LiveSource {
     pub(super) kubeconfig: PathBuf,
     pub(super) context: Option<String>,
     /// How estimators are asked; none: they are not.
@@ -32,24 +32,24 @@ fn parts(input: &Path) -> Option<(&str, &str)> {
 }
 
 /// The stored objects of these names and the given ones, each with what the control plane holds for it.
-pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<Subject>, Failure> {
-    let runtime = crate::cli::runtime().map_err(Failure::unreadable)?;
+pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
+    let runtime = crate::cli::runtime().map_err(PlanError::unreadable)?;
     runtime.block_on(read(given, names, place))
 }
 
-async fn read(given: &Manifests, names: &[PathBuf], place: Place) -> Result<Vec<Subject>, Failure> {
-    let Place { kubeconfig, context, estimators } = place;
+async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
+    let LiveSource { kubeconfig, context, estimators } = place;
     let origin = Origin::find(Some(kubeconfig), None, context)
-        .ok_or_else(|| Failure::unreadable("the kubeconfig has no name"))?;
+        .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
     let connected = control_plane::connect_once(origin).await;
-    let client = connected.map_err(|error| Failure::unreadable(error.to_string()))?;
+    let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
     let mut hpas = given.hpas.clone();
     for (namespace, name) in names.iter().filter_map(|name| parts(name)) {
         let stored = live::federated_hpa(&client, namespace, name).await.map_err(|error| unasked(&error))?;
-        hpas.push(stored.ok_or_else(|| Failure::wrong(format!("there is no FederatedHPA {namespace}/{name}")))?);
+        hpas.push(stored.ok_or_else(|| PlanError::wrong(format!("there is no FederatedHPA {namespace}/{name}")))?);
     }
     if hpas.is_empty() {
-        return Err(Failure::wrong("no FederatedHPA: give a file with one, or NAMESPACE/NAME of a stored one"));
+        return Err(PlanError::wrong("no FederatedHPA: give a file with one, or NAMESPACE/NAME of a stored one"));
     }
     let rooms = estimators.map(patient);
     let mut subjects = Vec::new();
@@ -64,7 +64,7 @@ async fn subject(
     client: &Client,
     mut hpa: crate::api::FederatedHPA,
     rooms: Option<&Rooms>,
-) -> Result<Subject, Failure> {
+) -> Result<PlanInput, PlanError> {
     let metadata = &hpa.metadata;
     if let (Some(namespace), Some(name), None) = (&metadata.namespace, &metadata.name, &metadata.uid) {
         let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
@@ -75,11 +75,11 @@ async fn subject(
         Some(rooms) => Some(heard(objects.hear(rooms).await)),
         None => None,
     };
-    Ok(Subject { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
+    Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
 }
 
 /// Whose estimator answered.
-fn heard((answered, silent): (Vec<String>, Vec<String>)) -> Said {
+fn heard((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let message = if silent.is_empty() {
         format!("the estimators of all clusters answered: {}", named(&answered))
@@ -90,9 +90,9 @@ fn heard((answered, silent): (Vec<String>, Vec<String>)) -> Said {
             silent.join(", ")
         )
     };
-    Said { code: "Estimators", message }
+    CodedMessage { code: "Estimators", message }
 }
 
-fn unasked(error: &kube::Error) -> Failure {
-    Failure::unreadable(format!("the control plane cannot be read: {error}"))
+fn unasked(error: &kube::Error) -> PlanError {
+    PlanError::unreadable(format!("the control plane cannot be read: {error}"))
 }

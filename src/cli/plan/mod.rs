@@ -20,7 +20,7 @@ use crate::run::estimators::EstimatorArgs;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use given::Manifests;
-use live::Place;
+use live::LiveSource;
 use outline::Outline;
 
 /// Arguments of `fhpa plan`.
@@ -102,12 +102,12 @@ const UNREADABLE: u8 = 2;
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-struct Failure {
+struct PlanError {
     code: u8,
     message: String,
 }
 
-impl Failure {
+impl PlanError {
     fn wrong(message: impl Into<String>) -> Self {
         Self { code: WRONG, message: message.into() }
     }
@@ -132,7 +132,7 @@ impl Args {
                 let _ = out.write_all(printed.as_bytes());
                 FINE
             }
-            Err(Failure { code, message }) => {
+            Err(PlanError { code, message }) => {
                 if !message.is_empty() {
                     anstream::eprintln!("fhpa plan: {message}");
                 }
@@ -143,11 +143,11 @@ impl Args {
     }
 
     /// The plans; findings that refuse an object are printed as `fhpa validate` does.
-    fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, Failure> {
+    fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, PlanError> {
         let Self { inputs, namespace, kubeconfig, context, estimators, rules, .. } = self;
         let estimators = estimators.settings(false);
         if kubeconfig.is_none() && estimators.is_some() {
-            return Err(Failure::wrong(
+            return Err(PlanError::wrong(
                 "estimators are asked about the clusters of a control plane: give --kubeconfig",
             ));
         }
@@ -156,11 +156,11 @@ impl Args {
             inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
         let files: Vec<File> = inputs::read(&paths).into_iter().map(|source| file(source, &namespace)).collect();
         let found =
-            report(&files, &namespace, &settings, now).map_err(|error| Failure::unreadable(error.to_string()))?;
+            report(&files, &namespace, &settings, now).map_err(|error| PlanError::unreadable(error.to_string()))?;
         let code = found.exit_code(false);
         if code != FINE {
             let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
-            return Err(Failure { code, message: String::new() });
+            return Err(PlanError { code, message: String::new() });
         }
         for warning in &found.findings {
             let line = warning.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
@@ -168,7 +168,7 @@ impl Args {
         }
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
-            Some(kubeconfig) => live::subjects(&given, &names, Place { kubeconfig, context, estimators })?,
+            Some(kubeconfig) => live::subjects(&given, &names, LiveSource { kubeconfig, context, estimators })?,
             None => given.subjects()?,
         };
         subjects.iter().map(|subject| subject.outline(settings.default_mode, now)).collect()

@@ -24,7 +24,7 @@ pub(super) struct Outline {
     pub(super) affinity_group: String,
     pub(super) clusters: Vec<Row>,
     pub(super) steps: Vec<Move>,
-    pub(super) notes: Vec<Said>,
+    pub(super) notes: Vec<CodedMessage>,
 }
 
 /// The workload.
@@ -38,7 +38,7 @@ pub(super) struct Target {
 
 /// A code and a sentence.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Said {
+pub(super) struct CodedMessage {
     pub(super) code: &'static str,
     pub(super) message: String,
 }
@@ -77,9 +77,9 @@ pub(super) struct Row {
     pub(super) current_replicas: Option<Replicas>,
     /// Replicas in the binding in the end; nothing when it has no entry.
     pub(super) planned_replicas: Option<Replicas>,
-    pub(super) reason: Said,
+    pub(super) reason: CodedMessage,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) hold: Option<Said>,
+    pub(super) hold: Option<CodedMessage>,
 }
 
 /// A step.
@@ -95,17 +95,17 @@ pub(super) struct Move {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replicas: Option<Replicas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) entries: Vec<Place>,
+    pub(super) entries: Vec<ClusterReplicas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) evictions: Vec<Place>,
+    pub(super) evictions: Vec<ClusterReplicas>,
     /// Nothing: it is done at once.
-    pub(super) waits_for: Option<Said>,
-    pub(super) reason: Said,
+    pub(super) waits_for: Option<CodedMessage>,
+    pub(super) reason: CodedMessage,
 }
 
 /// Replicas in a cluster.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Place {
+pub(super) struct ClusterReplicas {
     pub(super) cluster: String,
     pub(super) replicas: Replicas,
 }
@@ -145,7 +145,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
     let Forecast { request, plan, .. } = forecast;
     let share = plan.shares.iter().find(|share| share.cluster == cluster.name && share.kept().is_some());
     let entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name);
-    let said = |share: &Share<'_>| Said { code: share.reason.code(), message: share.reason.to_string() };
+    let said = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
     Row {
         name: cluster.name.to_owned(),
         candidate: cluster.chosen,
@@ -158,12 +158,14 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
         current_replicas: cluster.current.or(cluster.entry),
         planned_replicas: entry.map(|entry| entry.replicas),
         reason: share.map_or_else(|| absent(cluster), said),
-        hold: share.and_then(|share| share.hold).map(|hold| Said { code: hold.code(), message: hold.to_string() }),
+        hold: share
+            .and_then(|share| share.hold)
+            .map(|hold| CodedMessage { code: hold.code(), message: hold.to_string() }),
     }
 }
 
 /// Why a cluster has no share.
-fn absent(cluster: &Cluster<'_>) -> Said {
+fn absent(cluster: &Cluster<'_>) -> CodedMessage {
     let (code, message) = match cluster.standing {
         Standing::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
         Standing::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
@@ -172,11 +174,11 @@ fn absent(cluster: &Cluster<'_>) -> Said {
         Standing::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         Standing::Serving => ("NoShare", "gets nothing"),
     };
-    Said { code, message: message.to_owned() }
+    CodedMessage { code, message: message.to_owned() }
 }
 
 fn step(step: &Step<'_>) -> Move {
-    let reason = Said { code: step.why.code(), message: step.why.to_string() };
+    let reason = CodedMessage { code: step.why.code(), message: step.why.to_string() };
     let empty = Move {
         action: "",
         cluster: None,
@@ -192,10 +194,11 @@ fn step(step: &Step<'_>) -> Move {
             Move { action: "ApplyHPA", cluster: Some((*cluster).to_owned()), bounds: Some(range(*bounds)), ..empty }
         }
         Action::UpdateBinding { entries, evictions } => {
-            let place = |entry: &Entry<'_>| Place { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
+            let place =
+                |entry: &Entry<'_>| ClusterReplicas { cluster: entry.cluster.to_owned(), replicas: entry.replicas };
             let evictions = evictions
                 .iter()
-                .map(|eviction| Place { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
+                .map(|eviction| ClusterReplicas { cluster: eviction.cluster.to_owned(), replicas: eviction.replicas });
             let evictions = evictions.collect();
             Move { action: "UpdateBinding", entries: entries.iter().map(place).collect(), evictions, ..empty }
         }
@@ -206,7 +209,7 @@ fn step(step: &Step<'_>) -> Move {
     }
 }
 
-fn waits(wait: Wait) -> Option<Said> {
+fn waits(wait: Wait) -> Option<CodedMessage> {
     let (code, message) = match wait {
         Wait::Nothing => return None,
         Wait::Lowered => ("MaxLowered", "lower bounds elsewhere are seen to be applied"),
@@ -214,16 +217,16 @@ fn waits(wait: Wait) -> Option<Said> {
         Wait::Shrunk => ("ReplicasScaledDown", "running replicas above their target are gone"),
         Wait::Gone => ("HPADeleted", "its old HPA is gone"),
     };
-    Some(Said { code, message: message.to_owned() })
+    Some(CodedMessage { code, message: message.to_owned() })
 }
 
-fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<Said> {
-    let mut notes: Vec<Said> =
-        forecast.plan.notes.iter().map(|note| Said { code: note.code(), message: note.to_string() }).collect();
+fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<CodedMessage> {
+    let mut notes: Vec<CodedMessage> =
+        forecast.plan.notes.iter().map(|note| CodedMessage { code: note.code(), message: note.to_string() }).collect();
     if !forecast.unknown_capacity.is_empty() {
         let names = forecast.unknown_capacity.join(", ");
         let message = format!("nobody says how much room there is in {names}: that counts as none");
-        notes.push(Said { code: "CapacityUnknown", message });
+        notes.push(CodedMessage { code: "CapacityUnknown", message });
     }
     let looked = |name: &str| forecast.request.clusters.iter().any(|cluster| cluster.name == name);
     let names = objects.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref());
@@ -231,7 +234,7 @@ fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<Said> {
     others.sort_unstable();
     if !others.is_empty() {
         let message = format!("no candidates: {}", others.join(", "));
-        notes.push(Said { code: "NotCandidates", message });
+        notes.push(CodedMessage { code: "NotCandidates", message });
     }
     notes
 }

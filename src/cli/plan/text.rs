@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::outline::{Move, Outline, Place, Range, Row};
+use super::outline::{ClusterReplicas, Move, Outline, Range, Row};
 use crate::decision::plan::Policy;
 use crate::decision::split::Replicas;
 
@@ -103,7 +103,7 @@ fn bounds(range: Range) -> String {
 
 fn told(step: &Move) -> String {
     let cluster = step.cluster.as_deref().unwrap_or_default();
-    let places = |places: &[Place]| {
+    let places = |places: &[ClusterReplicas]| {
         places.iter().map(|place| format!("{} {}", place.cluster, place.replicas)).collect::<Vec<_>>().join(", ")
     };
     let what = match step.action {

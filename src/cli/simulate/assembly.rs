@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use jiff::SignedDuration;
 
-use super::Failure;
+use super::SimulateError;
 use super::document::{Cluster, Document, Fault, FaultKind};
-use super::given::Subject;
+use super::given::SimulationInput;
 use crate::api::FederatedHPA;
 use crate::convert::{fleet, scaling};
 use crate::decision::fleet::placement::Placement;
@@ -16,7 +16,7 @@ use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{Bounds, Policy};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
-use crate::simulation::{self, Driver, Scenario, Site, Trouble, Workload};
+use crate::simulation::{self, Disruption, Driver, Scenario, Site, Workload};
 
 /// What the user and the placement say, as the rules read it.
 pub(super) struct Words<'a> {
@@ -26,7 +26,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(subject: &'a Subject) -> Self {
+    pub(super) fn of(subject: &'a SimulationInput) -> Self {
         let spec = &subject.hpa.spec;
         Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(fleet::assignment),
@@ -42,8 +42,8 @@ impl<'a> Words<'a> {
 }
 
 /// The scenario.
-pub(super) fn scenario<'a>(subject: &'a Subject, words: &'a Words<'a>) -> Result<Scenario<'a>, Failure> {
-    let Subject { hpa, document, .. } = subject;
+pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -> Result<Scenario<'a>, SimulateError> {
+    let SimulationInput { hpa, document, .. } = subject;
     let spec = &hpa.spec;
     let intent = Intent {
         assignment: words.assignment.as_ref(),
@@ -73,12 +73,12 @@ pub(super) fn scenario<'a>(subject: &'a Subject, words: &'a Words<'a>) -> Result
 }
 
 /// The load shows in the first metric.
-fn workload(hpa: &FederatedHPA, document: &Document) -> Result<Workload, Failure> {
+fn workload(hpa: &FederatedHPA, document: &Document) -> Result<Workload, SimulateError> {
     let spec = &hpa.spec;
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
     let metrics = scaling::metrics(spec.metrics.as_deref().unwrap_or_default(), namespace);
     let metric = metrics.into_iter().flatten().next();
-    let metric = metric.ok_or_else(|| Failure::wrong("the FederatedHPA has no metric that can be simulated"))?;
+    let metric = metric.ok_or_else(|| SimulateError::wrong("the FederatedHPA has no metric that can be simulated"))?;
     let behavior = spec.behavior.as_ref().map(scaling::behavior);
     Ok(Workload { metric, behavior, saturation: document.saturation, pod_start: document.pod_start })
 }
@@ -113,9 +113,9 @@ fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
 fn fault(document: &Document, fault: &Fault) -> Option<simulation::Fault> {
     let at = fault.cluster.as_ref().and_then(|name| document.clusters.iter().position(|own| own.name == *name));
     let trouble = match fault.kind {
-        FaultKind::ClusterDown => Trouble::Down(at?),
-        FaultKind::ControlPlaneDown => Trouble::ControlPlaneDown,
-        FaultKind::ReportsLate => Trouble::Late(at, fault.by),
+        FaultKind::ClusterDown => Disruption::Down(at?),
+        FaultKind::ControlPlaneDown => Disruption::ControlPlaneDown,
+        FaultKind::ReportsLate => Disruption::Late(at, fault.by),
     };
     Some(simulation::Fault { from: fault.from, to: fault.to, trouble })
 }

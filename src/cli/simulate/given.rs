@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::validate::{Class, text as findings};
 use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
-use super::Failure;
+use super::SimulateError;
 use super::document::Document;
 use super::reader::{seconds, thousandths};
 use crate::api::FederatedHPA;
@@ -23,7 +23,7 @@ const MAX_ROWS: usize = 50_000;
 
 /// What is to be simulated.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct SimulationInput {
     pub(super) hpa: FederatedHPA,
     pub(super) document: Document,
     /// Where the scenario stands.
@@ -31,10 +31,14 @@ pub(super) struct Subject {
 }
 
 /// Reads the files; findings are told as `fhpa validate` does.
-pub(super) fn subject(paths: &[PathBuf], namespace: &str, settings: &Settings) -> Result<Subject, Failure> {
+pub(super) fn subject(
+    paths: &[PathBuf],
+    namespace: &str,
+    settings: &Settings,
+) -> Result<SimulationInput, SimulateError> {
     let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
-    let mut found =
-        report(&files, namespace, settings, clock::wall()).map_err(|error| Failure::unreadable(error.to_string()))?;
+    let mut found = report(&files, namespace, settings, clock::wall())
+        .map_err(|error| SimulateError::unreadable(error.to_string()))?;
     let given: Vec<&Given> = files.iter().flatten().flatten().collect();
     let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();
     let hpas = given.iter().filter(|given| matches!(given.subject.class, Class::Known(Kind::FederatedHPA)));
@@ -51,26 +55,26 @@ pub(super) fn subject(paths: &[PathBuf], namespace: &str, settings: &Settings) -
             (_, 0) => "no scenario: give a document of `kind: Simulation`, in the same file or another",
             _ => "more than one FederatedHPA: a simulation is of one",
         };
-        return Err(Failure::wrong(message));
+        return Err(SimulateError::wrong(message));
     };
     if scenarios.len() > 1 {
-        return Err(Failure::wrong("more than one document of `kind: Simulation`: give one"));
+        return Err(SimulateError::wrong("more than one document of `kind: Simulation`: give one"));
     }
     let object = completed(hpa.object(), settings.default_mode).unwrap_or_else(|| hpa.object());
     let hpa: FederatedHPA =
-        serde_json::from_value(object).map_err(|error| Failure::unreadable(format!("FederatedHPA: {error}")))?;
+        serde_json::from_value(object).map_err(|error| SimulateError::unreadable(format!("FederatedHPA: {error}")))?;
     if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.default_mode) != Mode::Distributed {
         let message = "a simulation is of mode Distributed: in Centralized mode clusters have no HPAs of their own";
-        return Err(Failure::wrong(message));
+        return Err(SimulateError::wrong(message));
     }
-    Ok(Subject { hpa, document, name: given.source.name.clone() })
+    Ok(SimulationInput { hpa, document, name: given.source.name.clone() })
 }
 
 /// Prints what was found; an error ends the command.
-fn tell(found: &Report) -> Result<(), Failure> {
+fn tell(found: &Report) -> Result<(), SimulateError> {
     let code = found.exit_code(false);
     if code != 0 {
-        return Err(Failure { code, message: findings::render(found, usize::MAX), findings: true });
+        return Err(SimulateError { code, message: findings::render(found, usize::MAX), findings: true });
     }
     for warning in &found.findings {
         let Finding { file, path, spot, .. } = warning;

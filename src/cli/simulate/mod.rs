@@ -97,14 +97,14 @@ Exit codes:
 /// Why there is no run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-struct Failure {
+struct SimulateError {
     code: u8,
     message: String,
     /// Whether the message is a list of findings, for standard output.
     findings: bool,
 }
 
-impl Failure {
+impl SimulateError {
     fn wrong(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into(), findings: false }
     }
@@ -145,11 +145,11 @@ impl Args {
                 let _ = out.write_all(printed.as_bytes());
                 0
             }
-            Err(Failure { code, message, findings: true }) => {
+            Err(SimulateError { code, message, findings: true }) => {
                 let _ = out.write_all(message.as_bytes());
                 code
             }
-            Err(Failure { code, message, .. }) => {
+            Err(SimulateError { code, message, .. }) => {
                 anstream::eprintln!("fhpa simulate: {message}");
                 code
             }
@@ -157,7 +157,7 @@ impl Args {
         ExitCode::from(code)
     }
 
-    fn outcome(self) -> Result<String, Failure> {
+    fn outcome(self) -> Result<String, SimulateError> {
         let subject = given::subject(&self.inputs, &self.namespace, &self.rules.settings())?;
         let words = Words::of(&subject);
         let scenario = assembly::scenario(&subject, &words)?;
@@ -165,7 +165,7 @@ impl Args {
         if self.compare {
             let runs = comparison::runs(&scenario, words.policy(), subject.document.sample);
             if let Some(file) = &self.chart {
-                write(file, &chart::compared(&title, &scenario, &runs).map_err(Failure::unreadable)?)?;
+                write(file, &chart::compared(&title, &scenario, &runs).map_err(SimulateError::unreadable)?)?;
             }
             return Ok(match self.output {
                 Output::Table => comparison::table(&title, &runs),
@@ -175,7 +175,7 @@ impl Args {
         }
         let outcome = Outcome::of(&scenario, subject.document.sample);
         if let Some(file) = &self.chart {
-            let drawn = chart::single(&title, &scenario, &outcome).map_err(Failure::unreadable)?;
+            let drawn = chart::single(&title, &scenario, &outcome).map_err(SimulateError::unreadable)?;
             write(file, &drawn)?;
         }
         Ok(match self.output {
@@ -187,14 +187,14 @@ impl Args {
 }
 
 /// The file without its folders and ending.
-fn title(subject: &given::Subject) -> String {
+fn title(subject: &given::SimulationInput) -> String {
     let stem = Path::new(&subject.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let text = stem.unwrap_or_else(|| "scenario".to_owned());
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| Failure::unreadable(format!("{}: {error}", file.display())))
+fn write(file: &Path, text: &str) -> Result<(), SimulateError> {
+    fs::write(file, text).map_err(|error| SimulateError::unreadable(format!("{}: {error}", file.display())))
 }
 
 fn chart_file(text: &str) -> Result<PathBuf, String> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::color::Color;
 use super::manifest::Source;
-use super::validate::{Class, Finding, Given, Report, file, inputs, neighbours, text};
+use super::validate::{Class, Finding, Given, Report, file, inputs, related_objects, text};
 use crate::admission::review::Reviewer;
 use crate::decision::validation::Settings;
 use crate::run::process::{Options, Server};
@@ -118,9 +118,9 @@ fn built_in() -> Vec<Result<Source, inputs::Unreadable>> {
 
 fn trial(given: &[Given], settings: Settings, out: &mut impl Write) -> Result<(), TrialError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(TrialError::Runtime)?;
-    let known = neighbours(given.iter(), settings.default_mode);
+    let known = related_objects(given.iter(), settings.default_mode);
     let zones = Arc::new(ZoneDatabase::open());
-    let reviewer = Reviewer { neighbours: Arc::new(known), zones, settings, preview: None, frozen: None };
+    let reviewer = Reviewer { related_objects: Arc::new(known), zones, settings, preview: None, frozen: None };
     runtime.block_on(async {
         let server = Server::bind_with(Options::loopback(), move |_| {
             Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))

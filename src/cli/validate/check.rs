@@ -7,12 +7,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::manifest::{self, Place, Source};
+use super::super::manifest::{self, Source, SourceLocation};
 use super::inputs::Unreadable;
-use super::neighbours::GivenObjects;
+use super::related_objects::GivenObjects;
 use super::report::{Finding, ObjectName, Report, Severity, Spot};
 use super::rules::{self, Rules, Undecodable};
-use super::subject::{Class, Kind, Subject};
+use super::subject::{Class, InputObject, Kind};
 use super::unknown::{Schemas, Unknown};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::Mode;
@@ -33,7 +33,7 @@ pub(super) struct Surroundings<'a> {
 /// An object and the file it stands in.
 pub(crate) struct Given {
     pub(crate) source: Rc<Source>,
-    pub(crate) subject: Subject,
+    pub(crate) subject: InputObject,
     pub(crate) name: ObjectName,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundi
 
 /// As [`check`], of files that were read.
 pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
-    let known = neighbours(files.iter().flatten().flatten(), around.settings.default_mode);
+    let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();
     let mut firsts = HashMap::new();
@@ -91,12 +91,12 @@ pub(crate) type File = Result<Vec<Given>, Box<Finding>>;
 pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File {
     let source = Rc::new(source.map_err(|unreadable| Box::new(Finding::unreadable(unreadable)))?);
     let documents = manifest::load(&source).map_err(|error| Box::new(Finding::syntax(&source, error)))?;
-    let subjects = documents.iter().flat_map(Subject::all_of);
+    let subjects = documents.iter().flat_map(InputObject::all_of);
     Ok(subjects.map(|subject| Given::new(&source, subject, namespace)).collect())
 }
 
 /// What the rules on other objects may know of the given ones.
-pub(crate) fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
+pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
         let (namespace, value) = (&object.name.namespace, || object.subject.node.to_value());
@@ -114,7 +114,7 @@ pub(crate) fn neighbours<'a>(given: impl Iterator<Item = &'a Given>, default_mod
 }
 
 impl Given {
-    fn new(source: &Rc<Source>, subject: Subject, namespace: &str) -> Self {
+    fn new(source: &Rc<Source>, subject: InputObject, namespace: &str) -> Self {
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         let name = ObjectName {
             kind: text(subject.node.text("kind")),
@@ -150,7 +150,7 @@ impl Given {
                 findings.extend(found.warnings.iter().map(|warning| self.warning(warning)));
             }
             Err(Undecodable { path, message }) => {
-                let place = Place::of(&self.subject.node, &path, &self.source);
+                let place = SourceLocation::of(&self.subject.node, &path, &self.source);
                 findings.push(self.finding(Severity::Error, "decode", &path, place, message));
             }
         }
@@ -159,7 +159,7 @@ impl Given {
         findings
     }
 
-    fn finding(&self, severity: Severity, rule: &str, path: &str, place: Place, head: String) -> Finding {
+    fn finding(&self, severity: Severity, rule: &str, path: &str, place: SourceLocation, head: String) -> Finding {
         Finding {
             severity,
             rule: rule.to_owned(),
@@ -180,14 +180,14 @@ impl Given {
     }
 
     fn unknown_field(&self, unknown: Unknown) -> Finding {
-        let place = Place::of_key(&self.subject.node, &unknown.path, &self.source);
+        let place = SourceLocation::of_key(&self.subject.node, &unknown.path, &self.source);
         let finding = self.finding(Severity::Error, "unknown-field", &unknown.path, place, "unknown field".to_owned());
         Finding { detail: unknown.detail, ..finding }
     }
 
     /// A finding at the place that the violation names.
     pub(crate) fn violation(&self, violation: &Violation) -> Finding {
-        let place = Place::of(&self.subject.node, &violation.path, &self.source);
+        let place = SourceLocation::of(&self.subject.node, &violation.path, &self.source);
         let message = violation.message();
         let head = message.strip_suffix(&violation.detail).and_then(|head| head.strip_suffix(": "));
         let head = head.filter(|_| !violation.detail.is_empty());
@@ -197,14 +197,14 @@ impl Given {
     }
 
     fn warning(&self, warning: &Warning) -> Finding {
-        let place = Place::of(&self.subject.node, &warning.path, &self.source);
+        let place = SourceLocation::of(&self.subject.node, &warning.path, &self.source);
         self.finding(Severity::Warning, warning.rule, &warning.path, place, warning.text.clone())
     }
 
     /// A warning when the same object was given before: only one of the two can be applied.
     fn twice(&self, firsts: &mut Firsts) -> Option<Finding> {
         let ObjectName { kind, namespace, name } = self.name.clone();
-        let place = Place::of(&self.subject.node, "metadata.name", &self.source);
+        let place = SourceLocation::of(&self.subject.node, "metadata.name", &self.source);
         if name.is_empty() {
             return None;
         }

@@ -3,14 +3,14 @@
 mod check;
 pub(super) mod inputs;
 mod json;
-mod neighbours;
+mod related_objects;
 mod report;
 mod rules;
 mod subject;
 pub(super) mod text;
 mod unknown;
 
-pub(super) use check::{File, Given, file, neighbours};
+pub(super) use check::{File, Given, file, related_objects};
 pub(super) use report::{Finding, ObjectName, Report};
 pub(super) use rules::completed;
 pub(super) use subject::{Class, Kind};

@@ -17,7 +17,7 @@ use crate::convert;
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::Findings;
-use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects};
 use crate::decision::validation::Settings;
 
 /// The rules of the webhook, with the given files as neighbours.
@@ -35,12 +35,12 @@ pub(super) struct Undecodable {
 
 impl Rules {
     pub(super) fn new(
-        neighbours: Arc<dyn Neighbours + Send + Sync>,
+        related_objects: Arc<dyn RelatedObjects + Send + Sync>,
         zones: Arc<dyn Zones>,
         settings: Settings,
         now: Timestamp,
     ) -> Self {
-        Self { reviewer: Reviewer { neighbours, zones, settings, preview: None, frozen: None }, now }
+        Self { reviewer: Reviewer { related_objects, zones, settings, preview: None, frozen: None }, now }
     }
 
     /// The findings on `object`, as when it is created in `namespace`.

@@ -40,14 +40,14 @@ pub(crate) enum Class {
 
 /// One object of a file.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct InputObject {
     /// Put before the paths of its fields: `items[2]` in a list, else empty.
     pub(crate) prefix: String,
     pub(crate) node: Rc<Node>,
     pub(crate) class: Class,
 }
 
-impl Subject {
+impl InputObject {
     /// The objects of a document; those of a `List` one by one.
     pub(crate) fn all_of(document: &Rc<Node>) -> Vec<Self> {
         let is_list = document.text("kind").is_some_and(|kind| kind.ends_with("List"));

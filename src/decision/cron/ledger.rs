@@ -85,7 +85,7 @@ pub struct Execution {
 
 /// A run that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedRun {
     /// When it was due.
     pub scheduled: Timestamp,
     /// When it was given up.
@@ -104,7 +104,7 @@ pub struct History {
     /// Executed runs.
     pub executions: VecDeque<Execution>,
     /// Runs that were not executed.
-    pub failures: VecDeque<Failure>,
+    pub failures: VecDeque<FailedRun>,
 }
 
 impl History {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::ledger::{Action, Agenda, Execution, Failure, History, Lateness, Missed, Rule};
+use super::ledger::{Action, Agenda, Execution, FailedRun, History, Lateness, Missed, Rule};
 
 /// A run that was tried and has no record yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl History {
     }
 
     fn fail(&mut self, scheduled: Timestamp, executed: Timestamp, message: String) {
-        self.failures.push_front(Failure { scheduled, executed, message });
+        self.failures.push_front(FailedRun { scheduled, executed, message });
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::behavior::Behavior;
 use super::limits::{Bound, Events, Range, limit_plain};
 use super::metric::{Current, Metric};
-use super::proposal::{Failure, Proposal, propose};
+use super::proposal::{MetricFailure, Proposal, propose};
 use super::replicas::Workload;
 use super::stabilization::{Recommendations, Stabilized};
 
@@ -54,7 +54,7 @@ pub struct Decision {
     /// Current value of each metric; empty when they were not looked at.
     pub current: Vec<Option<Current>>,
     /// Set when a metric failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<MetricFailure>,
 }
 
 /// One pass of an HPA. [`History`] takes in what is recommended; call [`History::scaled`] once the write succeeded.

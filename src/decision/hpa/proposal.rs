@@ -5,7 +5,7 @@ use super::replicas::{Workload, replicas};
 
 /// Why metrics gave no proposal, or not all of them took part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct MetricFailure {
     /// Reason of the condition `ScalingActive`, by the first metric that failed.
     pub reason: &'static str,
     /// What failed there.
@@ -24,7 +24,7 @@ pub struct Proposal {
     /// The current value of each metric, in order; absent where it failed.
     pub current: Vec<Option<Current>>,
     /// Set when at least one metric failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<MetricFailure>,
 }
 
 /// The largest number of replicas that one of `metrics` asks for.
@@ -50,7 +50,7 @@ pub fn propose(workload: &Workload<'_>, metrics: &[Metric]) -> Proposal {
             }
         }
     }
-    let failure = first.map(|(reason, cause, text)| Failure {
+    let failure = first.map(|(reason, cause, text)| MetricFailure {
         reason,
         cause,
         message: format!("invalid metrics ({failed} invalid out of {}), first error is: {text}", metrics.len()),

@@ -13,7 +13,7 @@ use crate::decision::split::{Part, Replicas, by_weight};
 pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// A seat with what it is to have.
-pub(super) struct Place<'s, 'a> {
+pub(super) struct Participant<'s, 'a> {
     pub(super) seat: &'s Seat<'a>,
     pub(super) target: Target,
 }
@@ -40,8 +40,8 @@ pub(super) fn adjust(
     kept: bool,
 ) -> Adjusted {
     let target = |seat: &Seat<'_>| targets.get(seat.at).copied().flatten();
-    let mut places: Vec<Place<'_, '_>> =
-        seats.iter().filter_map(|seat| Some(Place { seat, target: target(seat)? })).collect();
+    let mut places: Vec<Participant<'_, '_>> =
+        seats.iter().filter_map(|seat| Some(Participant { seat, target: target(seat)? })).collect();
     let divided = if kept { request.divided } else { Some(request.now) };
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
     // What runs answers to new bounds in a moment.
@@ -85,7 +85,7 @@ pub(super) fn adjust(
     adjusted
 }
 
-impl Place<'_, '_> {
+impl Participant<'_, '_> {
     /// Whether it says how it does.
     pub(super) fn answers(&self) -> bool {
         self.seat.cluster.standing == Standing::Serving

@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 
-use super::adjust::{Place, sum, take, within};
+use super::adjust::{Participant, sum, take, within};
 use super::pour::{Range, pour};
 use super::seat::Seat;
 use super::signal::counts;
@@ -14,7 +14,7 @@ use crate::decision::split::Replicas;
 const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
 
 /// Says who is to run how many at once. What was asked for a cluster is remembered with it, so that it is asked once.
-pub(super) fn assist(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+pub(super) fn assist(request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
     forget(request, places);
     let short: Vec<(&str, Replicas)> =
         places.iter().map(|place| (place.seat.cluster.name, shortfall(request, place))).collect();
@@ -27,7 +27,7 @@ pub(super) fn assist(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
 }
 
 /// Has the clusters that can run so many more, by policy. Returns how many they will.
-fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replicas) -> Replicas {
+fn share_out(request: &Request<'_>, places: &mut [Participant<'_, '_>], total: Replicas) -> Replicas {
     let able = places.iter().enumerate();
     let receivers: Vec<(usize, Seat<'_>, Range)> =
         able.filter_map(|(at, place)| Some((at, receiver(request, place)?))).map(seated).collect();
@@ -49,7 +49,7 @@ fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replica
 }
 
 /// What was reached is forgotten, and what was not within a while: its HPA has decided since, and two would fight.
-pub(super) fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+pub(super) fn forget(request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
     for place in places {
         let max = place.seat.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
         let current = place.seat.cluster.current;
@@ -66,7 +66,7 @@ pub(super) fn forget(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
 /// `ceil(ready * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
 /// not allow. Without a metric: the pods that cannot be scheduled. (`ready`, not `current`: the metric is measured
 /// over the pods that run, so that pods that do not would count twice.)
-fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
+fn shortfall(request: &Request<'_>, place: &Participant<'_, '_>) -> Replicas {
     let Some(stuck) = place.target.memory.stuck.filter(|_| counts(request, place)) else { return 0 };
     let cluster = place.seat.cluster;
     let running = cluster.running();
@@ -79,13 +79,13 @@ fn shortfall(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
 }
 
 /// What it runs or is to run.
-fn runs(place: &Place<'_, '_>) -> Replicas {
+fn runs(place: &Participant<'_, '_>) -> Replicas {
     let assist = place.target.memory.assist.map_or(0, |assist| assist.replicas).max(place.target.memory.floor());
     place.seat.cluster.current.unwrap_or_default().max(assist)
 }
 
 /// What a cluster can run more, within its max and its room.
-fn receiver<'a>(request: &Request<'_>, place: &Place<'_, 'a>) -> Option<(Seat<'a>, Replicas)> {
+fn receiver<'a>(request: &Request<'_>, place: &Participant<'_, 'a>) -> Option<(Seat<'a>, Replicas)> {
     let cluster = place.seat.cluster;
     let able = place.answers() && !place.is_stuck() && cluster.reach == Reach::Scale;
     let runs = runs(place);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::adjust::{Adjusted, Place, sum, take, within};
+use super::adjust::{Adjusted, Participant, sum, take, within};
 use super::pour::{Range, top_up};
 use super::seat::Seat;
 use super::{Memory, Reason, Request};
@@ -15,7 +15,7 @@ use crate::decision::split::Replicas;
 /// within the window gets nothing yet, and who got gives nothing. Afterwards a way back has to be worth it
 /// ([`is_worth`]), and clusters of about one size keep their order: what is measured wanders all the time, and bounds do not
 /// wander with it.
-pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], moved: bool) -> Adjusted {
+pub(super) fn optimize(request: &Request<'_>, places: &mut [Participant<'_, '_>], moved: bool) -> Adjusted {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
         return Adjusted { divided, ..<_>::default() };
@@ -30,7 +30,7 @@ pub(super) fn optimize(request: &Request<'_>, places: &mut [Place<'_, '_>], move
 }
 
 /// The min of a cluster without replicas goes to those that have some.
-fn spare_mins(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+fn spare_mins(request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
     for place in places.iter_mut().filter(|place| is_empty(place)) {
         let bounds = &mut place.target.bounds;
         bounds.min = bounds.min.min(place.seat.cluster.limits.least.max(1));
@@ -53,13 +53,13 @@ fn spare_mins(request: &Request<'_>, places: &mut [Place<'_, '_>]) {
     }
 }
 
-fn is_empty(place: &Place<'_, '_>) -> bool {
+fn is_empty(place: &Participant<'_, '_>) -> bool {
     place.target.memory.zero && place.seat.cluster.current == Some(0)
 }
 
 /// Moves everybody towards what the division comes to, as far as they may move now.
 /// Returns whether any was moved.
-fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+fn divide(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
     let Some(ideal) = ideal(request, places) else { return false };
     let wishes = places.iter().zip(&ideal).map(|(place, ideal)| {
         let has = place.target.bounds.max;
@@ -87,9 +87,9 @@ fn divide(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
 }
 
 /// What the division comes to; nothing for those that take no part in it.
-fn ideal(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
-    let known = |place: &&Place<'_, '_>| place.target.bounds.is_some() || place.seat.cluster.available.is_some();
-    let takes_part = |place: &&Place<'_, '_>| place.answers() && !place.is_stuck() && known(place);
+fn ideal(request: &Request<'_>, places: &[Participant<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
+    let known = |place: &&Participant<'_, '_>| place.target.bounds.is_some() || place.seat.cluster.available.is_some();
+    let takes_part = |place: &&Participant<'_, '_>| place.answers() && !place.is_stuck() && known(place);
     let parts = || places.iter().filter(takes_part);
     if parts().any(|place| place.seat.cluster.available.is_none()) {
         return None;
@@ -102,12 +102,12 @@ fn ideal(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Vec<Option<R
 }
 
 /// The seat, with its place among those of about its size.
-fn steady<'a>(place: &Place<'_, 'a>) -> Seat<'a> {
+fn steady<'a>(place: &Participant<'_, 'a>) -> Seat<'a> {
     Seat { kept: Some(place.target.bounds.max), ..*place.seat }
 }
 
 /// From what it has to what would fit.
-fn range(place: &Place<'_, '_>) -> Range {
+fn range(place: &Participant<'_, '_>) -> Range {
     let has = place.target.bounds.max;
     let current = place.seat.cluster.current.unwrap_or_default();
     let low = place.floor().max(current).min(has);

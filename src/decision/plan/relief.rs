@@ -1,6 +1,6 @@
 //! Headroom of clusters that cannot use it goes to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
 
-use super::adjust::{Place, sum, take};
+use super::adjust::{Participant, sum, take};
 use super::pour::{Range, top_up};
 use super::seat::Seat;
 use super::signal::counts;
@@ -8,13 +8,13 @@ use super::{Cause, Load, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
 /// Moves headroom. Returns whether any was moved.
-pub(super) fn relieve(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+pub(super) fn relieve(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
     give_up(request, places) | lend(request, places)
 }
 
 /// Clusters whose pods cannot be scheduled keep what runs; the rest goes to the others by policy.
-fn give_up(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
-    let gives = |place: &Place<'_, '_>| {
+fn give_up(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
+    let gives = |place: &Participant<'_, '_>| {
         let pending = place.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
         let gives = pending && counts(request, place) && place.may_give(request) && place.has_reacted(request);
         if gives { place.target.bounds.max.saturating_sub(place.floor()) } else { 0 }
@@ -22,7 +22,7 @@ fn give_up(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
     let spare: Vec<Replicas> = places.iter().map(gives).collect();
     let donors = || places.iter().zip(&spare).filter(|(_, spare)| **spare > 0).map(|(place, _)| rank(request, place));
     let lowest = donors().min().flatten();
-    let most = |place: &Place<'_, '_>| {
+    let most = |place: &Participant<'_, '_>| {
         let (high, room) = (place.seat.high, place.seat.cluster.available.is_some());
         match place.target.memory.stuck.map(|stuck| stuck.cause) {
             _ if !place.answers() || !place.may_get(request) => 0,
@@ -40,9 +40,9 @@ fn give_up(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
 /// Takes what is to spare and gives it by policy to the others, each up to what `most` says; only as much as they can take.
 pub(super) fn hand_over(
     request: &Request<'_>,
-    places: &mut [Place<'_, '_>],
+    places: &mut [Participant<'_, '_>],
     spare: &[Replicas],
-    most: impl Fn(&Place<'_, '_>) -> Replicas,
+    most: impl Fn(&Participant<'_, '_>) -> Replicas,
     why: Reason,
 ) -> bool {
     let free = sum(spare.iter().copied());
@@ -76,7 +76,7 @@ pub(super) fn hand_over(
 ///
 /// Each gets what it needs and has room for. Not under StaticWeighted, whose split is the user's word. Under Prioritized
 /// the higher priority is first, and nobody takes from a higher one: that one takes up the load by itself.
-fn lend(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+fn lend(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
     if request.policy == Policy::StaticWeighted {
         return false;
     }
@@ -102,16 +102,19 @@ fn lend(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
 }
 
 /// Who is before whom: by priority under Prioritized, all alike else.
-fn rank(request: &Request<'_>, place: &Place<'_, '_>) -> Option<i32> {
+fn rank(request: &Request<'_>, place: &Participant<'_, '_>) -> Option<i32> {
     if request.policy == Policy::Prioritized { place.seat.cluster.priority } else { None }
 }
 
-fn by_name<'a>(places: &[Place<'_, 'a>], of: impl Fn(&Place<'_, 'a>) -> Replicas) -> Vec<(&'a str, Replicas)> {
+fn by_name<'a>(
+    places: &[Participant<'_, 'a>],
+    of: impl Fn(&Participant<'_, 'a>) -> Replicas,
+) -> Vec<(&'a str, Replicas)> {
     places.iter().map(|place| (place.seat.cluster.name, of(place))).collect()
 }
 
 /// What a cluster at its max lacks.
-fn need(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
+fn need(request: &Request<'_>, place: &Participant<'_, '_>) -> Replicas {
     let full = place.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
     if !full || !counts(request, place) || !place.may_get(request) || !place.has_reacted(request) {
         return 0;
@@ -124,7 +127,7 @@ fn need(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
 }
 
 /// What a cluster that wants less than its max can spare.
-fn slack(request: &Request<'_>, place: &Place<'_, '_>) -> Replicas {
+fn slack(request: &Request<'_>, place: &Participant<'_, '_>) -> Replicas {
     let Some(desired) = place.seat.cluster.desired.filter(|_| place.answers() && !place.is_stuck()) else { return 0 };
     if place.may_give(request) { place.target.bounds.max.saturating_sub(place.floor().max(desired)) } else { 0 }
 }

@@ -7,7 +7,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::adjust::{Place, sum, take, within};
+use super::adjust::{Participant, sum, take, within};
 use super::course::{frozen, is_known, leaves};
 use super::pour::{Range, pour};
 use super::seat::Seat;
@@ -44,7 +44,11 @@ pub(super) struct Replacement {
 }
 
 /// Has others run what clusters ran that leave or failed, and says who may go.
-pub(super) fn replace(request: &Request<'_>, clusters: &[&Cluster<'_>], places: &mut [Place<'_, '_>]) -> Replacement {
+pub(super) fn replace(
+    request: &Request<'_>,
+    clusters: &[&Cluster<'_>],
+    places: &mut [Participant<'_, '_>],
+) -> Replacement {
     let mut going = Going::of(request, clusters, places);
     if request.policy.divides() {
         remember_others(places);
@@ -67,7 +71,7 @@ struct Going<'c, 'a> {
 }
 
 impl<'c, 'a> Going<'c, 'a> {
-    fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], places: &[Place<'_, '_>]) -> Self {
+    fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], places: &[Participant<'_, '_>]) -> Self {
         let mut stays = vec![false; clusters.len()];
         for place in places.iter().filter(|place| place.target.bounds.is_some()) {
             if let Some(stays) = stays.get_mut(place.seat.at) {
@@ -116,7 +120,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Asks for as much as may be asked for now: what fits beside all that runs, and where that is little, a part of what
     /// leaving clusters run - they give that up first.
-    fn ask(&mut self, request: &Request<'_>, places: &mut [Place<'_, '_>]) {
+    fn ask(&mut self, request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
         let due = self.due().saturating_add(self.back);
         let unable: Vec<(&str, Replicas)> =
             places.iter().map(|place| (place.seat.cluster.name, cannot_run(place))).collect();
@@ -156,7 +160,7 @@ impl<'c, 'a> Going<'c, 'a> {
         }
     }
 
-    fn batch(&self, request: &Request<'_>, places: &[Place<'_, '_>], due: Replicas) -> Replicas {
+    fn batch(&self, request: &Request<'_>, places: &[Participant<'_, '_>], due: Replicas) -> Replicas {
         let budget = request.total.max;
         let others = sum(places.iter().filter(|place| place.target.bounds.is_some()).map(busy));
         let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.standing != Standing::Away);
@@ -173,7 +177,7 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 
     /// Who may go now, and what is left to say.
-    fn end(mut self, request: &Request<'_>, places: &[Place<'_, '_>]) -> Replacement {
+    fn end(mut self, request: &Request<'_>, places: &[Participant<'_, '_>]) -> Replacement {
         let unready = deficit(places);
         let serves = places.iter().any(|place| place.answers() && place.seat.cluster.ready > 0);
         let mut next = floors_end(request, places);
@@ -224,7 +228,7 @@ impl<'c, 'a> Going<'c, 'a> {
         sum(leaving.map(|(cluster, _)| cluster.running()))
     }
 
-    fn obstacle(places: &[Place<'_, '_>]) -> Obstacle {
+    fn obstacle(places: &[Participant<'_, '_>]) -> Obstacle {
         let mut short = places.iter().filter(|place| short_of(place) > 0).peekable();
         if short.peek().is_none() {
             Obstacle::Room
@@ -237,13 +241,13 @@ impl<'c, 'a> Going<'c, 'a> {
 }
 
 /// What nobody may take from it: what it runs or is to run in the place of others.
-fn busy(place: &Place<'_, '_>) -> Replicas {
+fn busy(place: &Participant<'_, '_>) -> Replicas {
     let cluster = place.seat.cluster;
     cluster.running().max(place.target.memory.floor()).max(is_known(cluster).into())
 }
 
 /// Whether it is to have its first replica in a moment: it has been made room for.
-fn starts(place: &Place<'_, '_>) -> bool {
+fn starts(place: &Participant<'_, '_>) -> bool {
     let cluster = place.seat.cluster;
     let bound = place.target.bounds.is_some() && is_known(cluster) && place.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !place.target.memory.zero
@@ -284,7 +288,7 @@ fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
 }
 
 /// Of one that stopped to answer: what the others ran then.
-fn remember_others(places: &mut [Place<'_, '_>]) {
+fn remember_others(places: &mut [Participant<'_, '_>]) {
     let all = sum(places.iter().map(|place| place.seat.cluster.running()));
     for place in places {
         let others = all.saturating_sub(place.seat.cluster.running());
@@ -295,7 +299,7 @@ fn remember_others(places: &mut [Place<'_, '_>]) {
 }
 
 /// Floors end when the HPAs have had time to see the load that moved; `going`: some is to move still.
-fn keep_floors(request: &Request<'_>, places: &mut [Place<'_, '_>], going: bool) {
+fn keep_floors(request: &Request<'_>, places: &mut [Participant<'_, '_>], going: bool) {
     let hold = request.window.max(SEEN);
     for place in places.iter_mut() {
         let most = place.target.bounds.max.max(place.seat.cluster.running());
@@ -308,7 +312,7 @@ fn keep_floors(request: &Request<'_>, places: &mut [Place<'_, '_>], going: bool)
             }
         }
     }
-    let runs = |place: &Place<'_, '_>| place.seat.cluster.running().max(place.target.memory.floor());
+    let runs = |place: &Participant<'_, '_>| place.seat.cluster.running().max(place.target.memory.floor());
     // The user has lowered what all may run.
     if sum(places.iter().filter(|place| place.target.bounds.is_some()).map(runs)) > request.total.max {
         for place in places {
@@ -320,28 +324,28 @@ fn keep_floors(request: &Request<'_>, places: &mut [Place<'_, '_>], going: bool)
     }
 }
 
-fn floors_end(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<Timestamp> {
+fn floors_end(request: &Request<'_>, places: &[Participant<'_, '_>]) -> Option<Timestamp> {
     let hold = request.window.max(SEEN);
     let ends = places.iter().filter_map(|place| place.target.memory.floor?.since.checked_add(hold).ok());
     ends.filter(|end| *end > request.now).min()
 }
 
 /// What it was asked to run and does not.
-fn short_of(place: &Place<'_, '_>) -> Replicas {
+fn short_of(place: &Participant<'_, '_>) -> Replicas {
     place.target.memory.floor().saturating_sub(place.seat.cluster.ready)
 }
 
-fn deficit(places: &[Place<'_, '_>]) -> Replicas {
+fn deficit(places: &[Participant<'_, '_>]) -> Replicas {
     sum(places.iter().map(short_of))
 }
 
 /// What it was asked to run and cannot, as nothing more can be scheduled there.
-fn cannot_run(place: &Place<'_, '_>) -> Replicas {
+fn cannot_run(place: &Participant<'_, '_>) -> Replicas {
     short_of(place).min(place.seat.cluster.pending)
 }
 
 /// Has clusters run so many more, by policy; `wake`: those at zero. Returns how many they will.
-fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replicas, wake: bool) -> Replicas {
+fn share_out(request: &Request<'_>, places: &mut [Participant<'_, '_>], total: Replicas, wake: bool) -> Replicas {
     if total == 0 {
         return 0;
     }
@@ -367,7 +371,7 @@ fn share_out(request: &Request<'_>, places: &mut [Place<'_, '_>], total: Replica
 }
 
 /// What it runs or is to run.
-fn runs(place: &Place<'_, '_>) -> Replicas {
+fn runs(place: &Participant<'_, '_>) -> Replicas {
     let memory = &place.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
     place.seat.cluster.current.unwrap_or_default().max(place.seat.cluster.ready).max(asked)
@@ -375,7 +379,7 @@ fn runs(place: &Place<'_, '_>) -> Replicas {
 
 /// What it can run more, within its max and its room; nothing where it cannot be asked. While nobody says how much room
 /// there is, it is asked: what does not become ready replaces nothing.
-fn spare(place: &Place<'_, '_>, wake: bool) -> Option<Replicas> {
+fn spare(place: &Participant<'_, '_>, wake: bool) -> Option<Replicas> {
     let cluster = place.seat.cluster;
     let pends = cluster.pending > 0 || place.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
     // An HPA does nothing where there are no replicas.

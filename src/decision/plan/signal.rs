@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::adjust::Place;
+use super::adjust::Participant;
 use super::{Cause, Cluster, Request, Stuck};
 
 /// Updates what is remembered of each. Returns when the next of them counts as stuck.
 ///
 /// One that does not answer stays what it was. What others were asked to do for it is forgotten when it needs no more, not
 /// when the sign is gone for a moment: giving up headroom alone takes pending pods away.
-pub(super) fn look(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> Option<Timestamp> {
+pub(super) fn look(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> Option<Timestamp> {
     for place in places.iter_mut().filter(|place| place.answers()) {
         let memory = &mut place.target.memory;
         let since = memory.stuck.map_or(request.now, |stuck| stuck.since);
@@ -23,7 +23,7 @@ pub(super) fn look(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> Optio
 }
 
 /// Whether it has been unable to scale for long enough that others help.
-pub(super) fn counts(request: &Request<'_>, place: &Place<'_, '_>) -> bool {
+pub(super) fn counts(request: &Request<'_>, place: &Participant<'_, '_>) -> bool {
     let Some(stuck) = place.target.memory.stuck.filter(|_| place.answers()) else { return false };
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::adjust::{Adjusted, Place, sum, within};
+use super::adjust::{Adjusted, Participant, sum, within};
 use super::assignment::Targets;
 use super::seat::Seat;
 use super::signal::counts;
@@ -10,7 +10,7 @@ use super::{Load, Note, Policy, Reach, Request, Standing};
 use crate::decision::split::Replicas;
 
 /// Wakes clusters, or sends one to zero, all of which have bounds; `settled`: what runs has answered to them.
-pub(super) fn zero(request: &Request<'_>, places: &mut [Place<'_, '_>], settled: bool) -> Adjusted {
+pub(super) fn zero(request: &Request<'_>, places: &mut [Participant<'_, '_>], settled: bool) -> Adjusted {
     if !request.may_be_zero() {
         for place in places {
             place.target.memory.zero = false;
@@ -57,7 +57,7 @@ const fn can_be_zero(reach: Reach) -> bool {
 }
 
 /// Who goes to zero first: fewest replicas, smallest weight or lowest priority, by policy.
-fn order(request: &Request<'_>, place: &Place<'_, '_>) -> (Option<i32>, u64) {
+fn order(request: &Request<'_>, place: &Participant<'_, '_>) -> (Option<i32>, u64) {
     let cluster = place.seat.cluster;
     match request.policy {
         Policy::Prioritized => (cluster.priority, 0),
@@ -67,10 +67,10 @@ fn order(request: &Request<'_>, place: &Place<'_, '_>) -> (Option<i32>, u64) {
 }
 
 /// Wakes as many as are needed for the user's min.
-fn cover(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+fn cover(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
     let awake = places.iter().filter(|place| !place.target.memory.zero).map(|place| place.target.bounds.min);
     let mut covered = sum(awake);
-    let mut asleep: Vec<&mut Place<'_, '_>> =
+    let mut asleep: Vec<&mut Participant<'_, '_>> =
         places.iter_mut().filter(|place| place.target.memory.zero && place.answers()).collect();
     asleep.sort_unstable_by_key(|place| {
         (Reverse(order(request, place)), Reverse(place.seat.capacity), place.seat.cluster.name)
@@ -88,20 +88,20 @@ fn cover(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
 }
 
 /// Wakes those at zero when a running cluster has more to do than it can.
-fn wake(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
+fn wake(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
     let awake = || places.iter().filter(|place| !place.target.memory.zero && place.answers());
-    let strained = |place: &Place<'_, '_>| {
+    let strained = |place: &Participant<'_, '_>| {
         let cluster = place.seat.cluster;
         let bounds = place.target.bounds;
         let full = cluster.current == Some(bounds.max) && bounds.max > bounds.min;
         cluster.load.is_some_and(Load::is_above) || counts(request, place) || full
     };
     // One that was woken just now helps in a moment.
-    let starts = |place: &Place<'_, '_>| place.seat.cluster.ready == 0 && !place.is_stuck();
+    let starts = |place: &Participant<'_, '_>| place.seat.cluster.ready == 0 && !place.is_stuck();
     if awake().any(starts) || !awake().any(strained) {
         return false;
     }
-    let asleep = |place: &Place<'_, '_>| place.target.memory.zero && place.answers();
+    let asleep = |place: &Participant<'_, '_>| place.target.memory.zero && place.answers();
     let first = places.iter().filter(|place| asleep(place)).map(|place| place.seat.cluster.priority).max();
     let Some(first) = first else { return false };
     for place in places.iter_mut().filter(|place| asleep(place)) {
@@ -111,7 +111,7 @@ fn wake(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> bool {
 }
 
 /// Sends one to zero after all had little to do for the whole window.
-fn sleep(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> Adjusted {
+fn sleep(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> Adjusted {
     let Some(victim) = victim(request, places) else { return Adjusted::default() };
     let since = request.idle.unwrap_or(request.now);
     if within(Some(since), request.window, request.now) {
@@ -124,14 +124,14 @@ fn sleep(request: &Request<'_>, places: &mut [Place<'_, '_>]) -> Adjusted {
 }
 
 /// The cluster that can go, when all are idle and the others can carry everything.
-fn victim(request: &Request<'_>, places: &[Place<'_, '_>]) -> Option<usize> {
-    let awake: Vec<(usize, &Place<'_, '_>, Replicas, Load)> = places
+fn victim(request: &Request<'_>, places: &[Participant<'_, '_>]) -> Option<usize> {
+    let awake: Vec<(usize, &Participant<'_, '_>, Replicas, Load)> = places
         .iter()
         .enumerate()
         .filter(|(_, place)| !place.target.memory.zero)
         .map(|(at, place)| Some((at, place, place.seat.cluster.current?, place.seat.cluster.load?)))
         .collect::<Option<_>>()?;
-    let idle = |(_, place, current, load): &(usize, &Place<'_, '_>, Replicas, Load)| {
+    let idle = |(_, place, current, load): &(usize, &Participant<'_, '_>, Replicas, Load)| {
         let at_min = *current <= place.target.bounds.min && place.seat.cluster.ready >= *current;
         place.answers() && !place.is_stuck() && at_min && load.is_below()
     };

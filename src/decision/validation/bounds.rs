@@ -3,8 +3,8 @@
 use super::scale_target::is_autoscaler;
 use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::finding::Findings;
-use crate::decision::neighbours::KnownFederatedHPA;
 use crate::decision::path::Path;
+use crate::decision::related_objects::KnownFederatedHPA;
 use crate::decision::subject::{Rule, TargetRef};
 
 const RULE: &str = "target-replicas";

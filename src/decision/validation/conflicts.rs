@@ -1,10 +1,10 @@
-//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through `Neighbours`.
+//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through `RelatedObjects`.
 
 use super::scale_target::target;
 use super::{ConflictPolicy, Surroundings};
 use crate::decision::finding::{Cause, Findings};
-use crate::decision::neighbours::KnownCronFederatedHPA;
 use crate::decision::path::Path;
+use crate::decision::related_objects::KnownCronFederatedHPA;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 
 const RULE: &str = "conflict";
@@ -15,13 +15,13 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>
     else {
         return;
     };
-    for other in around.neighbours.federated_hpas_on(&target) {
+    for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting && other.name != hpa.metadata.name {
             let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
             report(&text, "change or delete one of them", around, findings);
         }
     }
-    for other in around.neighbours.cron_federated_hpas_on(&target) {
+    for other in around.related_objects.cron_federated_hpas_on(&target) {
         if !other.deleting {
             let text = format!("CronFederatedHPA {:?} scales this {} too", other.name, target.kind);
             report(&text, "point it at this FederatedHPA instead", around, findings);
@@ -32,7 +32,7 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>
 /// Adds the conflict of a CronFederatedHPA with a FederatedHPA on the same workload.
 pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return };
-    for other in around.neighbours.federated_hpas_on(&target) {
+    for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting {
             let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
             let remedy = format!("point the rules at that FederatedHPA (targetMinReplicas of {:?})", other.name);
@@ -44,7 +44,7 @@ pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surrou
 /// The other CronFederatedHPAs on the target of `cron`.
 pub(super) fn on_the_same_target(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Vec<KnownCronFederatedHPA> {
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return Vec::new() };
-    let mut others = around.neighbours.cron_federated_hpas_on(&target);
+    let mut others = around.related_objects.cron_federated_hpas_on(&target);
     others.retain(|other| !other.deleting && other.name != cron.metadata.name);
     others
 }

@@ -35,7 +35,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     validate_size(cron, path, findings);
     let target = &cron.spec.scale_target_ref;
     let hpa = if is_autoscaler(target) {
-        around.neighbours.federated_hpa(&cron.metadata.namespace, &target.name)
+        around.related_objects.federated_hpa(&cron.metadata.namespace, &target.name)
     } else {
         None
     };

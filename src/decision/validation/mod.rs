@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use super::cron::zones::Zones;
 use super::defaults::Mode;
 use super::finding::Findings;
-use super::neighbours::Neighbours;
+use super::related_objects::RelatedObjects;
 
 pub use cron_federated_hpa::validate as validate_cron_federated_hpa;
 pub use federated_hpa::validate as validate_federated_hpa;
@@ -64,7 +64,7 @@ impl Default for Settings {
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The other objects.
-    pub neighbours: &'a dyn Neighbours,
+    pub related_objects: &'a dyn RelatedObjects,
     /// The time zone database.
     pub zones: &'a dyn Zones,
     /// What the operator chose.

@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::decision::cron::zones::Zones;
-    use crate::decision::neighbours::NoNeighbours;
+    use crate::decision::related_objects::NoRelatedObjects;
     use crate::decision::subject::cron_federated_hpa::CronFederatedHPASpec;
     use crate::decision::validation::Settings;
 
@@ -182,7 +182,7 @@ mod tests {
     fn understood(kind: (&'static str, &'static str), rules: Vec<Rule<'static>>) -> Runnable {
         let settings = Settings::default();
         let around = Surroundings {
-            neighbours: &NoNeighbours,
+            related_objects: &NoRelatedObjects,
             zones: &OnlyUtc,
             settings: &settings,
             now: Timestamp::UNIX_EPOCH,

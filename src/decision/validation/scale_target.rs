@@ -4,8 +4,8 @@ use super::{Surroundings, names};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::kinds::{self, Unfit};
-use crate::decision::neighbours::Target;
 use crate::decision::path::Path;
+use crate::decision::related_objects::Target;
 use crate::decision::subject::TargetRef;
 
 const RULE: &str = "scale-target";
@@ -90,7 +90,7 @@ pub(super) fn validate_divisible(
     findings: &mut Findings,
 ) {
     let (api_version, kind) = (&*reference.api_version, &*reference.kind);
-    let kept = around.neighbours.keeps_replicas(api_version, kind);
+    let kept = around.related_objects.keeps_replicas(api_version, kind);
     if let Err(unfit @ Unfit::NotAllowed { .. }) = kinds::divisible(api_version, kind, kept) {
         findings.invalid(RULE, &path.field("kind"), kind, unfit.to_string());
     }

@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use super::{Surroundings, sizes};
 use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
 use crate::decision::finding::Findings;
-use crate::decision::neighbours::KnownCronFederatedHPA;
 use crate::decision::path::Path;
+use crate::decision::related_objects::KnownCronFederatedHPA;
 use crate::decision::subject::Rule;
 use crate::limits;
 

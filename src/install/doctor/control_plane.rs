@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{Context, Finding, State};
 use crate::install::apply::list;
-use crate::install::permissions::{PERMISSIONS, Place};
-use crate::reconcile::distributed::says::UPSTREAM_RUNS;
+use crate::install::permissions::{PERMISSIONS, PermissionScope};
+use crate::reconcile::distributed::conditions::UPSTREAM_RUNS;
 use crate::runtime::succession::PARKED;
 
 /// Oldest minor version of Kubernetes 1 whose API server checks rules of definitions as they are written here.
@@ -99,7 +99,7 @@ pub(super) async fn rights(context: &Context) -> Option<Finding> {
     let reviews: Api<SelfSubjectAccessReview> = Api::all(context.client.clone());
     let mut missing = Vec::new();
     let mut asked = 0_usize;
-    for row in PERMISSIONS.iter().filter(|row| row.place != Place::Members) {
+    for row in PERMISSIONS.iter().filter(|row| row.place != PermissionScope::Members) {
         for (resource, verb) in
             row.resources.iter().flat_map(|resource| row.verbs.iter().map(move |verb| (resource, verb)))
         {
@@ -111,7 +111,7 @@ pub(super) async fn rights(context: &Context) -> Option<Finding> {
                 subresource: given(sub),
                 verb: given(verb),
                 name: row.names.first().map(|name| (*name).to_owned()),
-                namespace: (row.place == Place::LeaseNamespace).then(|| context.lease.0.clone()),
+                namespace: (row.place == PermissionScope::LeaseNamespace).then(|| context.lease.0.clone()),
                 ..ResourceAttributes::default()
             };
             let spec = SelfSubjectAccessReviewSpec {

@@ -2,16 +2,16 @@
 //! back within moments; another writer that does not give in is reported and met with pauses
 //! (docs/design.md#living-with-karmada). Talks to the API server.
 
+mod reconcile;
 mod sight;
-mod turn;
 
 use std::sync::Arc;
 
 use kube::Client;
 use tokio::sync::watch;
 
+use self::reconcile::{GuardWorker, Means};
 pub use self::sight::Sight;
-use self::turn::{GuardWorker, Means};
 use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
 use crate::reconcile::WallClock;

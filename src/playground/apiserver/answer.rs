@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{
     ApiServer, Incoming, discovery,
-    faults::Seen,
+    faults::ObservedRequest,
     handlers::{self, Call},
     request::{Options, Path},
-    status::Failure,
+    status::StatusError,
 };
 
 /// What a handler gives back.
@@ -80,8 +80,8 @@ impl Reply {
     }
 }
 
-impl From<Failure> for Reply {
-    fn from(failure: Failure) -> Self {
+impl From<StatusError> for Reply {
+    fn from(failure: StatusError) -> Self {
         Self::value(failure.code, failure.body()).warn(failure.warnings.into_vec())
     }
 }
@@ -112,7 +112,7 @@ impl ApiServer {
         }
     }
 
-    async fn route(&self, request: Incoming, path: Option<Path>) -> Result<Routed, Failure> {
+    async fn route(&self, request: Incoming, path: Option<Path>) -> Result<Routed, StatusError> {
         let Some(path) = path else {
             let accept = header_text(&request, header::ACCEPT);
             let reply = discovery::answer(self, request.head.uri.path(), accept);
@@ -126,7 +126,7 @@ impl ApiServer {
             let known = catalog.iter().any(|one| one.group == path.group && one.version(&path.version).is_some());
             let custom = catalog.iter().any(|one| one.group == path.group && one.behaviour.custom);
             if known && !custom {
-                return Err(Failure::no_such_resource());
+                return Err(StatusError::no_such_resource());
             }
             return Ok(Routed::Reply(Reply::text(404, "404 page not found\n")));
         };
@@ -148,14 +148,14 @@ impl ApiServer {
     }
 
     /// Sends a request on to the server behind `<name>/proxy/<rest>`.
-    async fn forward(&self, request: Incoming, path: &Path, qualified: &str) -> Result<Response<Body>, Failure> {
-        let target = self.proxy(qualified).ok_or_else(Failure::no_such_resource)?;
+    async fn forward(&self, request: Incoming, path: &Path, qualified: &str) -> Result<Response<Body>, StatusError> {
+        let target = self.proxy(qualified).ok_or_else(StatusError::no_such_resource)?;
         let server = target(&path.name).await.ok_or_else(|| {
-            Failure::plain(503, "ServiceUnavailable", format!("cluster {} is not reachable", path.name))
+            StatusError::plain(503, "ServiceUnavailable", format!("cluster {} is not reachable", path.name))
         })?;
         let query = request.head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         let mut request = request;
-        request.head.uri = format!("/{}{query}", path.rest).parse().map_err(Failure::internal)?;
+        request.head.uri = format!("/{}{query}", path.rest).parse().map_err(StatusError::internal)?;
         Ok(Box::pin(server.answer(request)).await)
     }
 }
@@ -174,10 +174,10 @@ fn media_type(text: &str) -> String {
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-fn seen(request: &Incoming, path: Option<&Path>) -> Seen {
+fn seen(request: &Incoming, path: Option<&Path>) -> ObservedRequest {
     let Some(path) = path else {
         let resource = request.head.uri.path().to_owned();
-        return Seen { verb: "get".into(), resource, ..Seen::default() };
+        return ObservedRequest { verb: "get".into(), resource, ..ObservedRequest::default() };
     };
     let watches = || Options::parse(request.head.uri.query().unwrap_or_default()).flag("watch");
     let verb = match (request.head.method.as_str(), path.name.is_empty()) {
@@ -201,7 +201,7 @@ fn seen(request: &Incoming, path: Option<&Path>) -> Seen {
     } else {
         format!("{}/{}", path.resource, path.subresource)
     };
-    Seen { verb: verb.into(), resource, namespace: path.namespace.clone(), name: path.name.clone() }
+    ObservedRequest { verb: verb.into(), resource, namespace: path.namespace.clone(), name: path.name.clone() }
 }
 
 /// `Status: Success`, as deletes answer.

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::status::Failure;
+use super::status::StatusError;
 
 /// Which requests a fault meets. Empty fields meet all.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct Which {
 }
 
 impl Which {
-    fn meets(&self, seen: &Seen) -> bool {
+    fn meets(&self, seen: &ObservedRequest) -> bool {
         let fits = |want: &str, have: &str| want.is_empty() || want == have;
         fits(&self.verb, &seen.verb) && fits(&self.resource, &seen.resource) && fits(&self.name, &seen.name)
     }
@@ -29,7 +29,7 @@ impl Which {
 
 /// A request, as the recorder sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct ObservedRequest {
     /// Verb.
     pub verb: String,
     /// `deployments` or `deployments/status`; the path for requests that are not about objects.
@@ -44,7 +44,7 @@ pub struct Seen {
 struct Fault {
     which: Which,
     left: usize,
-    failure: Failure,
+    failure: StatusError,
 }
 
 /// Where a request is held.
@@ -115,9 +115,9 @@ struct Inner {
     faults: VecDeque<Fault>,
     stops: Vec<Stop>,
     counts: BTreeMap<(String, String), u64>,
-    log: Option<Vec<Seen>>,
+    log: Option<Vec<ObservedRequest>>,
     /// The writes of the clients that are followed.
-    writes: BTreeMap<String, Vec<Seen>>,
+    writes: BTreeMap<String, Vec<ObservedRequest>>,
 }
 
 /// The recorder and the faults of one server.
@@ -146,7 +146,7 @@ impl Faults {
     }
 
     /// The next `count` requests of this kind fail so.
-    pub fn fail(&self, which: Which, count: usize, failure: Failure) {
+    pub fn fail(&self, which: Which, count: usize, failure: StatusError) {
         self.inner().faults.push_back(Fault { which, left: count, failure });
     }
 
@@ -178,7 +178,7 @@ impl Faults {
     }
 
     /// The writes of a client since it is followed.
-    pub fn writes_of(&self, agent: &str) -> Vec<Seen> {
+    pub fn writes_of(&self, agent: &str) -> Vec<ObservedRequest> {
         self.inner().writes.get(agent).cloned().unwrap_or_default()
     }
 
@@ -196,7 +196,7 @@ impl Faults {
     }
 
     /// Notes a write of a client that is followed. Says which one it is.
-    fn number(&self, seen: &Seen, agent: &str) -> Option<Nth> {
+    fn number(&self, seen: &ObservedRequest, agent: &str) -> Option<Nth> {
         let writes = matches!(&*seen.verb, "create" | "update" | "patch" | "delete");
         if !writes || matches!(&*seen.resource, "leases" | "events") {
             return None;
@@ -208,7 +208,7 @@ impl Faults {
     }
 
     /// Waits when a request is to be held at `moment`.
-    async fn wait(&self, seen: &Seen, nth: Option<&Nth>, moment: Moment) {
+    async fn wait(&self, seen: &ObservedRequest, nth: Option<&Nth>, moment: Moment) {
         let stop = {
             let mut inner = self.inner();
             let meets = |stop: &Stop| match &stop.meets {
@@ -225,7 +225,7 @@ impl Faults {
     }
 
     /// A request was worked off.
-    pub(super) async fn done(&self, seen: &Seen, nth: Option<&Nth>) {
+    pub(super) async fn done(&self, seen: &ObservedRequest, nth: Option<&Nth>) {
         self.wait(seen, nth, Moment::Answered).await;
     }
 
@@ -257,18 +257,18 @@ impl Faults {
     }
 
     /// The requests kept since `record`.
-    pub fn recorded(&self) -> Vec<Seen> {
+    pub fn recorded(&self) -> Vec<ObservedRequest> {
         self.inner().log.clone().unwrap_or_default()
     }
 
     /// Notes a request of a client; fails when a fault is due. Says which write of a client that is followed it is.
-    pub(super) async fn meet(&self, seen: Seen, agent: &str) -> (Option<Nth>, Result<(), Failure>) {
+    pub(super) async fn meet(&self, seen: ObservedRequest, agent: &str) -> (Option<Nth>, Result<(), StatusError>) {
         let nth = self.number(&seen, agent);
         let met = self.meet_nth(seen, nth.as_ref()).await;
         (nth, met)
     }
 
-    async fn meet_nth(&self, seen: Seen, nth: Option<&Nth>) -> Result<(), Failure> {
+    async fn meet_nth(&self, seen: ObservedRequest, nth: Option<&Nth>) -> Result<(), StatusError> {
         self.wait(&seen, nth, Moment::Arriving).await;
         let mut paused = self.paused.subscribe();
         // The sender lives as long as this, so waiting ends only by a change.

@@ -10,7 +10,7 @@ use super::{
     gate::is_configuration,
     object::{self, Object, at, put_at, set_finalizer, set_meta, text_at},
     resources::Resource,
-    status::{Failure, Subject},
+    status::{StatusDetails, StatusError},
     store::{Expected, Key, Query},
 };
 
@@ -70,7 +70,7 @@ pub fn is_finished(object: &Value) -> bool {
 ///
 /// # Errors
 /// 404, and 409 for a precondition.
-pub fn delete(server: &ApiServer, resource: &Resource, key: &Key, manner: &Manner) -> Result<Deletion, Failure> {
+pub fn delete(server: &ApiServer, resource: &Resource, key: &Key, manner: &Manner) -> Result<Deletion, StatusError> {
     let mut collector = Collector { server, queue: VecDeque::new() };
     let deletion = collector.delete(resource, key, manner)?;
     collector.run();
@@ -126,10 +126,10 @@ impl Collector<'_> {
         }
     }
 
-    fn delete(&mut self, resource: &Resource, key: &Key, manner: &Manner) -> Result<Deletion, Failure> {
-        let subject = Subject::new(&resource.group, &resource.plural, key.name());
+    fn delete(&mut self, resource: &Resource, key: &Key, manner: &Manner) -> Result<Deletion, StatusError> {
+        let subject = StatusDetails::new(&resource.group, &resource.plural, key.name());
         for _ in 0..TRIES {
-            let current = self.server.store().get(key).ok_or_else(|| Failure::not_found(&subject))?;
+            let current = self.server.store().get(key).ok_or_else(|| StatusError::not_found(&subject))?;
             check_preconditions(resource, current.value(), manner)?;
             let decoded = resource.versions.first().and_then(|version| resource.decoded(version, &current));
             let next = self.marked(resource, decoded.as_ref().unwrap_or(&current).value(), manner);
@@ -148,7 +148,7 @@ impl Collector<'_> {
                 return Ok(Deletion::Waits(object));
             }
         }
-        Err(Failure::modified(&subject))
+        Err(StatusError::modified(&subject))
     }
 
     /// The object with its deletion marked.
@@ -253,7 +253,7 @@ impl Collector<'_> {
         if running {
             let manner = Manner { policy: Some(policy), ..Manner::default() };
             // Another request may have removed it meanwhile, which is as well.
-            let _: Result<Deletion, Failure> = self.delete(resource, key, &manner);
+            let _: Result<Deletion, StatusError> = self.delete(resource, key, &manner);
         }
     }
 
@@ -350,20 +350,20 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
     asked.or(own).unwrap_or(30).max(0)
 }
 
-fn check_preconditions(resource: &Resource, current: &Value, manner: &Manner) -> Result<(), Failure> {
-    let subject = Subject::new(&resource.group, &resource.kind, object::name(current));
+fn check_preconditions(resource: &Resource, current: &Value, manner: &Manner) -> Result<(), StatusError> {
+    let subject = StatusDetails::new(&resource.group, &resource.kind, object::name(current));
     let (uid, version) = (object::uid(current), object::meta_str(current, "resourceVersion"));
     if let Some(asked) = manner.uid.as_deref().filter(|asked| *asked != uid) {
         let why = format!(
             "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
         );
-        return Err(Failure::conflict(&subject, &why));
+        return Err(StatusError::conflict(&subject, &why));
     }
     if let Some(asked) = manner.version.as_deref().filter(|asked| *asked != version) {
         let why = format!(
             "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({version}). The object might have been modified"
         );
-        return Err(Failure::conflict(&subject, &why));
+        return Err(StatusError::conflict(&subject, &why));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::{
     handlers::{Call, shape::shape},
     object::{self, meta, put_at, text_at},
     request::FieldValidation,
-    status::Failure,
+    status::StatusError,
     store::{Key, Query},
 };
 
@@ -99,7 +99,7 @@ fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
 ///
 /// # Errors
 /// As a webhook refuses.
-pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, Failure> {
+pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, StatusError> {
     let request = request(call, Operation::Delete, None, Some(old), dry_run);
     let mutated = call.server.chain().mutate(&request, &|_| {}).await.map_err(refusal)?;
     let mut warnings = mutated.warnings;
@@ -120,14 +120,14 @@ pub async fn mutate(
     new: &mut Value,
     old: Option<&Value>,
     dry_run: bool,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, StatusError> {
     let plugins = call.server.plugins();
     if call.server.chain().is_empty() && plugins.is_empty() {
         return Ok(Vec::new());
     }
     let normalize = |object: &mut Value| {
         // What a webhook made unreadable is left as it is, and fails the checks that follow.
-        let _: Result<Vec<String>, Failure> = shape(call, object, FieldValidation::Ignore);
+        let _: Result<Vec<String>, StatusError> = shape(call, object, FieldValidation::Ignore);
     };
     let request = request(call, operation, Some(new), old, dry_run);
     let mutated = call.server.chain().mutate(&request, &normalize).await.map_err(refusal)?;
@@ -150,17 +150,17 @@ pub async fn validate(
     new: Option<&Value>,
     old: Option<&Value>,
     dry_run: bool,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, StatusError> {
     if call.server.chain().is_empty() {
         return Ok(Vec::new());
     }
     call.server.chain().validate(&request(call, operation, new, old, dry_run)).await.map_err(refusal)
 }
 
-fn refusal(refused: Refused) -> Failure {
+fn refusal(refused: Refused) -> StatusError {
     let Refused { status, warnings } = refused;
     let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    Failure {
+    StatusError {
         code: code.unwrap_or(403),
         reason: text_at(&status, &["reason"]).to_owned(),
         message: text_at(&status, &["message"]).to_owned(),

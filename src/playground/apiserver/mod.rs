@@ -51,7 +51,7 @@ use self::{
     identity::Identity,
     kinds::conversion::from_storage,
     resources::{Catalog, Resource, from_definition},
-    status::Failure,
+    status::StatusError,
     store::{Backup, Expected, Key, Query, Raced, Store},
 };
 
@@ -60,7 +60,7 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A part of the server that judges writes within the process, as an admission plugin does, and may change the object.
 pub type Plugin =
-    Arc<dyn Fn(&ApiServer, &admission::AdmissionRequest, &mut Value) -> Result<(), Failure> + Send + Sync>;
+    Arc<dyn Fn(&ApiServer, &admission::AdmissionRequest, &mut Value) -> Result<(), StatusError> + Send + Sync>;
 
 /// Finds the server behind `clusters/<name>/proxy`.
 pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Send + Sync>;
@@ -292,9 +292,10 @@ impl ApiServer {
     ///
     /// # Errors
     /// As the request would fail.
-    pub async fn create(&self, object: &Value) -> Result<Value, Failure> {
+    pub async fn create(&self, object: &Value) -> Result<Value, StatusError> {
         let (api_version, kind) = (object::text_at(object, &["apiVersion"]), object::text_at(object, &["kind"]));
-        let resource = self.catalog().find_kind(api_version, kind).cloned().ok_or_else(Failure::no_such_resource)?;
+        let resource =
+            self.catalog().find_kind(api_version, kind).cloned().ok_or_else(StatusError::no_such_resource)?;
         let version = api_version.rsplit('/').next().unwrap_or_default();
         let call = Call::inside(self, &resource, version, object)?;
         let reply = handlers::create::create(&call).await?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::status::{Cause, Failure, Subject};
+use super::status::{Cause, StatusDetails, StatusError};
 
 /// A parsed path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,27 +116,27 @@ impl Options {
     ///
     /// # Errors
     /// 400 when it is something else.
-    pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
+    pub fn number(&self, key: &str) -> Result<Option<u64>, StatusError> {
         let text = self.get(key);
         if text.is_empty() {
             return Ok(None);
         }
         text.parse()
             .map(Some)
-            .map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
+            .map_err(|_| StatusError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
     }
 
     /// `resourceVersion` as a number.
     ///
     /// # Errors
     /// 400 when it is something else.
-    pub fn resource_version(&self) -> Result<Option<u64>, Failure> {
+    pub fn resource_version(&self) -> Result<Option<u64>, StatusError> {
         let text = self.get("resourceVersion");
         if text.is_empty() {
             return Ok(None);
         }
         text.parse().map(Some).map_err(|_| {
-            Failure::bad_request(format!(
+            StatusError::bad_request(format!(
                 "Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
             ))
         })
@@ -146,7 +146,7 @@ impl Options {
     ///
     /// # Errors
     /// 422 for a value other than `All`.
-    pub fn dry_run(&self, options: &str) -> Result<bool, Failure> {
+    pub fn dry_run(&self, options: &str) -> Result<bool, StatusError> {
         match self.find("dryRun") {
             None | Some("") => Ok(false),
             Some("All") => Ok(true),
@@ -158,7 +158,7 @@ impl Options {
     ///
     /// # Errors
     /// 422 for an unknown word.
-    pub fn field_validation(&self, options: &str) -> Result<FieldValidation, Failure> {
+    pub fn field_validation(&self, options: &str) -> Result<FieldValidation, StatusError> {
         match self.get("fieldValidation") {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Ignore" => Ok(FieldValidation::Ignore),
@@ -168,8 +168,11 @@ impl Options {
     }
 }
 
-fn unsupported(options: &str, field: &str, value: &Value, supported: &[&str]) -> Failure {
-    Failure::invalid(&Subject::new("meta.k8s.io", options, ""), &[Cause::unsupported(field, value, supported)])
+fn unsupported(options: &str, field: &str, value: &Value, supported: &[&str]) -> StatusError {
+    StatusError::invalid(
+        &StatusDetails::new("meta.k8s.io", options, ""),
+        &[Cause::unsupported(field, value, supported)],
+    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     object::{self, text_at},
-    status::Failure,
+    status::StatusError,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Selection {
     ///
     /// # Errors
     /// 400 for a selector that does not parse, or for a field that this kind does not index.
-    pub fn parse(labels: &str, fields: &str, kind: &str, extra_fields: &[String]) -> Result<Self, Failure> {
+    pub fn parse(labels: &str, fields: &str, kind: &str, extra_fields: &[String]) -> Result<Self, StatusError> {
         let labels = split_outside_parentheses(labels)
             .filter(|part| !part.is_empty())
             .map(|part| requirement(part).ok_or_else(|| unparsable(part)))
@@ -51,13 +51,13 @@ impl Selection {
             .filter(|part| !part.trim().is_empty())
             .map(|part| {
                 field(part).ok_or_else(|| {
-                    Failure::bad_request(format!("invalid selector: '{part}'; can't understand '{part}'"))
+                    StatusError::bad_request(format!("invalid selector: '{part}'; can't understand '{part}'"))
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
         for (name, _, _) in &fields {
             if !is_indexed(kind, name) && !extra_fields.iter().any(|path| path.trim_start_matches('.') == name) {
-                return Err(Failure::bad_request(not_indexed(kind, name)));
+                return Err(StatusError::bad_request(not_indexed(kind, name)));
             }
         }
         Ok(Self { labels, fields })
@@ -81,8 +81,8 @@ impl Selection {
     }
 }
 
-fn unparsable(part: &str) -> Failure {
-    Failure::bad_request(format!(
+fn unparsable(part: &str) -> StatusError {
+    StatusError::bad_request(format!(
         "unable to parse requirement: found '{part}', expected: an identifier, '!', or an operator (in, notin, =, ==, !=)"
     ))
 }

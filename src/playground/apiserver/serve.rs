@@ -19,7 +19,7 @@ use hyper_util::{
 };
 use tokio::net::TcpListener;
 
-use super::{ApiServer, BODY_LIMIT, Incoming, answer::Reply, status::Failure};
+use super::{ApiServer, BODY_LIMIT, Incoming, answer::Reply, status::StatusError};
 
 /// A server that answers requests in the process: give it to `kube::Client::new`.
 #[derive(Debug, Clone)]
@@ -61,9 +61,9 @@ where
 
 fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Response<Body> {
     let failure = if error.is::<LengthLimitError>() {
-        Failure::plain(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_LIMIT}"))
+        StatusError::plain(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_LIMIT}"))
     } else {
-        Failure::bad_request(error.to_string())
+        StatusError::bad_request(error.to_string())
     };
     let mut response = Response::new(Reply::from(failure.clone()).body);
     *response.status_mut() = http::StatusCode::from_u16(failure.code).unwrap_or_default();

@@ -6,7 +6,7 @@ use super::field::FieldError;
 
 /// What a failure is about.
 #[derive(Debug, Clone, Default)]
-pub struct Subject {
+pub struct StatusDetails {
     /// API group; empty for core.
     pub group: String,
     /// Plural resource name, or the kind for `Invalid`.
@@ -15,7 +15,7 @@ pub struct Subject {
     pub name: String,
 }
 
-impl Subject {
+impl StatusDetails {
     /// A subject from its three parts.
     pub fn new(group: &str, resource: &str, name: &str) -> Self {
         Self { group: group.to_owned(), resource: resource.to_owned(), name: name.to_owned() }
@@ -94,7 +94,7 @@ impl Cause {
 /// A request that was refused, or that failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct StatusError {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason; may be empty.
@@ -109,7 +109,7 @@ pub struct Failure {
     pub warnings: Box<[String]>,
 }
 
-impl Failure {
+impl StatusError {
     /// A failure without details.
     pub fn plain(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Failure {
         }
     }
 
-    fn about(code: u16, reason: &str, subject: &Subject, message: String) -> Self {
+    fn about(code: u16, reason: &str, subject: &StatusDetails, message: String) -> Self {
         Self { details: Some(subject.details()), ..Self::plain(code, reason, message) }
     }
 
@@ -135,34 +135,34 @@ impl Failure {
     }
 
     /// 404 for an object.
-    pub fn not_found(subject: &Subject) -> Self {
+    pub fn not_found(subject: &StatusDetails) -> Self {
         Self::about(404, "NotFound", subject, format!("{} not found", subject.quoted()))
     }
 
     /// 409 for a name that is taken.
-    pub fn already_exists(subject: &Subject) -> Self {
+    pub fn already_exists(subject: &StatusDetails) -> Self {
         Self::about(409, "AlreadyExists", subject, format!("{} already exists", subject.quoted()))
     }
 
     /// 409 for a stale write or a precondition.
-    pub fn conflict(subject: &Subject, why: &str) -> Self {
+    pub fn conflict(subject: &StatusDetails, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {}: {why}", subject.quoted());
         Self::about(409, "Conflict", subject, message)
     }
 
     /// 409 for a write on an old resource version.
-    pub fn modified(subject: &Subject) -> Self {
+    pub fn modified(subject: &StatusDetails) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(subject, why)
     }
 
     /// 403.
-    pub fn forbidden(subject: &Subject, why: &str) -> Self {
+    pub fn forbidden(subject: &StatusDetails, why: &str) -> Self {
         Self::about(403, "Forbidden", subject, format!("{} is forbidden: {why}", subject.quoted()))
     }
 
     /// 422 with causes. The subject names the kind, not the resource.
-    pub fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
+    pub fn invalid(subject: &StatusDetails, causes: &[Cause]) -> Self {
         let mut texts: Vec<String> = Vec::new();
         for cause in causes {
             let text = match cause.field.as_str() {

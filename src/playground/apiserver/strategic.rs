@@ -73,7 +73,7 @@ impl PatchError {
 
 /// Where in the schema of the kind a value stands; nothing is known below free-form members.
 #[derive(Clone, Copy)]
-struct Place(Option<&'static Value>);
+struct SchemaNode(Option<&'static Value>);
 
 /// How a list is merged.
 struct Strategy {
@@ -81,7 +81,7 @@ struct Strategy {
     key: String,
 }
 
-impl Place {
+impl SchemaNode {
     fn resolve(schema: &'static Value) -> &'static Value {
         let reference = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref")).and_then(Value::as_str);
         let name = reference.and_then(|path| path.rsplit('/').next());
@@ -117,14 +117,14 @@ impl Place {
 /// A kind that is not built in, and a patch whose lists or directives are malformed.
 pub fn apply(group: &str, kind: &str, current: &Value, patch: &Value) -> Result<Value, PatchError> {
     let name = builtins::definition_name_of_kind(group, kind).ok_or(PatchError::Unsupported)?;
-    let place = Place(builtins::definition(name));
+    let place = SchemaNode(builtins::definition(name));
     let (Value::Object(current), Value::Object(patch)) = (current, patch) else { return Err(PatchError::NoObject) };
     merge_map(current.clone(), patch.clone(), place).map(Value::Object)
 }
 
 type Members = Map<String, Value>;
 
-fn merge_map(mut original: Members, mut patch: Members, place: Place) -> Result<Members, PatchError> {
+fn merge_map(mut original: Members, mut patch: Members, place: SchemaNode) -> Result<Members, PatchError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => Ok(patch),
@@ -154,7 +154,7 @@ fn unknown(directive: &Value, patch: &Members) -> PatchError {
     PatchError::Directive { directive, element: go_plain(&Value::Object(element)) }
 }
 
-fn merge_member(original: &mut Members, key: String, value: Value, place: Place) -> Result<(), PatchError> {
+fn merge_member(original: &mut Members, key: String, value: Value, place: SchemaNode) -> Result<(), PatchError> {
     if value.is_null() {
         original.remove(&key);
         return Ok(());
@@ -232,7 +232,7 @@ fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), PatchE
     Ok(())
 }
 
-fn merge_list(original: Vec<Value>, patch: Vec<Value>, key: &str, items: Place) -> Result<Vec<Value>, PatchError> {
+fn merge_list(original: Vec<Value>, patch: Vec<Value>, key: &str, items: SchemaNode) -> Result<Vec<Value>, PatchError> {
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
@@ -328,7 +328,7 @@ fn ordered(merged: Vec<Value>, patch_order: &[Value], server_order: &[Value], ke
 }
 
 /// Merges the lists whose order the patch gives, and puts them in that order.
-fn order_lists(original: &mut Members, patch: &mut Members, place: Place) -> Result<(), PatchError> {
+fn order_lists(original: &mut Members, patch: &mut Members, place: SchemaNode) -> Result<(), PatchError> {
     let names: Vec<String> =
         patch.keys().filter_map(|key| key.strip_prefix(ELEMENT_ORDER)).map(str::to_owned).collect();
     for name in names {

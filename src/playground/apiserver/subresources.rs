@@ -13,7 +13,7 @@ use super::{
     object::{self, Object, at, meta, meta_str, put_at},
     resources::ScalePaths,
     selectors::selector_text,
-    status::{Cause, Failure, Subject},
+    status::{Cause, StatusDetails, StatusError},
     strategic,
 };
 
@@ -21,15 +21,15 @@ use super::{
 ///
 /// # Errors
 /// 404.
-pub fn get_scale(call: &Call) -> Result<Reply, Failure> {
+pub fn get_scale(call: &Call) -> Result<Reply, StatusError> {
     let (_, object, paths) = present(call)?;
     Ok(Reply::value(200, scale_of(&object, &paths)?))
 }
 
-fn present(call: &Call) -> Result<(std::sync::Arc<Object>, Value, ScalePaths), Failure> {
-    let paths = call.version.scale.clone().ok_or_else(Failure::no_such_resource)?;
+fn present(call: &Call) -> Result<(std::sync::Arc<Object>, Value, ScalePaths), StatusError> {
+    let paths = call.version.scale.clone().ok_or_else(StatusError::no_such_resource)?;
     let found = call.server.store().get(&call.path_key());
-    let found = found.ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+    let found = found.ok_or_else(|| StatusError::not_found(&call.subject(&call.path.name)))?;
     let decoded = call.resource.decoded(&call.version, &found);
     let value = decoded.as_ref().unwrap_or(&found).value().clone();
     let object = from_storage(&call.resource, &call.version.name, value);
@@ -40,10 +40,10 @@ fn keys(path: &str) -> Vec<&str> {
     path.split('.').filter(|key| !key.is_empty()).collect()
 }
 
-fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, StatusError> {
     let number = |path: &str| at(object, &keys(path)).and_then(Value::as_i64);
     let replicas = number(&paths.spec)
-        .ok_or_else(|| Failure::internal(format!("the spec replicas field \"{}\" does not exist", paths.spec)))?;
+        .ok_or_else(|| StatusError::internal(format!("the spec replicas field \"{}\" does not exist", paths.spec)))?;
     let selector = match &paths.selector {
         Some(path) => at(object, &keys(path)).and_then(Value::as_str).unwrap_or_default().to_owned(),
         None => at(object, &["spec", "selector"]).map(selector_text).unwrap_or_default(),
@@ -66,7 +66,7 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
 ///
 /// # Errors
 /// 404, 409, 422, and as admission refuses.
-pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
+pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, StatusError> {
     let (_, object, paths) = present(call)?;
     let scale = wanted(call, method, &object, &paths)?;
     check_uid(call, &scale, &object)?;
@@ -74,7 +74,7 @@ pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
     let replicas = at(&scale, &["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
     if replicas < 0 {
         let cause = Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
-        return Err(Failure::invalid(&Subject::new("autoscaling", "Scale", &call.path.name), &[cause]));
+        return Err(StatusError::invalid(&StatusDetails::new("autoscaling", "Scale", &call.path.name), &[cause]));
     }
     let mut patch = json!({});
     put_at(&mut patch, &keys(&paths.spec), json!(replicas));
@@ -87,25 +87,25 @@ pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, Failure> {
 }
 
 /// The uid of a scale is a precondition, but not for custom kinds.
-fn check_uid(call: &Call, scale: &Value, object: &Value) -> Result<(), Failure> {
+fn check_uid(call: &Call, scale: &Value, object: &Value) -> Result<(), StatusError> {
     let (uid, real) = (object::uid(scale), object::uid(object));
     if call.resource.behaviour.custom || uid.is_empty() || uid == real {
         return Ok(());
     }
     let resource = format!("{}/scale", call.resource.plural);
-    let subject = Subject::new(&call.resource.group, &resource, &call.path.name);
+    let subject = StatusDetails::new(&call.resource.group, &resource, &call.path.name);
     let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {real}");
-    Err(Failure::conflict(&subject, &why))
+    Err(StatusError::conflict(&subject, &why))
 }
 
 /// The `Scale` that the request asks for.
-fn wanted(call: &Call, method: &Method, object: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+fn wanted(call: &Call, method: &Method, object: &Value, paths: &ScalePaths) -> Result<Value, StatusError> {
     if method == Method::PUT {
         let scale = call.parsed_body()?;
         let (given, url) = (object::name(&scale), &call.path.name);
         if !given.is_empty() && given != url {
             let message = format!("the name of the object ({given}) does not match the name on the URL ({url})");
-            return Err(Failure::bad_request(message));
+            return Err(StatusError::bad_request(message));
         }
         return Ok(scale);
     }
@@ -115,10 +115,10 @@ fn wanted(call: &Call, method: &Method, object: &Value, paths: &ScalePaths) -> R
         Change::Merge(patch) | Change::Apply(patch) => json_patch::merge(&mut scale, &patch),
         Change::Strategic(patch) => {
             scale = strategic::apply("autoscaling", "Scale", &scale, &patch)
-                .map_err(|error| Failure::bad_request(error.to_string()))?;
+                .map_err(|error| StatusError::bad_request(error.to_string()))?;
         }
         Change::Json(patch) => {
-            json_patch::patch(&mut scale, &patch).map_err(|error| Failure::bad_request(error.to_string()))?;
+            json_patch::patch(&mut scale, &patch).map_err(|error| StatusError::bad_request(error.to_string()))?;
         }
         Change::Whole(whole) => scale = whole,
     }

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::playground::apiserver::status::Failure;
+use crate::playground::apiserver::status::StatusError;
 use crate::playground::apiserver::{self, ApiServer};
 use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
@@ -31,7 +31,7 @@ pub enum Fault {
     Request(#[from] kube::Error),
     /// An object of the beginning was refused.
     #[error("an object could not be made: {0:?}")]
-    Made(Failure),
+    Made(StatusError),
     /// A definition could not be read.
     #[error("a definition could not be read: {0}")]
     Definition(String),
@@ -43,8 +43,8 @@ pub enum Fault {
     Unknown(String),
 }
 
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
+impl From<StatusError> for Fault {
+    fn from(failure: StatusError) -> Self {
         Self::Made(failure)
     }
 }
@@ -97,7 +97,7 @@ impl Default for Plan {
 }
 
 /// A running member.
-struct Place {
+struct RunningMember {
     member: Arc<Member>,
     server: ApiServer,
 }
@@ -107,7 +107,7 @@ pub struct Fleet {
     plan: Plan,
     control: ApiServer,
     karmada: Karmada,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, RunningMember>,
     load: Arc<Load>,
     /// What each looked at when it last found nothing to do.
     rests: Mutex<BTreeMap<String, (Vec<u64>, Pass)>>,
@@ -153,7 +153,7 @@ impl Fleet {
             server.become_kubernetes(&nature.kubernetes);
             let (clock, load) = (plan.clock.clone(), load.clone());
             let member = Member::new(&name, nature, Objects::inside(&server), clock, load, plan.member);
-            places.insert(name, Place { member: Arc::new(member), server });
+            places.insert(name, RunningMember { member: Arc::new(member), server });
         }
         let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();
         route(&control, &places);
@@ -193,7 +193,7 @@ impl Fleet {
         &self.plan.clock
     }
 
-    fn place(&self, name: &str) -> Result<&Place, Fault> {
+    fn place(&self, name: &str) -> Result<&RunningMember, Fault> {
         self.places.get(name).ok_or_else(|| Fault::Unknown(name.to_owned()))
     }
 
@@ -312,7 +312,7 @@ fn node_number(node: &Value) -> Option<u32> {
 }
 
 /// `clusters/<name>/proxy` leads to the members, unless they fail; to one that hangs a request waits.
-fn route(control: &ApiServer, places: &BTreeMap<String, Place>) {
+fn route(control: &ApiServer, places: &BTreeMap<String, RunningMember>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
     let proxy: apiserver::Proxy = Arc::new(move |name: &str| {

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Fault, Fleet, MOST_ROUNDS, Place};
+use super::{Fault, Fleet, MOST_ROUNDS, RunningMember};
 use crate::playground::clock::after;
 use crate::playground::pass::Pass;
 
@@ -44,7 +44,7 @@ impl Fleet {
         Ok(pass)
     }
 
-    async fn member_pass(&self, name: &str, place: &Place, now: Timestamp) -> Result<Pass, Fault> {
+    async fn member_pass(&self, name: &str, place: &RunningMember, now: Timestamp) -> Result<Pass, Fault> {
         let look = look(place).to_vec();
         if let Some(pass) = self.resting(name, &look, now) {
             return Ok(pass);
@@ -134,6 +134,6 @@ impl Fleet {
 }
 
 /// What a pass depends on in a member, besides the time.
-fn look(place: &Place) -> [u64; 3] {
+fn look(place: &RunningMember) -> [u64; 3] {
     [place.server.store().moved(), place.member.link() as u64, place.member.halted().into()]
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::playground::apiserver::ApiServer;
 use crate::playground::apiserver::Plugin;
 use crate::playground::apiserver::admission::AdmissionRequest;
-use crate::playground::apiserver::status::Failure;
+use crate::playground::apiserver::status::StatusError;
 use crate::playground::apiserver::store::Query;
 use crate::playground::json::{name, text};
 
@@ -34,7 +34,7 @@ pub fn webhook() -> Plugin {
         let stored = page.map(|page| page.items).unwrap_or_default();
         let others = stored.iter().map(|item| item.value()).filter(|other| name(other) != name(object));
         match others.into_iter().find_map(|other| conflict(other, object)) {
-            Some(why) => Err(Failure::plain(
+            Some(why) => Err(StatusError::plain(
                 403,
                 "Forbidden",
                 format!("admission webhook \"resourceinterpretercustomization.karmada.io\" denied the request: {why}"),

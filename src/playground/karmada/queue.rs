@@ -25,7 +25,7 @@ pub enum Turn {
 
 /// What is known of one object.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct QueueEntry {
     generation: i64,
     failures: u32,
     due: Option<Timestamp>,
@@ -33,7 +33,7 @@ struct Place {
 
 /// The queue of one controller.
 #[derive(Debug, Default)]
-pub struct Queue(BTreeMap<String, Place>);
+pub struct Queue(BTreeMap<String, QueueEntry>);
 
 fn wait(failures: u32) -> SignedDuration {
     let mut wait = FIRST_WAIT;
@@ -66,7 +66,7 @@ impl Queue {
 
     /// The object was worked on.
     pub fn done(&mut self, key: &str, generation: i64) {
-        self.0.insert(key.to_owned(), Place { generation, failures: 0, due: None });
+        self.0.insert(key.to_owned(), QueueEntry { generation, failures: 0, due: None });
     }
 
     /// The object could not be worked on. A change of an object that failed before does not make its waits short again.
@@ -74,7 +74,7 @@ impl Queue {
         let before = self.0.get(key).copied();
         let failures = before.map_or(0, |place| place.failures).saturating_add(1);
         let begun = before.filter(|place| place.generation == generation).and_then(|place| place.due).unwrap_or(now);
-        let mut place = Place { generation, failures, due: Some(after(begun, wait(failures))) };
+        let mut place = QueueEntry { generation, failures, due: Some(after(begun, wait(failures))) };
         // Tries that nobody was asked for in between failed like this one.
         while let Some(due) = place.due.filter(|due| *due <= now) {
             place.failures = place.failures.saturating_add(1);
@@ -86,12 +86,12 @@ impl Queue {
     /// The object was tried for a while, and that failed now.
     pub fn gave_up(&mut self, key: &str, generation: i64, now: Timestamp) {
         let failures = self.0.get(key).map_or(0, |place| place.failures).saturating_add(1);
-        self.0.insert(key.to_owned(), Place { generation, failures, due: Some(after(now, wait(failures))) });
+        self.0.insert(key.to_owned(), QueueEntry { generation, failures, due: Some(after(now, wait(failures))) });
     }
 
     /// The object is looked at again then, whatever became of it.
     pub fn again(&mut self, key: &str, generation: i64, due: Timestamp) {
-        self.0.insert(key.to_owned(), Place { generation, failures: 0, due: Some(due) });
+        self.0.insert(key.to_owned(), QueueEntry { generation, failures: 0, due: Some(due) });
     }
 
     /// Forgets objects that are gone.

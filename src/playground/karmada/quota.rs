@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decision::amount::milli;
 use crate::playground::apiserver::admission::AdmissionRequest;
-use crate::playground::apiserver::status::Failure;
+use crate::playground::apiserver::status::StatusError;
 use crate::playground::apiserver::store::Query;
 use crate::playground::apiserver::{ApiServer, Plugin};
 use crate::playground::json::{int, items, members, name, namespace};
@@ -39,7 +39,7 @@ pub fn webhook() -> Plugin {
         let quotas = stored(server, QUOTAS, namespace(object));
         quotas.iter().find_map(|quota| exceeded(quota, &sum)).map_or(Ok(()), |why| {
             let denied = "admission webhook \"resourcebinding.karmada.io\" denied the request: ";
-            Err(Failure::plain(403, "QuotaExceeded", format!("{denied}{why}")))
+            Err(StatusError::plain(403, "QuotaExceeded", format!("{denied}{why}")))
         })
     })
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Seen;
+use super::MemberView;
 use super::autoscaler::target_of;
 use crate::decision::hpa::decide::{Condition, Decision};
 use crate::playground::json::{deleting, members, name, namespace, text};
 
 /// What the HPA `object` of `target` decides where others of `all` select the same pods; nothing: none does.
-pub(super) fn ambiguous(seen: &Seen, all: &[Value], object: &Value, target: &Value) -> Option<Decision> {
+pub(super) fn ambiguous(seen: &MemberView, all: &[Value], object: &Value, target: &Value) -> Option<Decision> {
     let own = pods(seen, target);
     let selects = |other: &&Value| {
         let same = namespace(other) == namespace(object) && !deleting(other);
@@ -30,6 +30,6 @@ pub(super) fn ambiguous(seen: &Seen, all: &[Value], object: &Value, target: &Val
     Some(Decision { conditions: vec![condition], ..Decision::default() })
 }
 
-fn pods<'a>(seen: &'a Seen, target: &'a Value) -> BTreeSet<&'a str> {
+fn pods<'a>(seen: &'a MemberView, target: &'a Value) -> BTreeSet<&'a str> {
     seen.pods_of(target).map(|pod| text(pod, "/metadata/uid")).collect()
 }

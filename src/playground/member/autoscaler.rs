@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::ambiguity::ambiguous;
 use super::nodes::Room;
 use super::report::{Conditions, status};
-use super::{Member, Seen, pods};
+use super::{Member, MemberView, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use crate::convert::fleet::{hpa_version, scales_to_zero};
 use crate::convert::scaling;
@@ -46,7 +46,7 @@ pub(super) struct Order<'a> {
 
 impl Member {
     /// Looks at the HPAs that are due.
-    pub(super) async fn autoscale(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
+    pub(super) async fn autoscale(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let autoscalers = self.autoscalers().await?;
         let keys: Vec<String> = autoscalers.iter().map(key).collect();
@@ -112,7 +112,7 @@ impl Member {
 
     async fn look_after(
         &self,
-        seen: &Seen,
+        seen: &MemberView,
         (object, all): (&Value, &[Value]),
         history: &mut History,
         now: Timestamp,
@@ -210,7 +210,7 @@ impl Member {
 
     fn decide(
         &self,
-        seen: &Seen,
+        seen: &MemberView,
         target: &Value,
         order: &Order<'_>,
         current: i32,
@@ -241,7 +241,7 @@ impl Member {
     }
 
     /// What metrics-server would say. The CPU is the load's share; memory is half of what each container asks for.
-    fn measure(&self, seen: &Seen, target: &Value, source: &Source, now: Timestamp) -> Reading {
+    fn measure(&self, seen: &MemberView, target: &Value, source: &Source, now: Timestamp) -> Reading {
         if self.metrics_gone() {
             return Reading::Unavailable(
                 "unable to fetch metrics from resource metrics API: the server is currently unable to handle the request \
@@ -293,7 +293,7 @@ impl Member {
 }
 
 /// The workload of an HPA.
-pub(super) fn target_of<'a>(seen: &'a Seen, object: &Value) -> Option<&'a Value> {
+pub(super) fn target_of<'a>(seen: &'a MemberView, object: &Value) -> Option<&'a Value> {
     seen.workloads.iter().find(|workload| {
         namespace(workload) == namespace(object)
             && name(workload) == text(object, "/spec/scaleTargetRef/name")

@@ -126,7 +126,7 @@ pub struct Member {
 }
 
 /// What a pass looks at.
-struct Seen {
+struct MemberView {
     nodes: Vec<Value>,
     workloads: Vec<Value>,
     pods: Vec<Value>,
@@ -245,15 +245,15 @@ impl Member {
         Ok(pass)
     }
 
-    async fn look(&self) -> Result<Seen, kube::Error> {
+    async fn look(&self) -> Result<MemberView, kube::Error> {
         let nodes = self.objects.list(&self.kinds.node, "").await?;
         let mut workloads = self.objects.list(&self.kinds.deployment, "").await?;
         workloads.extend(self.objects.list(&self.kinds.stateful_set, "").await?);
         let pods = self.objects.list(&self.kinds.pod, "").await?;
-        Ok(Seen { nodes, workloads, pods })
+        Ok(MemberView { nodes, workloads, pods })
     }
 
-    fn publish_ready(&self, seen: &Seen) {
+    fn publish_ready(&self, seen: &MemberView) {
         let mut ready = BTreeMap::new();
         for pod in seen.pods.iter().filter(|pod| pods::ready(pod)) {
             if let Some((_, owner)) = pods::owner(pod) {
@@ -265,7 +265,7 @@ impl Member {
     }
 }
 
-impl Seen {
+impl MemberView {
     fn pods_of<'a>(&'a self, workload: &'a Value) -> impl Iterator<Item = &'a Value> {
         let uid = super::json::text(workload, "/metadata/uid");
         self.pods.iter().filter(move |pod| pods::owner(pod).is_some_and(|(owner, _)| owner == uid))

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::nodes::{Room, choose, free};
-use super::{Member, Seen};
+use super::{Member, MemberView};
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, deleting, int, items, name, namespace, text};
 use crate::playground::pass::Pass;
@@ -95,7 +95,7 @@ fn stopped(pod: &Value, delay: SignedDuration, now: Timestamp) -> Timestamp {
 
 impl Member {
     /// Scheduler: pods without a node get one, or the condition that says why not.
-    pub(super) async fn bind(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
+    pub(super) async fn bind(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let mut free = free(&seen.nodes, &seen.pods);
         let mut waiting: Vec<&Value> =
@@ -123,7 +123,7 @@ impl Member {
     }
 
     /// Kubelet: pods on a node start at once and are ready after the delay; deleted ones go after theirs.
-    pub(super) async fn run(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
+    pub(super) async fn run(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for pod in seen.pods.iter().filter(|pod| deleting(pod)) {
             let gone = stopped(pod, self.timing.stop_delay, now);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::rollout::{Step, hash, ordered, ordinal, step, wanted};
-use super::{Member, Seen, pods};
+use super::{Member, MemberView, pods};
 use crate::decision::names::{fnv32, safe_encode};
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{condition, deleting, int, label, name, text};
@@ -25,7 +25,7 @@ struct Numbers {
 
 impl Member {
     /// Makes and deletes pods.
-    pub(super) async fn roll_out(&self, seen: &Seen, _: Timestamp) -> Result<Pass, kube::Error> {
+    pub(super) async fn roll_out(&self, seen: &MemberView, _: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for workload in &seen.workloads {
             let pods: Vec<&Value> = seen.pods_of(workload).collect();
@@ -60,7 +60,7 @@ impl Member {
     }
 
     /// Writes the status of the workloads whose numbers changed.
-    pub(super) async fn report(&self, seen: &Seen, now: Timestamp) -> Result<Pass, kube::Error> {
+    pub(super) async fn report(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for workload in seen.workloads.iter().filter(|workload| !deleting(workload)) {
             let numbers = count(seen, workload);
@@ -121,7 +121,7 @@ fn kept(workload: &Value, kind: &str, holds: bool, why: (&str, &str), now: Times
     })
 }
 
-fn count(seen: &Seen, workload: &Value) -> Numbers {
+fn count(seen: &MemberView, workload: &Value) -> Numbers {
     let hash = hash(workload);
     let mut numbers = Numbers { all: 0, updated: 0, ready: 0 };
     for pod in seen.pods_of(workload).filter(|pod| !pods::ended(pod)) {

@@ -12,13 +12,13 @@ use crate::api::hpa_status::Condition;
 use crate::convert::cron_status;
 use crate::decision::cron::ledger::{Baseline, History};
 use crate::decision::cron::zones::Zones;
-use crate::decision::neighbours::NoNeighbours;
+use crate::decision::related_objects::NoRelatedObjects;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::key::Key;
 use crate::reconcile::own::Own;
+use crate::reconcile::scale_target::TargetRef;
 use crate::reconcile::table::Item;
-use crate::reconcile::target::TargetRef;
 use crate::runtime::watch::Intake;
 
 /// What is known of one object.
@@ -61,9 +61,9 @@ pub struct Target {
 
 /// A target as objects are told apart by it: the version of the API does not matter.
 #[derive(Clone, Debug)]
-pub struct Subject(Arc<Target>);
+pub struct TargetKey(Arc<Target>);
 
-impl Subject {
+impl TargetKey {
     fn parts(&self) -> [&str; 4] {
         let Target { namespace, api_version, kind, name } = &*self.0;
         let group = api_version.split_once('/').map(|(group, _)| group).unwrap_or_default();
@@ -71,21 +71,21 @@ impl Subject {
     }
 }
 
-impl PartialEq for Subject {
+impl PartialEq for TargetKey {
     fn eq(&self, other: &Self) -> bool {
         self.parts() == other.parts()
     }
 }
 
-impl Eq for Subject {}
+impl Eq for TargetKey {}
 
-impl PartialOrd for Subject {
+impl PartialOrd for TargetKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Subject {
+impl Ord for TargetKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.parts().cmp(&other.parts())
     }
@@ -112,8 +112,8 @@ impl Entry {
 
     /// What it scales, for looking up who scales the same.
     #[must_use]
-    pub fn subject(&self) -> Subject {
-        Subject(Arc::clone(&self.target))
+    pub fn subject(&self) -> TargetKey {
+        TargetKey(Arc::clone(&self.target))
     }
 
     /// The object called `key`.
@@ -130,14 +130,14 @@ impl Entry {
 }
 
 impl Item for Entry {
-    type About = Subject;
+    type IndexKey = TargetKey;
     fn uid(&self) -> &str {
         &self.uid
     }
     fn version(&self) -> &str {
         &self.version
     }
-    fn about(&self) -> Option<Subject> {
+    fn about(&self) -> Option<TargetKey> {
         Some(self.subject())
     }
 }
@@ -193,7 +193,7 @@ impl Reader {
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
         // What is understood does not depend on the time: clashes are no matter of running.
         let around = Surroundings {
-            neighbours: &NoNeighbours,
+            related_objects: &NoRelatedObjects,
             zones: &*self.zones,
             settings: &self.settings,
             now: Timestamp::UNIX_EPOCH,

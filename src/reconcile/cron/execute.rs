@@ -14,7 +14,7 @@ use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::reconcile::WallClock;
 use crate::reconcile::failure::{Failure, WriteError, reason};
 use crate::reconcile::key::Key;
-use crate::reconcile::target::Targets;
+use crate::reconcile::scale_target::Targets;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// Writes to targets.

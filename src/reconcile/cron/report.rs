@@ -1,4 +1,4 @@
-//! Tells people (Events, log) and counters (metrics) what turns did. Posts nothing itself.
+//! Tells people (Events, log) and counters (metrics) what reconciles did. Posts nothing itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, attempt};
 use crate::reconcile::WallClock;
-use crate::reconcile::engine::Standing;
+use crate::reconcile::engine::QueueStats;
 use crate::reconcile::events::{Events, NOTE, Record, Reference, Severity};
 use crate::reconcile::failure::Failure;
 use crate::reconcile::key::Key;
@@ -44,13 +44,13 @@ pub struct Reporter {
 
 /// Whom an Event is about.
 #[derive(Clone, Copy)]
-struct About<'a> {
+struct Regarding<'a> {
     leader: &'a Leader,
     key: &'a Key,
     entry: &'a Entry,
 }
 
-/// What is to be told of one turn. Runs that ended alike share an Event, as many as it holds.
+/// What is to be told of one reconcile. Runs that ended alike share an Event, as many as it holds.
 #[derive(Default)]
 struct Notes(Vec<(Severity, &'static str, String)>);
 
@@ -81,7 +81,7 @@ impl Reporter {
         attempts: &[Attempt],
     ) {
         self.metrics.status_writes.inc();
-        let about = About { leader, key, entry: before };
+        let about = Regarding { leader, key, entry: before };
         let rules = observed.rules(before);
         let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled, None));
         let missed = observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed)));
@@ -121,7 +121,7 @@ impl Reporter {
     }
 
     /// Counts a run, and says what was done.
-    fn executed(&self, about: About<'_>, rule: &Rule<'_>, action: Action, times: (Timestamp, Timestamp)) -> String {
+    fn executed(&self, about: Regarding<'_>, rule: &Rule<'_>, action: Action, times: (Timestamp, Timestamp)) -> String {
         let (scheduled, at) = times;
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
         self.metrics.executed(late);
@@ -130,7 +130,7 @@ impl Reporter {
     }
 
     /// Tells of rules that cannot run, when that is new.
-    fn rules_refused(&self, about: About<'_>, written: &Entry) {
+    fn rules_refused(&self, about: Regarding<'_>, written: &Entry) {
         let said = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
         let before = said(about.entry).and_then(|condition| condition.message);
         if let Some(message) = said(written).and_then(|condition| condition.message)
@@ -143,7 +143,7 @@ impl Reporter {
     /// Due runs wait, because their target could not be set.
     pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
         let note = format!("due runs wait and are tried again: {failure}");
-        self.tell(About { leader, key, entry }, Severity::Warning, failure.reason, note);
+        self.tell(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
     }
 
     /// Rules have what a foreign definition took away.
@@ -154,7 +154,7 @@ impl Reporter {
             crate::decision::mirror::SPEC
         );
         info!(object = %key, "{note}");
-        self.tell(About { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
+        self.tell(Regarding { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
     }
 
     /// A try failed and is made again.
@@ -165,7 +165,7 @@ impl Reporter {
         }
     }
 
-    /// A turn panicked.
+    /// A reconcile panicked.
     pub fn panicked(&self) {
         self.metrics.panics.inc();
     }
@@ -179,18 +179,18 @@ impl Reporter {
     }
 
     /// What waits and what runs.
-    pub fn standing(&self, standing: Standing<'_>) {
-        self.metrics.next_due(standing.wheel.next());
-        standing.show(&self.metrics.cron);
+    pub fn queue_stats(&self, queue_stats: QueueStats<'_>) {
+        self.metrics.next_due(queue_stats.delay_queue.next());
+        queue_stats.show(&self.metrics.cron);
     }
 
-    /// A turn begins for an object that waited for so long.
+    /// A reconcile begins for an object that waited for so long.
     pub fn dequeued(&self, waited: Duration) {
         self.metrics.dequeued(waited);
     }
 
-    fn tell(&self, about: About<'_>, severity: Severity, reason: &'static str, note: String) {
-        let About { leader, key, entry } = about;
+    fn tell(&self, about: Regarding<'_>, severity: Severity, reason: &'static str, note: String) {
+        let Regarding { leader, key, entry } = about;
         let regarding = entry.own(key).reference();
         let target = entry.target(key);
         let related = Reference {

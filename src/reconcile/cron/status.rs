@@ -11,7 +11,7 @@ use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
 use crate::api::hpa_status::Condition;
 use crate::convert::cron_status::execution_histories;
 use crate::decision::cron::ledger::History;
-use crate::reconcile::condition::{Said, condition};
+use crate::reconcile::condition::{ConditionParts, condition};
 use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::key::Key;
 use crate::reconcile::managers;
@@ -28,7 +28,7 @@ pub const READY: &str = "Ready";
 /// How the last try to set the target ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Tried<'a> {
-    /// None was made in this turn: what was known stays.
+    /// None was made in this reconcile: what was known stays.
     Not,
     /// All runs were executed.
     Well,
@@ -36,7 +36,7 @@ pub enum Tried<'a> {
     Failed(&'a Failure),
 }
 
-/// The status of `entry` after a turn.
+/// The status of `entry` after a reconcile.
 #[must_use]
 pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now: Timestamp) -> Remembered {
     let scheduled = Some(scheduled(entry));
@@ -68,7 +68,7 @@ fn ready(
     entry: &Entry,
     conditions: &[Condition],
     histories: &[History],
-    made: impl Fn(&'static str, Said) -> Condition,
+    made: impl Fn(&'static str, ConditionParts) -> Condition,
 ) -> Condition {
     if let Some(failed) = conditions.iter().find(|condition| condition.status == "False") {
         let text = failed.message.clone().unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn unready(entry: &Entry) -> Option<&str> {
     condition_of(entry, READY).filter(|ready| ready.status == "False").and_then(|ready| ready.reason.as_deref())
 }
 
-fn scheduled(entry: &Entry) -> Said {
+fn scheduled(entry: &Entry) -> ConditionParts {
     let runnable = &entry.runnable;
     if let Some(refusal) = &runnable.refusal {
         return ("False", "InvalidTarget", format!("no rule runs: {refusal}"));

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cache::View;
+use super::cache::entry::Binding;
 use super::manifest::{self, Write};
 use super::members::proxied;
-use super::seen::View;
-use super::seen::entry::Binding;
 use super::takeover::target;
 use super::writer::{Writer, is_applied};
-use super::{names, token};
+use super::{names, write_id};
 use crate::api::ResourceBinding;
 use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::WallClock;
 use crate::reconcile::failure::{Asked, WriteError};
-use crate::reconcile::target::{Place, Targets};
+use crate::reconcile::scale_target::{ResourcePath, Targets};
 use crate::runtime::leader::Leader;
 
 /// Applies steps.
@@ -32,7 +32,7 @@ pub struct Applier {
 
 /// Whom a step is about.
 #[derive(Clone, Copy)]
-pub struct About<'a> {
+pub struct ApplyContext<'a> {
     /// Who may write.
     pub leader: &'a Leader,
     /// What the plan was made from.
@@ -48,12 +48,12 @@ impl Applier {
     ///
     /// # Errors
     /// When this process leads no more, or the API server refuses or is not reached.
-    pub async fn apply(&self, about: About<'_>, action: &Action<'_>) -> Result<(), WriteError> {
-        let About { leader, view, .. } = about;
+    pub async fn apply(&self, about: ApplyContext<'_>, action: &Action<'_>) -> Result<(), WriteError> {
+        let ApplyContext { leader, view, .. } = about;
         match action {
             Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
                 let sent = view.sent(cluster);
-                let token = token::next(sent.map(|sent| &*sent.token), (self.clock)());
+                let token = write_id::next(sent.map(|sent| &*sent.token), (self.clock)());
                 let hpa = &view.order.object;
                 let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
                 let write = Write { cluster, bounds, version, outstanding, held, token: &token };
@@ -69,7 +69,7 @@ impl Applier {
             Action::Scale { cluster, replicas } => {
                 let key = view.order.key();
                 let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
-                let Place { path, .. } = self.targets.place(&target).await?;
+                let ResourcePath { path, .. } = self.targets.place(&target).await?;
                 let path = proxied(cluster, &path);
                 let object = format!("{target} in cluster {cluster}");
                 let asked =
@@ -85,7 +85,7 @@ impl Applier {
     /// Writes the entries with everything that the scheduler would write with them, in one patch; then that they are made.
     async fn bind(
         &self,
-        about: About<'_>,
+        about: ApplyContext<'_>,
         entries: &[Entry<'_>],
         evictions: &[Eviction<'_>],
     ) -> Result<(), WriteError> {
@@ -112,7 +112,7 @@ impl Applier {
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub async fn follow(&self, about: About<'_>) -> Result<bool, WriteError> {
+    pub async fn follow(&self, about: ApplyContext<'_>) -> Result<bool, WriteError> {
         let binding = &about.binding.object;
         if !is_applied(about.binding) {
             let applied = binding.spec.placement.to_string();

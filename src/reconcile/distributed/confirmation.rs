@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
+use super::cache::entry::{MemberHpa, Reading};
+use super::live_state::{LiveState, can_be_asked};
 use super::members::Question;
-use super::seen::View;
-use super::seen::entry::{Reading, Sent};
-use super::sight::{Sight, can_be_asked};
-use super::{manifest, status, token};
+use super::{manifest, status, write_id};
 use crate::convert;
 use crate::reconcile::key::Key;
 
@@ -21,39 +21,39 @@ const LONGEST: SignedDuration = SignedDuration::from_mins(5);
 const AGAIN: Duration = Duration::from_secs(15);
 
 /// Takes in what members answered. Returns whether anything is known now that was not.
-pub fn take_in(sight: &Sight, view: &View, now: Timestamp) -> bool {
+pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
     let key = view.order.key();
     let metrics = view.order.object.spec.metrics.as_deref().unwrap_or_default();
     let mut news = false;
-    for sent in view.sent.iter().filter(|sent| is_open(sight, view, sent)) {
-        let Some((heard, status)) = sight.members.hpa(&sent.cluster, &question(&key, sent)) else { continue };
+    for sent in view.sent.iter().filter(|sent| is_open(live, view, sent)) {
+        let Some((heard, status)) = live.members.hpa(&sent.cluster, &question(&key, sent)) else { continue };
         if sent.reading.as_ref().is_some_and(|known| known.heard >= heard) {
             continue;
         }
         let measured = status.current_metrics.as_deref().unwrap_or_default();
         let load = convert::scaling::load(metrics, measured, &key.namespace);
         let reading = Reading { mark: sent.token.clone(), status, load, heard, at: now, beside: sent.reported() };
-        news |= sight.seen.read_member(sent, reading);
+        news |= live.cache.read_member(sent, reading);
     }
     news
 }
 
 /// Asks the members whose writes are not confirmed for long, and those whose replicas changed since they were read. Returns
 /// when to ask again.
-pub fn look(sight: &Sight, view: &View, now: Timestamp) -> Option<Timestamp> {
+pub fn look(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> {
     let key = view.order.key();
     let mut next = None;
-    for sent in view.sent.iter().filter(|sent| is_open(sight, view, sent)) {
+    for sent in view.sent.iter().filter(|sent| is_open(live, view, sent)) {
         let question = question(&key, sent);
         if sent.hpa.confirmed {
-            sight.members.look(&sent.cluster, &question, AGAIN);
+            live.members.look(&sent.cluster, &question, AGAIN);
             continue;
         }
-        let written = token::time(&sent.token).unwrap_or(now);
+        let written = write_id::time(&sent.token).unwrap_or(now);
         let age = now.duration_since(written);
         let wait = if age < FIRST { FIRST.saturating_sub(age) } else { age.clamp(FIRST, LONGEST) };
         if age >= FIRST {
-            sight.members.look(&sent.cluster, &question, Duration::try_from(wait / 4).unwrap_or_default());
+            live.members.look(&sent.cluster, &question, Duration::try_from(wait / 4).unwrap_or_default());
         }
         next = next.into_iter().chain(now.checked_add(wait).ok()).min();
     }
@@ -62,19 +62,19 @@ pub fn look(sight: &Sight, view: &View, now: Timestamp) -> Option<Timestamp> {
 
 /// Clusters whose writes stay unconfirmed because they refuse to be read, and what was said of the first.
 #[must_use]
-pub fn unread<'a>(sight: &Sight, view: &'a View) -> Option<(Vec<&'a str>, String)> {
+pub fn unread<'a>(live: &LiveState, view: &'a View) -> Option<(Vec<&'a str>, String)> {
     let key = view.order.key();
-    let open = view.sent.iter().filter(|sent| !sent.hpa.confirmed && is_open(sight, view, sent));
-    let refused = |sent: &Sent| sight.members.refused(&sent.cluster, &question(&key, sent));
+    let open = view.sent.iter().filter(|sent| !sent.hpa.confirmed && is_open(live, view, sent));
+    let refused = |sent: &MemberHpa| live.members.refused(&sent.cluster, &question(&key, sent));
     let mut all: Vec<(&str, String)> = open.filter_map(|sent| Some((&*sent.cluster, refused(sent)?))).collect();
     let why = std::mem::take(&mut all.first_mut()?.1);
     Some((all.into_iter().map(|(cluster, _)| cluster).collect(), why))
 }
 
 /// Whether the write reached a member that can be asked, as far as is known, and its state is not.
-fn is_open(sight: &Sight, view: &View, sent: &Sent) -> bool {
+fn is_open(live: &LiveState, view: &View, sent: &MemberHpa) -> bool {
     let outdated = sent.reading.as_ref().is_some_and(|reading| reading.beside != sent.reported());
-    let asked = || sight.seen.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
+    let asked = || live.cache.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
     sent.applied
         && !sent.deleting
         && (!sent.hpa.confirmed || outdated)
@@ -82,6 +82,6 @@ fn is_open(sight: &Sight, view: &View, sent: &Sent) -> bool {
         && asked()
 }
 
-fn question(key: &Key, sent: &Sent) -> Question {
+fn question(key: &Key, sent: &MemberHpa) -> Question {
     Question::Hpa { key: key.clone(), version: manifest::hpa_version(sent.hpa.version), mark: sent.token.clone() }
 }

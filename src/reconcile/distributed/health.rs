@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::cache::View;
+use super::cache::entry::MemberHpa;
 use super::observe::Observed;
-use super::seen::View;
-use super::seen::entry::Sent;
 use super::status::is_silent;
-use super::token;
+use super::write_id;
 use crate::api::hpa_status::Condition;
 use crate::decision::health::{Heard, Member, Presence};
 use crate::decision::plan::{Plan, UNCONFIRMED};
@@ -53,7 +53,7 @@ fn heard(condition: &Condition) -> Heard<'_> {
     }
 }
 
-fn presence(view: &View, cluster: &str, sent: Option<&Sent>, now: Timestamp) -> Presence {
+fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp) -> Presence {
     if is_silent(view, cluster) {
         return Presence::Silent;
     }
@@ -64,7 +64,7 @@ fn presence(view: &View, cluster: &str, sent: Option<&Sent>, now: Timestamp) -> 
     if !sent.applied && sent.is_unheard() {
         return Presence::Missing;
     }
-    let written = token::time(&sent.token);
+    let written = write_id::time(&sent.token);
     let late = written.and_then(|written| written.checked_add(UNCONFIRMED).ok()).is_some_and(|due| due <= now);
     if late { Presence::Outdated } else { Presence::There }
 }

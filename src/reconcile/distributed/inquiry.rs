@@ -24,7 +24,7 @@ pub trait Source<Q, A>: Send + Sync + 'static {
     fn who(&self) -> &'static str;
 
     /// What the cluster answers.
-    fn ask(&self, cluster: &str, question: &Q) -> BoxFuture<'static, Result<A, Failure>>;
+    fn ask(&self, cluster: &str, question: &Q) -> BoxFuture<'static, Result<A, QueryError>>;
 
     /// Nobody asks about the cluster any more, or its connection is not to be trusted.
     fn forget(&self, cluster: &str);
@@ -32,7 +32,7 @@ pub trait Source<Q, A>: Send + Sync + 'static {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum QueryError {
     /// Nobody is there.
     #[error("nobody answers: {0}")]
     Absent(String),
@@ -269,7 +269,7 @@ impl<Q: Asked, A: Answered> Inquiry<Q, A> {
             known.questions = known.questions.saturating_add(1);
         }
         drop(known);
-        let turn = Arc::clone(&self.inner).turn(turns, name.to_owned(), question.clone());
+        let turn = Arc::clone(&self.inner).put(turns, name.to_owned(), question.clone());
         tokio::spawn(async move {
             turn.await;
             drop(over);
@@ -292,14 +292,14 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
     }
 
     /// Puts one question when it is its turn.
-    async fn turn(self: Arc<Self>, turns: Arc<Semaphore>, cluster: String, question: Q) {
+    async fn put(self: Arc<Self>, turns: Arc<Semaphore>, cluster: String, question: Q) {
         let Ok(_turn) = turns.acquire().await else { return };
         if self.rests(&cluster) {
             return;
         }
         let asked = self.source.ask(&cluster, &question);
-        let outcome = timeout(self.times.answer, asked).await.unwrap_or(Err(Failure::Slow));
-        if matches!(outcome, Err(Failure::Slow)) {
+        let outcome = timeout(self.times.answer, asked).await.unwrap_or(Err(QueryError::Slow));
+        if matches!(outcome, Err(QueryError::Slow)) {
             self.source.forget(&cluster);
         }
         self.settle(&cluster, &question, &outcome);
@@ -310,15 +310,15 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
         rests.is_some_and(|until| clock::steady() < until)
     }
 
-    fn settle(&self, name: &str, question: &Q, outcome: &Result<A, Failure>) {
+    fn settle(&self, name: &str, question: &Q, outcome: &Result<A, QueryError>) {
         let now = clock::steady();
         let mut known = self.known();
         let Some(cluster) = known.clusters.get_mut(name) else { return };
         let before = cluster.answers;
         let rest = match outcome {
-            Ok(_) | Err(Failure::Refused(_)) => None,
+            Ok(_) | Err(QueryError::Refused(_)) => None,
             // One that answered before is about to come back.
-            Err(Failure::Absent(_)) if before != Some(true) => Some(self.times.absence),
+            Err(QueryError::Absent(_)) if before != Some(true) => Some(self.times.absence),
             Err(_) => Some(self.times.rest),
         };
         cluster.rests = rest.and_then(|rest| now.checked_add(rest));
@@ -336,7 +336,7 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
 
 impl<A: Answered> Entry<A> {
     /// Returns whether somebody is to be told of it.
-    fn settle(&mut self, outcome: &Result<A, Failure>, answered: bool, now: Instant) -> bool {
+    fn settle(&mut self, outcome: &Result<A, QueryError>, answered: bool, now: Instant) -> bool {
         let first = self.settled.is_none() && self.heard.is_none();
         if answered {
             self.settled = Some(now);
@@ -348,7 +348,7 @@ impl<A: Answered> Entry<A> {
                 self.refused = None;
                 same
             }
-            Err(Failure::Refused(why)) => {
+            Err(QueryError::Refused(why)) => {
                 let same = self.refused.replace(why.clone()).is_some();
                 same && !first
             }
@@ -386,15 +386,15 @@ impl<Q: Asked, A> Known<Q, A> {
 }
 
 /// Says once when a cluster begins or ceases to answer.
-fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A, Failure>) {
+fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A, QueryError>) {
     match outcome {
         Ok(_) if before == Some(false) => info!(cluster, "the {who} of the cluster answers"),
-        Err(failure @ Failure::Refused(_)) => {
+        Err(failure @ QueryError::Refused(_)) => {
             let failure = failure.to_string();
             debug!(cluster, error = excerpt(&failure, SHOWN), "the {who} of the cluster does not know");
         }
         Err(failure) if before != Some(false) => {
-            let absent = matches!(failure, Failure::Absent(_));
+            let absent = matches!(failure, QueryError::Absent(_));
             let failure = failure.to_string();
             let error = excerpt(&failure, SHOWN);
             if absent && before.is_none() {

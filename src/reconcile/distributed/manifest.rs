@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::autoscaling_v1;
 use super::names;
-use super::older;
 use crate::api::FederatedHPA;
 use crate::api::hpa::HorizontalPodAutoscalerBehavior;
 use crate::decision::names::{execution_space, fnv32, work};
@@ -63,7 +63,7 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
         ("work.karmada.io/namespace", &*space),
         ("work.karmada.io/conflict-resolution", resolution),
         ("resourcetemplate.karmada.io/uid", uid),
-        (names::TOKEN, token),
+        (names::WRITE_ID, token),
     ] {
         annotations.insert(key.to_owned(), json!(value));
     }
@@ -120,7 +120,7 @@ fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Val
                 spec.insert("behavior".to_owned(), json!(behavior));
             }
         }
-        HpaVersion::V1 => older::express(metrics, behavior.as_ref(), &mut annotations, &mut spec),
+        HpaVersion::V1 => autoscaling_v1::express(metrics, behavior.as_ref(), &mut annotations, &mut spec),
     }
     (annotations, spec)
 }
@@ -172,7 +172,7 @@ mod tests {
             (&json!("autoscaling/v2"), &json!("shop-fhpa"))
         );
         assert_eq!(manifest["metadata"]["annotations"]["work.karmada.io/name"], "shop-fhpa-545689f5");
-        assert_eq!(manifest["metadata"]["annotations"][names::TOKEN], "17");
+        assert_eq!(manifest["metadata"]["annotations"][names::WRITE_ID], "17");
         assert_eq!((&manifest["spec"]["minReplicas"], &manifest["spec"]["maxReplicas"]), (&json!(1), &json!(4)));
         assert_eq!(manifest["spec"]["metrics"], json!(hpa().spec.metrics));
     }
@@ -185,7 +185,7 @@ mod tests {
             (&manifest["apiVersion"], &manifest["spec"]["targetCPUUtilizationPercentage"]),
             (&json!("autoscaling/v1"), &json!(50))
         );
-        let behavior = manifest["metadata"]["annotations"][older::BEHAVIOR].as_str().unwrap();
+        let behavior = manifest["metadata"]["annotations"][autoscaling_v1::BEHAVIOR].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(behavior).unwrap(), json!(hpa().spec.behavior));
     }
 

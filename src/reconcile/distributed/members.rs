@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::capacity::messages::ObjectReference;
-use super::inquiry::{Failure, Inquiry, Source, Times, Word};
-use super::{names, older};
+use super::inquiry::{Inquiry, QueryError, Source, Times, Word};
+use super::{autoscaling_v1, names};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
 use crate::decision::backoff::ErrorClass;
@@ -24,7 +24,7 @@ use crate::decision::split::Replicas;
 use crate::reconcile::failure::{self, Asked};
 use crate::reconcile::key::Key;
 use crate::reconcile::request::send;
-use crate::reconcile::target::{Place, TargetRef, Targets};
+use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 
 /// Times of questions to members. An answer takes up to three requests.
 pub const TIMES: Times = Times {
@@ -140,7 +140,7 @@ impl Source<Question, Answer> for Proxy {
         "proxy"
     }
 
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, Failure>> {
+    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, QueryError>> {
         let way = Way { client: self.client.clone(), cluster: cluster.to_owned() };
         let (targets, question) = (Arc::clone(&self.targets), question.clone());
         async move {
@@ -185,7 +185,7 @@ impl Way {
         key: &Key,
         version: &str,
         mark: &str,
-    ) -> Result<Option<Arc<HorizontalPodAutoscalerStatus>>, Failure> {
+    ) -> Result<Option<Arc<HorizontalPodAutoscalerStatus>>, QueryError> {
         let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
         let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
         match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
@@ -197,14 +197,16 @@ impl Way {
     }
 
     /// Pods by the selector that the workload's `scale` names, so that every kind that can be scaled will do.
-    async fn unschedulable(&self, targets: &Targets, workload: &ObjectReference) -> Result<Replicas, Failure> {
+    async fn unschedulable(&self, targets: &Targets, workload: &ObjectReference) -> Result<Replicas, QueryError> {
         let ObjectReference { api_version, kind, namespace, name } = workload;
         let target = TargetRef { namespace, api_version, kind, name };
-        let Place { path, .. } = targets.place(&target).await.map_err(unanswered)?;
+        let ResourcePath { path, .. } = targets.place(&target).await.map_err(unanswered)?;
         let request = Request::new(proxied(&self.cluster, &path)).get_subresource("scale", name);
         let scale: Scale = self.get(request, &target.to_string()).await.map_err(unanswered)?;
         if scale.status.selector.is_empty() {
-            return Err(Failure::Refused(format!("the scale subresource of {target} names no selector of its pods")));
+            return Err(QueryError::Refused(format!(
+                "the scale subresource of {target} names no selector of its pods"
+            )));
         }
         let waiting = ListParams::default().labels(&scale.status.selector).fields("status.phase=Pending").limit(PODS);
         let pods = proxied(&self.cluster, &format!("/api/v1/namespaces/{namespace}/pods"));
@@ -214,10 +216,10 @@ impl Way {
 }
 
 /// What cannot be asked at present is asked again; what is refused is told.
-fn unanswered(failure: failure::Failure) -> Failure {
+fn unanswered(failure: failure::Failure) -> QueryError {
     match failure.class {
-        ErrorClass::Transient => Failure::Unusable(failure.message),
-        _ => Failure::Refused(failure.message),
+        ErrorClass::Transient => QueryError::Unusable(failure.message),
+        _ => QueryError::Refused(failure.message),
     }
 }
 
@@ -247,14 +249,15 @@ impl Hpa {
     }
 
     fn mark(&self) -> Option<&str> {
-        self.annotation(names::TOKEN)
+        self.annotation(names::WRITE_ID)
     }
 
     /// Its status in the words of the newer API.
     fn said(&self) -> HorizontalPodAutoscalerStatus {
-        let (current, conditions) = (self.annotation(older::CURRENT), self.annotation(older::CONDITIONS));
+        let (current, conditions) =
+            (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
         let mut status = self.status.newer.clone();
-        older::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
+        autoscaling_v1::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
         status
     }
 }

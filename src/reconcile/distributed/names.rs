@@ -19,9 +19,9 @@ pub const CONTENT: &str = "fhpa.karmada.io/template-hash";
 /// Annotation of a Work: its HPA may not scale down.
 pub const HELD: &str = "fhpa.karmada.io/scale-down-disabled";
 /// Annotation of a member's HPA: marks the write that made it what it is.
-pub const TOKEN: &str = "fhpa.karmada.io/write-id";
-/// Where [`TOKEN`] comes back, in the reflected status.
-pub const REFLECTED_TOKEN: &str = "writeID";
+pub const WRITE_ID: &str = "fhpa.karmada.io/write-id";
+/// Where [`WRITE_ID`] comes back, in the reflected status.
+pub const REFLECTED_WRITE_ID: &str = "writeID";
 /// Where the metrics of an HPA of the older API come back, in the reflected status.
 pub const REFLECTED_METRICS: &str = "autoscalingV1Metrics";
 /// Where the conditions of an HPA of the older API come back, in the reflected status.

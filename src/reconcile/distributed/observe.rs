@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
+use super::cache::entry::{Binding, MemberHpa};
 use super::capacity::messages::ObjectReference;
 use super::capacity::{Requirements, Room};
 use super::confirmation;
-use super::seen::View;
-use super::seen::entry::{Binding, Sent};
-use super::sight::{Sight, can_be_asked};
+use super::live_state::{LiveState, can_be_asked};
 use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
-use super::{names, token};
+use super::{names, write_id};
 use crate::api::ResourceBinding;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
@@ -107,14 +107,14 @@ impl<'a> Observed<'a> {
 
 impl<'a> Observed<'a> {
     /// Pods that wait for a node are among the replicas that are not ready; others may just be starting.
-    fn count_pending(&mut self, cluster: &mut Cluster<'a>, sight: &Sight, workload: &ObjectReference) {
+    fn count_pending(&mut self, cluster: &mut Cluster<'a>, live: &LiveState, workload: &ObjectReference) {
         let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
         if unready > 0 {
             self.unready.push(cluster.name);
             let pends = cluster.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
             // Until somebody says something else it is as it was: a new leader has not asked yet.
             let before = if pends { unready } else { 0 };
-            cluster.pending = sight.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
+            cluster.pending = live.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
         }
     }
 }
@@ -125,7 +125,7 @@ pub fn observe<'a>(
     view: &'a View,
     binding: &'a Binding,
     words: &'a Words<'a>,
-    sight: &Sight,
+    live: &LiveState,
     now: Timestamp,
 ) -> Observed<'a> {
     let by_name = Known::of(view, binding);
@@ -137,7 +137,7 @@ pub fn observe<'a>(
         observed_group: words.group,
     };
     let Survey { policy, group, clusters, next, unmet, waiting, paused } =
-        survey(&intent, &view.fleet.members, &past, &sight.failover.patience, now);
+        survey(&intent, &view.fleet.members, &past, &live.failover.patience, now);
     let spec = &view.order.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
@@ -148,22 +148,22 @@ pub fn observe<'a>(
         unknown_capacity: Vec::new(),
         requirements,
         unready: Vec::new(),
-        unread: confirmation::unread(sight, view),
+        unread: confirmation::unread(live, view),
         unmet,
         waiting,
         paused,
     };
     let workload = workload(binding);
     let look = |surveyed: &Surveyed<'a>| {
-        let known = sight.seen.place(surveyed.name);
-        let room = known.as_ref().map(|place| sight.room(place, &observed.requirements, most)).unwrap_or_default();
+        let known = live.cache.place(surveyed.name);
+        let room = known.as_ref().map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
         if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
             observed.unknown_capacity.push(surveyed.name);
         }
         let (mut cluster, due) = cluster(view, &by_name, surveyed, room, now);
         observed.next = [observed.next, due].into_iter().flatten().min();
         if !is_silent(view, surveyed.name) {
-            observed.count_pending(&mut cluster, sight, &workload);
+            observed.count_pending(&mut cluster, live, &workload);
         }
         cluster.reach = known.map_or(Reach::Scale, |place| reach(&place.object, spec));
         cluster
@@ -182,8 +182,8 @@ pub fn observe<'a>(
         now: stored(now).map_or(now, |time| time.0),
         delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
         window: window(spec),
-        period: sight.period,
-        replacement: sight.failover.replacement,
+        period: live.period,
+        replacement: live.failover.replacement,
         idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
     };
@@ -368,9 +368,9 @@ fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
 }
 
 /// Whether the others wait for the cluster no longer, and else when that will be.
-fn overdue(sent: Option<&Sent>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
+fn overdue(sent: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
     let Some(sent) = sent else { return (false, None) };
-    let Some(written) = token::time(&sent.token) else { return (false, None) };
+    let Some(written) = write_id::time(&sent.token) else { return (false, None) };
     let patience = if !sent.hpa.confirmed {
         UNCONFIRMED
     } else if ready < sent.hpa.written.unwrap_or_default().min {

@@ -8,11 +8,11 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tracing::debug;
 
-use super::seen::View;
-use super::seen::entry::{Binding, Order};
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::reconcile::{Progress, bound};
 use super::sweep::UNSEEN;
 use super::takeover::{Takeover, target};
-use super::turn::{Round, bound};
 use super::worker::DistributedWorker;
 use super::writer::merging;
 use super::{names, status};
@@ -43,12 +43,12 @@ pub fn unreadable(binding: &Binding, why: &str) -> Failure {
 
 impl DistributedWorker {
     /// Looks, and takes hold of the FederatedHPA if all is well.
-    pub(super) async fn begin(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+    pub(super) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         match self.fits(&view.order) {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.say_why(leader, view, failure.reason, failure.message).await?;
-                return Ok(Round::Settled(self.after(UNSEEN)));
+                return Ok(Progress::Settled(self.after(UNSEEN)));
             }
             Err(failure) => return self.decline(leader, view, failure).await,
             Ok(()) => {}
@@ -60,7 +60,7 @@ impl DistributedWorker {
         match self.takeover.rehearse(leader, view).await {
             Ok(()) => {
                 self.takeover.hold(leader, &view.order).await?;
-                Ok(Round::Wrote)
+                Ok(Progress::Wrote)
             }
             Err(WriteError::Failed(failure)) if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing) => {
                 self.decline(leader, view, failure).await
@@ -70,10 +70,10 @@ impl DistributedWorker {
     }
 
     /// Whether the installation allows the kind.
-    fn fits(&self, order: &Order) -> Result<(), Failure> {
+    fn fits(&self, order: &FederatedHpaEntry) -> Result<(), Failure> {
         let target = &order.object.spec.scale_target_ref;
         let (api_version, kind) = (&*target.api_version, &*target.kind);
-        let kept = self.sight.seen.kinds.keeps(api_version, kind);
+        let kept = self.live.cache.kinds.keeps(api_version, kind);
         kinds::divisible(api_version, kind, kept).map_err(|unfit| {
             let message = format!("{kind} of {api_version}: {unfit}");
             let reason = match unfit {
@@ -91,15 +91,15 @@ impl DistributedWorker {
     }
 
     /// The workload cannot be taken over: says why, and gives a binding back that was suspended for it when it was made.
-    async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Round, WriteError> {
+    async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
         debug!(object = %view.order.key(), reason = failure.reason, "a workload is not taken over: {failure}");
         self.say_why(leader, view, failure.reason, failure.message).await?;
         if let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some())
-            && let Round::Wrote = self.give_back(leader, &view.order.key(), binding).await?
+            && let Progress::Wrote = self.give_back(leader, &view.order.key(), binding).await?
         {
-            return Ok(Round::Wrote);
+            return Ok(Progress::Wrote);
         }
-        Ok(Round::Settled(self.later()))
+        Ok(Progress::Settled(self.later()))
     }
 
     /// Says why nothing is planned: what was assigned stays.

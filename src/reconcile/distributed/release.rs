@@ -14,13 +14,13 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::apply::{About, Applier};
+use super::apply::{Applier, ApplyContext};
+use super::cache::View;
+use super::cache::entry::Binding;
+use super::live_state::can_be_asked;
 use super::members::proxied;
 use super::names;
 use super::observe::{answers, reported};
-use super::seen::View;
-use super::seen::entry::Binding;
-use super::sight::can_be_asked;
 use super::takeover::{Takeover, labelled, target};
 use super::writer::Meta;
 use crate::api::resource_binding::Placement;
@@ -31,7 +31,7 @@ use crate::decision::plan::{Action, Entry};
 use crate::decision::split::Replicas;
 use crate::reconcile::failure::{Asked, WriteError, reason};
 use crate::reconcile::key::Key;
-use crate::reconcile::target::{Place, TargetRef};
+use crate::reconcile::scale_target::{ResourcePath, TargetRef};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
 
@@ -206,7 +206,7 @@ impl Release<'_> {
         self,
         binding: &Binding,
         target: TargetRef<'_>,
-        place: &Place,
+        place: &ResourcePath,
         template: &Meta,
     ) -> Result<Option<Released>, WriteError> {
         let Self { takeover, applier, leader, view, .. } = self;
@@ -215,7 +215,7 @@ impl Release<'_> {
         // Nothing is asked for, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
-            let about = About { leader, view, binding, group };
+            let about = ApplyContext { leader, view, binding, group };
             let stored = binding.object.spec.clusters.iter();
             let stands = stored
                 .map(|entry| (&*entry.name, entry.replicas))
@@ -244,7 +244,7 @@ impl Release<'_> {
         self,
         binding: &Binding,
         target: TargetRef<'_>,
-        place: &Place,
+        place: &ResourcePath,
         whole: Replicas,
     ) -> Result<Option<Released>, WriteError> {
         if binding.object.spec.replicas.unwrap_or_default() == number(whole) {
@@ -301,7 +301,7 @@ impl Release<'_> {
     async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
         let writer = &self.applier.writer;
         let is_there = self.view.fleet.get(cluster).is_some_and(|(member, _)| answers(member));
-        if !is_there || !writer.seen.place(cluster).is_some_and(|place| can_be_asked(&place.object)) {
+        if !is_there || !writer.cache.place(cluster).is_some_and(|place| can_be_asked(&place.object)) {
             return None;
         }
         let object = format!("{name} in cluster {cluster}");

@@ -1,12 +1,12 @@
-//! Tells people (Events, log) what turns did. Posts nothing itself.
+//! Tells people (Events, log) what reconciles did. Posts nothing itself.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::seen::entry::Order;
-use super::{says, status};
+use super::cache::entry::FederatedHpaEntry;
+use super::{conditions, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
@@ -32,7 +32,7 @@ pub struct Reporter {
 
 impl Reporter {
     /// The assignment changed.
-    pub fn assigned(&self, leader: &Leader, order: &Order, plan: &Plan<'_>) {
+    pub fn assigned(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
         let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
@@ -43,7 +43,7 @@ impl Reporter {
     }
 
     /// Clusters leave although what they ran does not run elsewhere.
-    pub fn unreplaced(&self, leader: &Leader, order: &Order, plan: &Plan<'_>) {
+    pub fn unreplaced(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
         let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
         if let Some(note) = plan.notes.iter().find(late) {
             info!(object = %order.key(), "{}: {note}", note.code());
@@ -52,7 +52,7 @@ impl Reporter {
     }
 
     /// What was decided of clusters beside their bounds: who cannot scale, who helps, who goes to zero and comes back.
-    pub fn helped(&self, leader: &Leader, order: &Order, request: &Request<'_>, plan: &Plan<'_>) {
+    pub fn helped(&self, leader: &Leader, order: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
         for share in &plan.shares {
             let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
             let before = known.map(|cluster| cluster.memory).unwrap_or_default();
@@ -76,13 +76,13 @@ impl Reporter {
         }
     }
 
-    fn say(&self, leader: &Leader, order: &Order, reason: &'static str, note: String) {
+    fn say(&self, leader: &Leader, order: &FederatedHpaEntry, reason: &'static str, note: String) {
         info!(object = %order.key(), "{reason}: {note}");
         self.tell(leader, order, Severity::Normal, reason, note);
     }
 
     /// The workload is handed back; what could not be done of it is told.
-    pub fn released(&self, leader: &Leader, order: &Order, undone: &[String]) {
+    pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
         let note = "the workload is handed back to Karmada with the replicas it has".to_owned();
         if undone.is_empty() {
             info!(object = %order.key(), "{note}");
@@ -94,7 +94,7 @@ impl Reporter {
     }
 
     /// Fields that a foreign definition took away are back.
-    pub fn restored(&self, leader: &Leader, order: &Order, fields: &str) {
+    pub fn restored(&self, leader: &Leader, order: &FederatedHpaEntry, fields: &str) {
         let note = format!(
             "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
             crate::decision::mirror::SPEC
@@ -104,19 +104,19 @@ impl Reporter {
     }
 
     /// Something fails, and is tried again.
-    pub fn failed(&self, leader: &Leader, order: &Order, failure: &Failure) {
+    pub fn failed(&self, leader: &Leader, order: &FederatedHpaEntry, failure: &Failure) {
         info!(object = %order.key(), reason = failure.reason, "{failure}");
         self.tell(leader, order, Severity::Warning, failure.reason, failure.message.clone());
     }
 
     /// Conditions that turned bad, or are bad for another reason than they were. Each reason is told once.
-    pub fn worsened(&self, leader: &Leader, order: &Order, status: &FederatedHPAStatus) {
+    pub fn worsened(&self, leader: &Leader, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let mut told: Vec<&str> = Vec::new();
         for condition in status.conditions.iter().flatten() {
             let reason = condition.reason.as_deref().unwrap_or_default();
             let known = status::known_condition(order, &condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
-            if stays || told.contains(&reason) || !says::is_bad(condition) {
+            if stays || told.contains(&reason) || !conditions::is_bad(condition) {
                 continue;
             }
             told.push(reason);
@@ -126,7 +126,7 @@ impl Reporter {
         }
     }
 
-    /// A turn is tried again.
+    /// A reconcile is tried again.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);
     }
@@ -134,7 +134,7 @@ impl Reporter {
     fn tell(
         &self,
         leader: &Leader,
-        order: &Order,
+        order: &FederatedHpaEntry,
         severity: Severity,
         reason: impl Into<Cow<'static, str>>,
         note: String,

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::seen::View;
-use super::seen::entry::Sent;
+use super::cache::View;
+use super::cache::entry::MemberHpa;
 use crate::api::federated_hpa::{ClusterCounts, ClusterHPAStatus, FederatedHPAStatus};
 use crate::convert::fleet::count;
 use crate::decision::health::{self, Grade, Member};
@@ -17,8 +17,8 @@ use crate::reconcile::key::Key;
 pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Option<i32>) {
     let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
     // One that leaves is worth a look.
-    let grade = |sent: &Sent| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
-    let sent: Vec<&Sent> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
+    let grade = |sent: &MemberHpa| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
+    let sent: Vec<&MemberHpa> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
     let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
     let known = view.order.object.status.as_ref();
     let shown = known.and_then(|status| status.aggregated_status.as_ref()).into_iter().flatten();
@@ -26,7 +26,7 @@ pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Opt
         shown: shown.map(|part| part.cluster_name.as_str()).collect(),
         partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
     };
-    let part = |sent: &&Sent| ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() };
+    let part = |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() };
     let Some(chosen) = chosen(&of_members, &before) else { return (sent.iter().map(part).collect(), None) };
     let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(&*sent.cluster)).map(part).collect();
     let omitted = sent.len().saturating_sub(parts.len());

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::cache::View;
+use super::cache::entry::FederatedHpaEntry;
 use super::observe::{Observed, answers};
-use super::seen::View;
-use super::seen::entry::Order;
 use super::writer::Writer;
-use super::{health, says, shown};
+use super::{conditions, health, shown};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::Condition;
@@ -18,7 +18,7 @@ use crate::convert;
 use crate::convert::fleet::number;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::plan::Plan;
-use crate::reconcile::condition::{self, Said};
+use crate::reconcile::condition::{self, ConditionParts};
 use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::managers;
 use crate::runtime::leader::Leader;
@@ -60,11 +60,11 @@ pub fn planned(
     }
     let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
     let own = [
-        (ASSIGNED, says::assigned(view, observed, plan)),
-        (READY, says::ready(view, observed, plan, &members, failure, now)),
+        (ASSIGNED, conditions::assigned(view, observed, plan)),
+        (READY, conditions::ready(view, observed, plan, &members, failure, now)),
     ];
-    let paused = says::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
-    let conditions = own.into_iter().chain(says::scaling(&members)).chain(paused);
+    let paused = conditions::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
         observed_generation: view.order.object.metadata.generation,
@@ -85,7 +85,12 @@ pub fn planned(
 
 /// The status while nothing can be planned: what was assigned stays.
 #[must_use]
-pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> FederatedHPAStatus {
+pub fn unplanned(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> FederatedHPAStatus {
     let before = order.object.status.clone().unwrap_or_default();
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
@@ -95,7 +100,12 @@ pub fn unplanned(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> 
 }
 
 /// All conditions while no HPA of a member can be judged: what an HPA says is unknown, for the reason that stands in the way.
-fn unscaled(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> Vec<Condition> {
+fn unscaled(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> Vec<Condition> {
     let (_, reason, message) = ready.clone();
     let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
     let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
@@ -104,16 +114,16 @@ fn unscaled(order: &Order, assigned: Said, ready: Said, now: Timestamp) -> Vec<C
 
 /// The status while the workload is being handed back.
 #[must_use]
-pub fn handing_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
+pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
-    let said = ("False", says::HANDING_BACK, message.to_owned());
+    let said = ("False", conditions::HANDING_BACK, message.to_owned());
     unplanned(order, said.clone(), said, now)
 }
 
 /// The status once the workload is handed back: nothing is left of what was assigned and remembered.
 #[must_use]
-pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
-    let said = ("False", says::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
+pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
+    let said = ("False", conditions::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
         conditions: Some(unscaled(order, said.clone(), said, now)),
@@ -121,20 +131,20 @@ pub fn handed_back(order: &Order, now: Timestamp) -> FederatedHPAStatus {
     }
 }
 
-fn condition(order: &Order, type_: &str, said: Said, now: Timestamp) -> Condition {
+fn condition(order: &FederatedHpaEntry, type_: &str, said: ConditionParts, now: Timestamp) -> Condition {
     let known = known_condition(order, type_);
     condition::condition(type_, said, known, order.object.metadata.generation, now)
 }
 
 /// The condition of that type as it stands.
-pub fn known_condition<'a>(order: &'a Order, type_: &str) -> Option<&'a Condition> {
+pub fn known_condition<'a>(order: &'a FederatedHpaEntry, type_: &str) -> Option<&'a Condition> {
     let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
 }
 
 /// Whether the status of `order` says this already. Conditions of others are theirs.
 #[must_use]
-pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
+pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &order.object.status else { return false };
     // The list is a map by type: its order says nothing.
     let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
@@ -145,7 +155,7 @@ pub fn stands(order: &Order, status: &FederatedHPAStatus) -> bool {
 
 /// Whether the status of `order` says this already, but for what the HPAs of members measure.
 #[must_use]
-pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
         let parts = parts.iter().flatten();
         parts
@@ -171,7 +181,7 @@ pub fn measures_only(order: &Order, status: &FederatedHPAStatus) -> bool {
 
 /// Whether the status of `order` says this already, but for the wording of conditions: how far something has come.
 #[must_use]
-pub fn words_only(order: &Order, status: &FederatedHPAStatus) -> bool {
+pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let worded = |condition: &Condition| {
         let same = |known: &&Condition| {
             (&known.status, &known.reason, known.observed_generation)
@@ -185,7 +195,7 @@ pub fn words_only(order: &Order, status: &FederatedHPAStatus) -> bool {
 
 /// Whether the assignment of `order` is another one than that of `status`.
 #[must_use]
-pub fn reassigns(order: &Order, status: &FederatedHPAStatus) -> bool {
+pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let bounds = |status: Option<&FederatedHPAStatus>| -> Vec<_> {
         let desired = status.and_then(|status| status.cluster_hpa_desired.as_deref()).unwrap_or_default();
         let bounds =
@@ -202,12 +212,12 @@ pub fn reassigns(order: &Order, status: &FederatedHPAStatus) -> bool {
 pub async fn write(
     writer: &Writer,
     leader: &Leader,
-    order: &Order,
+    order: &FederatedHpaEntry,
     status: &FederatedHPAStatus,
 ) -> Result<(), WriteError> {
     let key = order.key();
     let written: FederatedHPA = order.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
-    writer.seen.wrote_order(&written);
+    writer.cache.wrote_order(&written);
     Ok(())
 }
 

@@ -9,10 +9,10 @@ use kube::api::GetParams;
 use kube::core::{ObjectMeta, Request};
 use tracing::info;
 
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::reconcile::Progress;
 use super::release::{Release, Released};
-use super::seen::View;
-use super::seen::entry::{Binding, Order};
-use super::turn::Round;
 use super::worker::DistributedWorker;
 use super::writer::Meta;
 use crate::api::FederatedHPA;
@@ -29,32 +29,32 @@ pub(super) const UNSEEN: Duration = Duration::from_secs(5);
 
 impl DistributedWorker {
     /// Does the next thing that is to be done for what the FederatedHPA `key` left behind, whether it exists or not.
-    pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Round, WriteError> {
-        let marked = self.sight.seen.marked_for(key);
-        let served = |order: &Arc<Order>| order.held() || self.serves(order);
+    pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
+        let marked = self.live.cache.marked_for(key);
+        let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order);
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
         let stray = marked.into_iter().filter(|marked| !marked.orders.iter().any(served)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
-        let orphans = view.is_none() && self.sight.seen.has_sent(key);
+        let orphans = view.is_none() && self.live.cache.has_sent(key);
         if stray.is_empty() && !orphans {
-            return Ok(Round::Settled(None));
+            return Ok(Progress::Settled(None));
         }
         if view.is_none() && self.exists(key).await? {
-            return Ok(Round::Settled(self.after(UNSEEN)));
+            return Ok(Progress::Settled(self.after(UNSEEN)));
         }
         let mut wake = None;
         for binding in &stray {
             match self.give_back(leader, key, binding).await? {
-                Round::Wrote => return Ok(Round::Wrote),
-                Round::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
+                Progress::Wrote => return Ok(Progress::Wrote),
+                Progress::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
             }
         }
         if stray.is_empty() {
             let nothing = stand_in(key, CrossVersionObjectReference::default());
-            let left = self.sight.seen.left_behind(nothing, None);
+            let left = self.live.cache.left_behind(nothing, None);
             return self.release_left(leader, key, &left).await;
         }
-        Ok(Round::Settled(wake))
+        Ok(Progress::Settled(wake))
     }
 
     /// Hands the workload of a binding back that no FederatedHPA holds.
@@ -63,7 +63,7 @@ impl DistributedWorker {
         leader: &Leader,
         key: &Key,
         binding: &Arc<Binding>,
-    ) -> Result<Round, WriteError> {
+    ) -> Result<Progress, WriteError> {
         let resource = &binding.object.spec.resource;
         let target = CrossVersionObjectReference {
             api_version: resource.api_version.clone(),
@@ -71,23 +71,23 @@ impl DistributedWorker {
             name: resource.name.clone(),
         };
         let name = binding.object.metadata.name.as_deref().unwrap_or_default();
-        let view = self.sight.seen.left_behind(stand_in(key, target), Some(Arc::clone(binding)));
+        let view = self.live.cache.left_behind(stand_in(key, target), Some(Arc::clone(binding)));
         let about = Key::new(&key.namespace, &format!("{}/{name}", key.name));
         let round = self.release_left(leader, &about, &view).await?;
-        if let Round::Wrote = round {
+        if let Progress::Wrote = round {
             info!(binding = %about, "a ResourceBinding that no FederatedHPA acts on is given back to Karmada's scheduler");
         }
         Ok(round)
     }
 
-    async fn release_left(&self, leader: &Leader, key: &Key, view: &View) -> Result<Round, WriteError> {
+    async fn release_left(&self, leader: &Leader, key: &Key, view: &View) -> Result<Progress, WriteError> {
         let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key };
         match release.go_on().await? {
-            Released::Partly => Ok(Round::Wrote),
-            Released::Waits(time) => Ok(Round::Settled(self.after(time))),
+            Released::Partly => Ok(Progress::Wrote),
+            Released::Waits(time) => Ok(Progress::Settled(self.after(time))),
             Released::Wholly(_) => {
                 self.takeover.releases.forget(key);
-                Ok(Round::Settled(None))
+                Ok(Progress::Settled(None))
             }
         }
     }
@@ -111,12 +111,12 @@ impl DistributedWorker {
 }
 
 /// What stands in for a FederatedHPA that is gone: its name and what it scaled.
-fn stand_in(key: &Key, target: CrossVersionObjectReference) -> Order {
+fn stand_in(key: &Key, target: CrossVersionObjectReference) -> FederatedHpaEntry {
     let metadata = ObjectMeta {
         name: Some(key.name.to_string()),
         namespace: Some(key.namespace.to_string()),
         ..ObjectMeta::default()
     };
     let spec = FederatedHPASpec { scale_target_ref: target, ..FederatedHPASpec::default() };
-    Order::of(&FederatedHPA { metadata, spec, status: None })
+    FederatedHpaEntry::of(&FederatedHPA { metadata, spec, status: None })
 }

@@ -8,17 +8,17 @@ use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
 use serde_json::{Value, json};
 
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::names;
 use super::release::Releases;
-use super::seen::View;
-use super::seen::entry::{Binding, Order};
 use super::writer::{Meta, Writer};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::reconcile::failure::{Asked, Failure, WriteError};
 use crate::reconcile::key::Key;
 use crate::reconcile::managers;
 use crate::reconcile::request::{send, write};
-use crate::reconcile::target::{Place, TargetRef, Targets};
+use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::leader::Leader;
 
 /// Versions of a template at which its label was seen to be right: what was read, and what the binding said then.
@@ -53,7 +53,7 @@ impl Takeover {
     ///
     /// # Errors
     /// When this process leads no more, or the API server refuses or is not reached.
-    pub async fn hold(&self, leader: &Leader, order: &Order) -> Result<(), WriteError> {
+    pub async fn hold(&self, leader: &Leader, order: &FederatedHpaEntry) -> Result<(), WriteError> {
         let mut finalizers = order.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
         let annotations = json!({names::WORKLOAD: workload(order)});
@@ -65,7 +65,7 @@ impl Takeover {
     ///
     /// # Errors
     /// As [`Self::hold`].
-    pub async fn let_go(&self, leader: &Leader, order: &Order) -> Result<(), WriteError> {
+    pub async fn let_go(&self, leader: &Leader, order: &FederatedHpaEntry) -> Result<(), WriteError> {
         let finalizers = order.object.metadata.finalizers.iter().flatten();
         let kept: Vec<&String> = finalizers.filter(|name| *name != names::FINALIZER).collect();
         let metadata = json!({"finalizers": kept, "annotations": {names::WORKLOAD: Value::Null}});
@@ -94,7 +94,7 @@ impl Takeover {
     ///
     /// # Errors
     /// When it does not exist, or the API server does not answer.
-    pub async fn template(&self, target: TargetRef<'_>) -> Result<(Place, Meta), Failure> {
+    pub async fn template(&self, target: TargetRef<'_>) -> Result<(ResourcePath, Meta), Failure> {
         let place = self.targets.place(&target).await?;
         let request = Request::new(&place.path).get_metadata(target.name, &GetParams::default());
         let asked = Asked { verb: "get", group: &place.group, resource: &place.plural, object: &target };
@@ -131,7 +131,7 @@ impl Takeover {
         &self,
         leader: &Leader,
         target: TargetRef<'_>,
-        place: &Place,
+        place: &ResourcePath,
         read: &Meta,
         labels: Value,
     ) -> Result<Meta, WriteError> {
@@ -158,7 +158,7 @@ impl Takeover {
 
 /// What is written down of the workload of `order`.
 #[must_use]
-pub fn workload(order: &Order) -> String {
+pub fn workload(order: &FederatedHpaEntry) -> String {
     let CrossVersionObjectReference { api_version, kind, name } = &order.object.spec.scale_target_ref;
     format!("{api_version} {kind} {name}")
 }

@@ -1,7 +1,7 @@
 //! A status on its way out: written when it says something new, counted, and told as Events where it turned bad. Talks to the
 //! API server.
 
-use super::seen::entry::Order;
+use super::cache::entry::FederatedHpaEntry;
 use super::shown::ledger;
 use super::status;
 use super::worker::DistributedWorker;
@@ -12,7 +12,7 @@ use crate::runtime::leader::Leader;
 
 impl DistributedWorker {
     /// Counts what an object says.
-    pub(super) fn count(&self, order: &Order, status: &FederatedHPAStatus) {
+    pub(super) fn count(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
@@ -21,7 +21,7 @@ impl DistributedWorker {
 
     /// Forgets an object that is gone, or is nothing of ours any more.
     pub(super) fn forget(&self, key: &Key) {
-        self.pace.forget(key);
+        self.status_throttle.forget(key);
         self.too_large.forget(key);
         self.reporter.metrics.conditions.forget(&key.to_string());
     }
@@ -30,7 +30,7 @@ impl DistributedWorker {
     pub(super) async fn say(
         &self,
         leader: &Leader,
-        order: &Order,
+        order: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
         self.count(order, status);
@@ -46,7 +46,7 @@ impl DistributedWorker {
     pub(super) async fn put(
         &self,
         leader: &Leader,
-        order: &Order,
+        order: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
         match status::write(&self.writer, leader, order, status).await {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::seen::entry::Order;
+use super::cache::entry::FederatedHpaEntry;
 use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::decision::mirror::{self, Own, Standing, Wanted};
@@ -30,7 +30,7 @@ const NO_MODE: &str = "spec.mode is gone, and no annotation says what it was: se
 
 /// How `order` stands, where `default_mode` is the mode of one that names none.
 #[must_use]
-pub fn wholeness(order: &Order, default_mode: Mode) -> Wholeness {
+pub fn wholeness(order: &FederatedHpaEntry, default_mode: Mode) -> Wholeness {
     let notes = own::notes(&order.object.metadata);
     let mut own = own::federated_hpa(&order.object);
     match mirror::judge(&own, &notes) {

@@ -1,4 +1,4 @@
-//! What turns of FederatedHPAs work with, as a worker of the engine.
+//! What reconciles of FederatedHPAs work with, as a worker of the engine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use kube::Client;
 use tracing::error;
 
 use super::apply::Applier;
+use super::cache::entry::FederatedHpaEntry;
 use super::failover::Queue;
-use super::fresh::Fresh;
-use super::pace::Pace;
+use super::leader_resync::LeaderResync;
+use super::live_state::LiveState;
+use super::reconcile::FederatedHpaRetryState;
 use super::report::Reporter;
-use super::seen::entry::Order;
 use super::shown::TooLarge;
-use super::sight::Sight;
+use super::status_throttle::StatusThrottle;
 use super::takeover::Takeover;
-use super::turn::Trouble;
 use super::whole::{Wholeness, wholeness};
 use super::writer::Writer;
 use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::reconcile::WallClock;
-use crate::reconcile::engine::{Ended, Standing, Worker};
+use crate::reconcile::engine::{Ended, QueueStats, Worker};
 use crate::reconcile::key::Key;
-use crate::reconcile::target::Targets;
+use crate::reconcile::scale_target::Targets;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// What turns work with.
+/// What reconciles work with.
 pub struct DistributedWorker {
     /// What it looks at.
-    pub sight: Sight,
+    pub live: LiveState,
     /// Writes.
     pub writer: Arc<Writer>,
     /// Takes workloads over.
@@ -42,9 +42,9 @@ pub struct DistributedWorker {
     /// The time of day.
     pub clock: WallClock,
     /// What was read before the first write.
-    pub fresh: Fresh,
+    pub leader_resync: LeaderResync,
     /// Keeps measurements from being written all the time.
-    pub pace: Pace,
+    pub status_throttle: StatusThrottle,
     /// Lets failovers through one after the other.
     pub queue: Queue,
     /// What the store would not take.
@@ -60,7 +60,7 @@ pub struct Parts {
     /// Speaks to the API server.
     pub client: Client,
     /// What it looks at.
-    pub sight: Sight,
+    pub live: LiveState,
     /// Knows where kinds are.
     pub targets: Arc<Targets>,
     /// Mode of a FederatedHPA that names none.
@@ -72,26 +72,31 @@ pub struct Parts {
 }
 
 impl Worker for DistributedWorker {
-    type Trouble = Trouble;
+    type RetryState = FederatedHpaRetryState;
 
     async fn news(&self) {
-        self.sight.news().await;
+        self.live.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.sight.changed()
+        self.live.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.sight.seen.keys()
+        self.live.cache.keys()
     }
 
-    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
-        self.work_off(leader, key, trouble).await
+    async fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: FederatedHpaRetryState,
+    ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
+        self.reconcile_object(leader, key, retry_state).await
     }
 
-    fn standing(&self, standing: Standing<'_>) {
-        standing.show(&self.reporter.metrics.distributed);
+    fn queue_stats(&self, queue_stats: QueueStats<'_>) {
+        queue_stats.show(&self.reporter.metrics.distributed);
     }
 
     fn dequeued(&self, waited: Duration) {
@@ -99,7 +104,7 @@ impl Worker for DistributedWorker {
     }
 
     fn panicked(&self) {
-        error!("a turn of a FederatedHPA panicked");
+        error!("a reconcile of a FederatedHPA panicked");
         self.reporter.metrics.panics.inc();
     }
 }
@@ -108,17 +113,17 @@ impl DistributedWorker {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { client, sight, targets, default_mode, clock, reporter } = parts;
-        let writer = Arc::new(Writer { client, seen: Arc::clone(&sight.seen) });
+        let Parts { client, live, targets, default_mode, clock, reporter } = parts;
+        let writer = Arc::new(Writer { client, cache: Arc::clone(&live.cache) });
         Self {
-            sight,
+            live,
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
             applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
             writer,
             default_mode,
             clock,
-            fresh: Fresh::default(),
-            pace: Pace::default(),
+            leader_resync: LeaderResync::default(),
+            status_throttle: StatusThrottle::default(),
             queue: Queue::default(),
             too_large: TooLarge::default(),
             reporter,
@@ -134,17 +139,17 @@ impl DistributedWorker {
     }
 
     /// Whether the object is as the user wrote it. It is no matter to one that is let go.
-    pub(super) fn wholeness(&self, order: &Order) -> Wholeness {
+    pub(super) fn wholeness(&self, order: &FederatedHpaEntry) -> Wholeness {
         if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.default_mode) }
     }
 
     /// Whether the workload is to be taken over, or kept.
-    pub(super) fn serves(&self, order: &Order) -> bool {
+    pub(super) fn serves(&self, order: &FederatedHpaEntry) -> bool {
         !self.retiring && !order.deleting() && self.is_distributed(order)
     }
 
     /// Whether the object divides itself among clusters.
-    pub(super) fn is_distributed(&self, order: &Order) -> bool {
+    pub(super) fn is_distributed(&self, order: &FederatedHpaEntry) -> bool {
         own::mode(&order.object, self.default_mode) == Mode::Distributed
     }
 }

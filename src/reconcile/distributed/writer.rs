@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::seen::Seen;
-use super::seen::entry::{Binding, Order, Sent};
+use super::cache::Cache;
+use super::cache::entry::{Binding, FederatedHpaEntry, MemberHpa};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::convert::fleet::number;
 use crate::decision::backoff::ErrorClass;
@@ -38,7 +38,7 @@ pub struct Writer {
     /// Speaks to it.
     pub client: Client,
     /// Is told of what is written.
-    pub seen: Arc<Seen>,
+    pub cache: Arc<Cache>,
 }
 
 /// A merge patch in the name of `manager`.
@@ -52,7 +52,7 @@ impl Writer {
     ///
     /// # Errors
     /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
-    pub async fn order(&self, leader: &Leader, order: &Order, patch: Value) -> Result<(), WriteError> {
+    pub async fn order(&self, leader: &Leader, order: &FederatedHpaEntry, patch: Value) -> Result<(), WriteError> {
         self.order_as(managers::FINALIZER, leader, order, patch).await
     }
 
@@ -64,7 +64,7 @@ impl Writer {
         &self,
         manager: &str,
         leader: &Leader,
-        order: &Order,
+        order: &FederatedHpaEntry,
         mut patch: Value,
     ) -> Result<(), WriteError> {
         let key = order.key();
@@ -72,7 +72,7 @@ impl Writer {
         guard(&mut patch, own.version);
         let request = own.requests().patch(&key.name, &merging(manager), &Patch::Merge(&patch));
         let written: FederatedHPA = own.patch(&self.client, leader, None, request).await?;
-        self.seen.wrote_order(&written);
+        self.cache.wrote_order(&written);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Writer {
         let object = format!("ResourceBinding {namespace}/{name}");
         let asked = Asked { verb: "patch", group: "work.karmada.io", resource, object: &object };
         let written: ResourceBinding = write(&self.client, leader, request, asked).await?;
-        self.seen.wrote_binding(&written);
+        self.cache.wrote_binding(&written);
         Ok(written)
     }
 
@@ -114,7 +114,7 @@ impl Writer {
         leader: &Leader,
         cluster: &str,
         name: &str,
-        sent: Option<&Sent>,
+        sent: Option<&MemberHpa>,
         mut work: Value,
     ) -> Result<(), WriteError> {
         let space = execution_space(cluster);
@@ -126,14 +126,14 @@ impl Writer {
             let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
             let request = requests.patch(name, &parameters, &Patch::Apply(&work));
             let written: Work = write(&self.client, leader, request, asked("patch")).await?;
-            self.seen.wrote_work(&written);
+            self.cache.wrote_work(&written);
             return Ok(());
         }
         let parameters = PostParams { field_manager: Some(managers::MEMBER_HPA.to_owned()), ..PostParams::default() };
         let request = requests.create(&parameters, work.to_string().into_bytes());
         match write::<Work>(&self.client, leader, request, asked("create")).await {
             Ok(made) => {
-                self.seen.made_work(&made);
+                self.cache.made_work(&made);
                 Ok(())
             }
             Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
@@ -151,7 +151,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Self::order`].
-    pub async fn unsend(&self, leader: &Leader, sent: &Sent) -> Result<(), WriteError> {
+    pub async fn unsend(&self, leader: &Leader, sent: &MemberHpa) -> Result<(), WriteError> {
         let space = execution_space(&sent.cluster);
         let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
         let preconditions =
@@ -166,7 +166,7 @@ impl Writer {
                 if let Some(going) =
                     serde_json::from_value::<Work>(answer).ok().filter(|work| work.metadata.uid.is_some())
                 {
-                    self.seen.wrote_work(&going);
+                    self.cache.wrote_work(&going);
                 }
                 Ok(())
             }

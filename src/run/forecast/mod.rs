@@ -15,9 +15,9 @@ pub use preview::Forecaster;
 
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
+use crate::reconcile::distributed::cache::View;
+use crate::reconcile::distributed::live_state::LiveState;
 use crate::reconcile::distributed::observe::{Words, observe};
-use crate::reconcile::distributed::seen::View;
-use crate::reconcile::distributed::sight::Sight;
 
 /// Where the policy of an assignment comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +77,10 @@ pub struct Forecast<'a> {
 }
 
 /// Looks ahead at `now`, and tells of it; nothing when the workload has no binding that can be read.
-fn forecast<R>(view: &View, sight: &Sight, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
+fn forecast<R>(view: &View, live: &LiveState, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
     let words = Words::of(view, binding).ok()?;
-    let observed = observe(view, binding, &words, sight, now);
+    let observed = observe(view, binding, &words, live, now);
     Some(tell(&Forecast {
         request: &observed.request,
         plan: &plan(&observed.request),

@@ -9,11 +9,11 @@ use super::{Forecast, forecast};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
+use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
 use crate::reconcile::distributed::capacity::{Requirements, Rooms};
+use crate::reconcile::distributed::live_state::LiveState;
 use crate::reconcile::distributed::manifest::{Write, work_of};
 use crate::reconcile::distributed::names;
-use crate::reconcile::distributed::seen::entry::Order;
-use crate::reconcile::distributed::sight::Sight;
 use crate::runtime::watch::{Intakes, Readers};
 
 /// Mark of a write in 1970.
@@ -37,7 +37,7 @@ impl Objects {
         let (outstanding, held, token) = (bounds.max, false, LONG_AGO);
         let mut work = work_of(hpa, Write { cluster, bounds, version, outstanding, held, token });
         if let Some(work) = work.as_object_mut() {
-            let status = json!({names::REFLECTED_TOKEN: LONG_AGO});
+            let status = json!({names::REFLECTED_WRITE_ID: LONG_AGO});
             work.insert("status".to_owned(), json!({"manifestStatuses": [{"status": status}]}));
         }
         self.works.extend(serde_json::from_value::<Work>(work).ok());
@@ -65,14 +65,14 @@ impl Objects {
         now: Timestamp,
         tell: impl FnOnce(&Forecast<'_>) -> R,
     ) -> Option<R> {
-        let sight = Sight { capacity: Arc::new(rooms), ..Sight::default() };
+        let live = LiveState { capacity: Arc::new(rooms), ..LiveState::default() };
         let mut readers = Readers::default();
-        sight.seen.read_by(&mut readers);
+        live.cache.read_by(&mut readers);
         bring(&mut readers.federated_hpas, &[]);
         bring(&mut readers.resource_bindings, &self.bindings);
         bring(&mut readers.clusters, &self.clusters);
         bring(&mut readers.works, &self.works);
-        forecast(&sight.seen.as_if(Order::of(hpa))?, &sight, now, tell)
+        forecast(&live.cache.as_if(FederatedHpaEntry::of(hpa))?, &live, now, tell)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{WARNING_CHARACTERS, Warning};
-use crate::reconcile::distributed::seen::entry::Order;
-use crate::reconcile::distributed::sight::Sight;
+use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
+use crate::reconcile::distributed::live_state::LiveState;
 
 /// Name of the rule that these warnings are of.
 const RULE: &str = "preview";
@@ -18,7 +18,7 @@ const LINES: usize = 4;
 /// Looks ahead by what a controller sees.
 pub struct Forecaster {
     /// What it looks at.
-    pub sight: Sight,
+    pub live: LiveState,
     /// Mode of a FederatedHPA that names none.
     pub default_mode: Mode,
 }
@@ -30,8 +30,8 @@ impl Preview for Forecaster {
         if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
             return Vec::new();
         }
-        let Some(view) = self.sight.seen.as_if(Order::of(&hpa)) else { return Vec::new() };
-        let lines = forecast(&view, &self.sight, now, lines).unwrap_or_else(|| {
+        let Some(view) = self.live.cache.as_if(FederatedHpaEntry::of(&hpa)) else { return Vec::new() };
+        let lines = forecast(&view, &self.live, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]
         });

@@ -74,7 +74,7 @@ impl Acting {
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));
         Ok(Self {
-            preview: Arc::new(Forecaster { sight: controller.sight(), default_mode }),
+            preview: Arc::new(Forecaster { live: controller.live(), default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
             controller: controller.read_by(readers),
@@ -120,12 +120,12 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    /// Begins nothing more at once; turns under way end within `patience`. Then the Lease is given back, and not before: the
+    /// Begins nothing more at once; reconciles under way end within `patience`. Then the Lease is given back, and not before: the
     /// next leader is not to meet them.
     pub(super) async fn stop(self, patience: Duration) {
         self.stop_controller.send_replace(true);
         if self.controller.within(patience).await {
-            warn!(seconds = patience.as_secs_f64(), "turns under way are dropped");
+            warn!(seconds = patience.as_secs_f64(), "reconciles under way are dropped");
         }
         self.stop_leader.send_replace(true);
         // The election bounds its last write itself.

@@ -21,7 +21,7 @@ use self::serving::{Serving, Unbound};
 use self::tasks::Tasks;
 use crate::admission::review::{Frozen, Preview, Reviewer};
 use crate::admission::router::Judge;
-use crate::decision::neighbours::{Neighbours, NoNeighbours};
+use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
 use crate::decision::validation::Settings;
 use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
@@ -106,16 +106,16 @@ impl Server {
         let serving = match unbound {
             None => None,
             Some(unbound) => {
-                let neighbours: Arc<dyn Neighbours + Send + Sync> = if client.is_some() {
+                let related_objects: Arc<dyn RelatedObjects + Send + Sync> = if client.is_some() {
                     let index = Arc::new(Index::default());
                     readers = readers.with_index(&index, settings.default_mode);
                     index
                 } else {
-                    Arc::new(NoNeighbours)
+                    Arc::new(NoRelatedObjects)
                 };
                 let preview = acting.as_ref().map(Acting::preview);
                 let frozen = readers.definitions.clone().map(|told| Arc::new(move || told.is_frozen()) as Frozen);
-                let judge = judge(Surroundings { neighbours, zones, preview, frozen });
+                let judge = judge(Surroundings { related_objects, zones, preview, frozen });
                 Some(Serving::bind(unbound, judge, &metrics, &readiness).await?)
             }
         };
@@ -283,7 +283,7 @@ async fn bind_admin(
 /// What a judge knows beside the rules.
 pub struct Surroundings {
     /// The other objects.
-    pub neighbours: Arc<dyn Neighbours + Send + Sync>,
+    pub related_objects: Arc<dyn RelatedObjects + Send + Sync>,
     /// The time zone database.
     pub zones: Arc<ZoneDatabase>,
     /// What the controller of this process would do. A webhook without one gives no preview: to watch all ResourceBindings and
@@ -295,8 +295,8 @@ pub struct Surroundings {
 
 /// Judges by the rules, as an operator chose them.
 pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
-    |Surroundings { neighbours, zones, preview, frozen }| {
-        let reviewer = Reviewer { neighbours, zones, settings, preview, frozen };
+    |Surroundings { related_objects, zones, preview, frozen }| {
+        let reviewer = Reviewer { related_objects, zones, settings, preview, frozen };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }

@@ -164,7 +164,7 @@ pub struct Registration {
 pub struct Drain {
     /// Time in which reviews are still taken after the process is no longer ready.
     pub keep_serving: Duration,
-    /// Time for reviews in flight after that, and for turns under way.
+    /// Time for reviews in flight after that, and for reconciles under way.
     pub finish: Duration,
 }
 

@@ -10,8 +10,8 @@ use super::sharing::{Kept, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Desk, Judge, router};
+use crate::runtime::admission_log::AdmissionLog;
 use crate::runtime::clock;
-use crate::runtime::journal::Journal;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
@@ -61,7 +61,7 @@ impl Serving {
         let current = kept.keeper.current();
         readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
-        let journal = Arc::new(Journal::new(Arc::clone(metrics)));
+        let journal = Arc::new(AdmissionLog::new(Arc::clone(metrics)));
         let desk = Arc::new(Desk::new(judge, clocks, journal, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
         let security = Security::Tls(kept.keeper.current());

@@ -1,4 +1,4 @@
-//! What the controller counts: rules and their executions, turns, the leader, events. No I/O.
+//! What the controller counts: rules and their executions, reconciles, the leader, events. No I/O.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::kinds::KeptKinds;
-use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
 
 /// A record that can be indexed.
 pub trait Known: Clone + Send + Sync {
@@ -137,7 +137,7 @@ pub struct Index {
     pub kinds: Arc<KeptKinds>,
 }
 
-impl Neighbours for Index {
+impl RelatedObjects for Index {
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA> {
         self.federated_hpas.on(target)
     }
@@ -158,7 +158,7 @@ impl Neighbours for Index {
 #[cfg(test)]
 mod tests {
     use super::Index;
-    use crate::decision::neighbours::{KnownFederatedHPA, Neighbours, Target};
+    use crate::decision::related_objects::{KnownFederatedHPA, RelatedObjects, Target};
 
     fn target(name: &str) -> Target {
         Target { namespace: "prod".into(), group: "apps".into(), kind: "Deployment".into(), name: name.into() }

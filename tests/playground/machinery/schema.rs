@@ -2,7 +2,7 @@
 
 use fhpa::playground::apiserver::field::summary;
 use fhpa::playground::apiserver::schema::{Structural, stored_form};
-use fhpa::playground::apiserver::status::{Cause, Failure, Subject};
+use fhpa::playground::apiserver::status::{Cause, StatusDetails, StatusError};
 use serde_json::{Value, json};
 
 use super::{fixture, lines};
@@ -43,9 +43,9 @@ fn judge(structural: &Structural, case: &Value) -> Option<String> {
         causes
     };
     let name = case["new"]["metadata"]["name"].as_str().unwrap();
-    let subject = Subject::new("t.example.com", case["kind"].as_str().unwrap(), name);
+    let subject = StatusDetails::new("t.example.com", case["kind"].as_str().unwrap(), name);
     let causes: Vec<Cause> = errors.iter().map(Cause::from).collect();
-    let status = Failure::invalid(&subject, &causes).body();
+    let status = StatusError::invalid(&subject, &causes).body();
     let (expected, found) = (sorted(&case["causes"]), sorted(&status["details"]["causes"]));
     if expected != found {
         return Some(format!(

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use fhpa::install::kinds::{ScaledType, customizations};
-use fhpa::install::permissions::Place::ControlPlane;
+use fhpa::install::permissions::PermissionScope::ControlPlane;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::distributed::capacity::Unknown;
@@ -32,7 +32,7 @@ async fn is_let_go(stage: &Stage, replicas: i32) {
 fn forbid_pods(stage: &Stage, cluster: &str) {
     let which = Which { resource: "pods".into(), verb: "create".into(), ..Which::default() };
     let said = "pods \"web\" is forbidden: exceeded quota: q";
-    stage.fleet.member(cluster).unwrap().faults().fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+    stage.fleet.member(cluster).unwrap().faults().fail(which, usize::MAX, StatusError::plain(403, "Forbidden", said));
 }
 
 #[tokio::test(start_paused = true)]

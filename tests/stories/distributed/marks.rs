@@ -2,7 +2,7 @@
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
-use fhpa::run::withdrawal::{Hold, Place};
+use fhpa::run::withdrawal::{Hold, LeaseLocation};
 use serde_json::{Value, json};
 
 use super::{Stage, deployment, hpa, policy, weights};
@@ -50,7 +50,7 @@ async fn an_object_that_went_while_nobody_led_leaves_no_binding_suspended() {
 async fn an_uninstallation_gives_back_what_nobody_served() {
     let (stage, _webhook) = suspended_at_birth().await;
     stage.delete("FederatedHPA", "web").await;
-    let place = Place { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let client = stage.fleet.control().client();
     let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), |_| {}).await.unwrap();
     let back = hold.hand_back(Settings::default(), std::time::Duration::from_secs(120)).await.unwrap();

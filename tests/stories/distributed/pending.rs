@@ -12,10 +12,10 @@ use crate::stories::Process;
 
 /// Pending and desired replicas and the load, as a plan sees them.
 fn seen(stage: &Stage, one: &Process, cluster: &str) -> (u32, Option<u32>, Option<Load>) {
-    let view = one.sight.seen.view(&Key::new("prod", "web")).unwrap();
+    let view = one.live.cache.view(&Key::new("prod", "web")).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, &one.sight, (stage.wall.clock())());
+    let observed = observe(&view, binding, &words, &one.live, (stage.wall.clock())());
     let found: Vec<&Cluster<'_>> = observed.request.clusters.iter().filter(|one| one.name == cluster).collect();
     (found[0].pending, found[0].desired, found[0].load)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fhpa::install::permissions::Place::ControlPlane;
-use fhpa::playground::apiserver::faults::Seen;
+use fhpa::install::permissions::PermissionScope::ControlPlane;
+use fhpa::playground::apiserver::faults::ObservedRequest;
 use fhpa::playground::json::{annotation, items, label, text};
 use fhpa::reconcile::distributed::capacity::Unknown;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn on(kind: &str) -> Value {
 /// Writes of the controller to anything but its own objects.
 fn writes(stage: &Stage) -> Vec<String> {
     let ours = ["leases", "events", "federatedhpas", "federatedhpas/status", "cronfederatedhpas/status"];
-    let written = |seen: &&Seen| {
+    let written = |seen: &&ObservedRequest| {
         matches!(&*seen.verb, "create" | "update" | "patch" | "delete") && !ours.contains(&&*seen.resource)
     };
     let seen = stage.fleet.control().faults().recorded();

@@ -1,7 +1,7 @@
 //! Our interpreter customization is not in force: members are read through the cluster proxy.
 
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use serde_json::{Value, json};
 
 use super::edits::running;
@@ -74,7 +74,7 @@ async fn a_proxy_that_refuses_is_told_and_asked_rarely() {
         "clusters.cluster.karmada.io \"member1\" is forbidden: User \"fhpa\" cannot get resource \"clusters/proxy\"";
     let faults = stage.fleet.control().faults();
     let which = Which { verb: "get".into(), resource: "clusters/proxy".into(), ..Which::default() };
-    faults.fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+    faults.fail(which, usize::MAX, StatusError::plain(403, "Forbidden", said));
     stage.delete("ResourceInterpreterCustomization", "fhpa-horizontalpodautoscaler-v2").await;
     stage.pass(2).await;
     divide(&stage, &[3, 2, 1]).await;

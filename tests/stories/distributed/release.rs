@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
 use fhpa::playground::objects::Objects;
-use fhpa::run::withdrawal::{HandedBack, Hold, Place};
+use fhpa::run::withdrawal::{HandedBack, Hold, LeaseLocation};
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
 async fn taken(stage: &Stage) -> (Hold, u64) {
-    let place = Place { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
     let told = |seized: &fhpa::runtime::succession::Seized| waited = seized.wait.as_secs();
     let client = stage.fleet.control().client();
@@ -173,7 +173,7 @@ async fn what_cannot_be_handed_back_in_time_is_named() {
     let said = "resourcebindings.work.karmada.io \"web-deployment\" is forbidden: User \"a\" cannot patch resource \"resourcebindings\"";
     let which = Which { resource: "resourcebindings".into(), verb: "patch".into(), ..Which::default() };
     let faults = stage.fleet.control().faults();
-    faults.fail(which, usize::MAX, Failure::plain(403, "Forbidden", said));
+    faults.fail(which, usize::MAX, StatusError::plain(403, "Forbidden", said));
     let (hold, _) = taken(&stage).await;
     let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
     let missing = "its replicas are not settled in the ResourceBinding yet; its Events say why";

@@ -1,7 +1,7 @@
 //! Conditions say of the members what is so: whether their HPAs are there, alone, and able to scale.
 
 use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::Failure;
+use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::json::{items, text};
 use jiff::SignedDuration;
 use k8s_openapi::api::events::v1::Event;
@@ -181,7 +181,7 @@ async fn a_status_that_is_too_large_to_store_keeps_no_bound_back() {
     let mut one = stage.controller("one");
     one.leads().await;
     let statuses = Which { verb: "patch".into(), resource: "federatedhpas/status".into(), ..Which::default() };
-    let refusal = Failure::plain(500, "", "etcdserver: request is too large");
+    let refusal = StatusError::plain(500, "", "etcdserver: request is too large");
     // Each time the whole status is refused, and what must be remembered is taken.
     stage.fleet.control().faults().fail(statuses, 1, refusal);
     stage.hpa(2, 10, json!({})).await;

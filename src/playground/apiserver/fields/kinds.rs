@@ -119,12 +119,12 @@ const ANY: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Compiled tables of built-in kinds by (group, version, kind).
-type Cache = Mutex<BTreeMap<(String, String, String), Arc<ListKinds>>>;
+type ListKindsCache = Mutex<BTreeMap<(String, String, String), Arc<ListKinds>>>;
 
 impl ListKinds {
     /// The table of a built-in kind; `None` when the kind is not built in.
     pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Arc<Self>> {
-        static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
+        static CACHE: LazyLock<ListKindsCache> = LazyLock::new(ListKindsCache::default);
         let key = (group.to_owned(), version.to_owned(), kind.to_owned());
         let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = cache.get(&key) {

@@ -13,7 +13,7 @@ use super::{
             validation,
         },
         object::{self, Object, meta_str, set_meta},
-        status::{Cause, Failure},
+        status::{Cause, StatusError},
         store::{Expected, Key, Raced},
     },
     Call,
@@ -25,7 +25,7 @@ use super::{
 ///
 /// # Errors
 /// 400, 404 for the namespace, 409, 422, and as admission refuses.
-pub async fn create(call: &Call) -> Result<Reply, Failure> {
+pub async fn create(call: &Call) -> Result<Reply, StatusError> {
     let object = call.parsed_body()?;
     create_from(call, object, false).await
 }
@@ -34,7 +34,7 @@ pub async fn create(call: &Call) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// As [`create`].
-pub async fn create_from(call: &Call, object: Value, applied: bool) -> Result<Reply, Failure> {
+pub async fn create_from(call: &Call, object: Value, applied: bool) -> Result<Reply, StatusError> {
     let mut warnings = Vec::new();
     match made(call, object, applied, &mut warnings).await {
         Ok(reply) => Ok(reply.warn(warnings)),
@@ -42,7 +42,7 @@ pub async fn create_from(call: &Call, object: Value, applied: bool) -> Result<Re
     }
 }
 
-async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<String>) -> Result<Reply, Failure> {
+async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<String>) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let dry_run = call.options.dry_run("CreateOptions")?;
     let validation = call.options.field_validation("CreateOptions")?;
@@ -50,7 +50,7 @@ async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<
     place(call, &mut object)?;
     check_namespace(call, object::name(&object))?;
     if !meta_str(&object, "resourceVersion").is_empty() {
-        return Err(Failure::plain(500, "", "resourceVersion should not be set on objects to be created"));
+        return Err(StatusError::plain(500, "", "resourceVersion should not be set on objects to be created"));
     }
     if !applied {
         let now = call.server.now();
@@ -68,7 +68,7 @@ async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<
     }
     let made = if dry_run {
         if call.server.store().get(&key).is_some() {
-            return Err(Failure::already_exists(&call.subject(&name)));
+            return Err(StatusError::already_exists(&call.subject(&name)));
         }
         return Ok(Reply::value(201, view.shown(&stored)));
     } else {
@@ -79,21 +79,21 @@ async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<
     Ok(Reply::value(201, shown))
 }
 
-fn put_new(call: &Call, key: &Key, stored: Value) -> Result<std::sync::Arc<Object>, Failure> {
+fn put_new(call: &Call, key: &Key, stored: Value) -> Result<std::sync::Arc<Object>, StatusError> {
     call.server.store().put(key, Expected::Absent, stored).map_err(|raced| match raced {
-        Raced::Changed => Failure::already_exists(&call.subject(key.name())),
+        Raced::Changed => StatusError::already_exists(&call.subject(key.name())),
         Raced::NoNamespace => no_namespace(key.namespace()),
         Raced::NamespaceTerminating => terminating(call, key.name(), key.namespace()),
     })
 }
 
-fn no_namespace(namespace: &str) -> Failure {
-    Failure::not_found(&super::super::status::Subject::new("", "namespaces", namespace))
+fn no_namespace(namespace: &str) -> StatusError {
+    StatusError::not_found(&super::super::status::StatusDetails::new("", "namespaces", namespace))
 }
 
-fn terminating(call: &Call, name: &str, namespace: &str) -> Failure {
+fn terminating(call: &Call, name: &str, namespace: &str) -> StatusError {
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    let mut failure = Failure::forbidden(&call.subject(name), &why);
+    let mut failure = StatusError::forbidden(&call.subject(name), &why);
     let cause = serde_json::json!({"reason": "NamespaceTerminating",
         "message": format!("namespace {namespace} is being terminated"), "field": "metadata.namespace"});
     if let Some(details) = failure.details.as_mut() {
@@ -103,11 +103,11 @@ fn terminating(call: &Call, name: &str, namespace: &str) -> Failure {
 }
 
 /// Puts the object into the namespace of the path, and gives it a name.
-fn place(call: &Call, object: &mut Value) -> Result<(), Failure> {
+fn place(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     if call.resource.namespaced {
         if call.path.namespace.is_empty() {
             let message = "an empty namespace may not be set during creation";
-            return Err(Failure::bad_request(message));
+            return Err(StatusError::bad_request(message));
         }
         let given = object::namespace(object);
         if given.is_empty() {
@@ -127,11 +127,11 @@ fn place(call: &Call, object: &mut Value) -> Result<(), Failure> {
 }
 
 /// 400 for a namespace that differs from the path's.
-pub fn namespace_mismatch() -> Failure {
-    Failure::bad_request("the namespace of the provided object does not match the namespace sent on the request")
+pub fn namespace_mismatch() -> StatusError {
+    StatusError::bad_request("the namespace of the provided object does not match the namespace sent on the request")
 }
 
-fn check_namespace(call: &Call, name: &str) -> Result<(), Failure> {
+fn check_namespace(call: &Call, name: &str) -> Result<(), StatusError> {
     if !call.resource.namespaced {
         return Ok(());
     }
@@ -144,7 +144,7 @@ fn check_namespace(call: &Call, name: &str) -> Result<(), Failure> {
 }
 
 /// System metadata, first status and checks. Gives the stored form.
-fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
+fn prepared(call: &Call, mut object: Value) -> Result<Value, StatusError> {
     let (uid, now) = (call.server.identity().uid(), call.server.now());
     prepare_create(&call.resource, &call.version, &mut object, uid, &now);
     let schema = call.version.schema.as_ref();
@@ -156,16 +156,16 @@ fn prepared(call: &Call, mut object: Value) -> Result<Value, Failure> {
         return Ok(stored);
     }
     let versioned = from_storage(&call.resource, &call.version.name, stored);
-    Err(Failure::invalid(&call.kind_subject(object::name(&versioned)), &causes))
+    Err(StatusError::invalid(&call.kind_subject(object::name(&versioned)), &causes))
 }
 
 /// A definition must compile before it is stored.
 ///
 /// # Errors
 /// 422 for a schema that is not structural.
-pub fn check_definition(call: &Call, stored: &Value) -> Result<(), Failure> {
+pub fn check_definition(call: &Call, stored: &Value) -> Result<(), StatusError> {
     let subject = call.kind_subject(object::name(stored));
     super::super::resources::from_definition(stored)
         .map(|_| ())
-        .map_err(|error| Failure::invalid(&subject, &[Cause::invalid("spec.versions", &Value::Null, &error)]))
+        .map_err(|error| StatusError::invalid(&subject, &[Cause::invalid("spec.versions", &Value::Null, &error)]))
 }

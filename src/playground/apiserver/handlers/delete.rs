@@ -9,7 +9,7 @@ use super::{
         gate,
         object::{self, text_at},
         resources::Resource,
-        status::{Cause, Failure, Subject},
+        status::{Cause, StatusDetails, StatusError},
         store::Query,
     },
     Call,
@@ -21,7 +21,7 @@ use super::{
 ///
 /// # Errors
 /// 404, 409 for a precondition, 422 for options that do not fit.
-pub async fn delete(call: &Call) -> Result<Reply, Failure> {
+pub async fn delete(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let manner = manner(call)?;
     let current = call.server.store().get(&call.path_key());
@@ -52,7 +52,7 @@ fn details(resource: &Resource, object: &Value) -> Value {
 ///
 /// # Errors
 /// As the first deletion that fails.
-pub async fn delete_collection(call: &Call) -> Result<Reply, Failure> {
+pub async fn delete_collection(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let manner = manner(call)?;
     let namespace = Some(call.path.namespace.clone()).filter(|namespace| !namespace.is_empty());
@@ -61,7 +61,7 @@ pub async fn delete_collection(call: &Call) -> Result<Reply, Failure> {
         .server
         .store()
         .list(&call.resource.bucket, &query)
-        .map_err(|_| Failure::expired("The resourceVersion for the provided list is too old."))?;
+        .map_err(|_| StatusError::expired("The resourceVersion for the provided list is too old."))?;
     let mut warnings = Vec::new();
     for item in &page.items {
         if !call.server.chain().is_empty() {
@@ -82,7 +82,7 @@ pub async fn delete_collection(call: &Call) -> Result<Reply, Failure> {
 }
 
 /// Options of a delete: in the body, or in the query.
-fn manner(call: &Call) -> Result<Manner, Failure> {
+fn manner(call: &Call) -> Result<Manner, StatusError> {
     let body = if call.body.is_empty() { Value::Null } else { call.parsed_body()? };
     let text = |key: &str| {
         let given = text_at(&body, &[key]);
@@ -115,8 +115,8 @@ fn manner(call: &Call) -> Result<Manner, Failure> {
     })
 }
 
-fn unknown_policy(given: &str) -> Failure {
-    let subject = Subject::new("meta.k8s.io", "DeleteOptions", "");
+fn unknown_policy(given: &str) -> StatusError {
+    let subject = StatusDetails::new("meta.k8s.io", "DeleteOptions", "");
     let supported = ["Background", "Foreground", "Orphan", "nil"];
-    Failure::invalid(&subject, &[Cause::unsupported("propagationPolicy", &given.into(), &supported)])
+    StatusError::invalid(&subject, &[Cause::unsupported("propagationPolicy", &given.into(), &supported)])
 }

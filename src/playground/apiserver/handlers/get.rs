@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::{
-    super::{answer::Reply, object::put_at, selectors::Selection, status::Failure, store::Query},
+    super::{answer::Reply, object::put_at, selectors::Selection, status::StatusError, store::Query},
     Call,
     view::View,
 };
@@ -13,10 +13,13 @@ use super::{
 ///
 /// # Errors
 /// 404.
-pub fn get(call: &Call) -> Result<Reply, Failure> {
+pub fn get(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
-    let object =
-        call.server.store().get(&call.path_key()).ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+    let object = call
+        .server
+        .store()
+        .get(&call.path_key())
+        .ok_or_else(|| StatusError::not_found(&call.subject(&call.path.name)))?;
     Ok(Reply::bytes(200, view.encode(&object)))
 }
 
@@ -24,7 +27,7 @@ pub fn get(call: &Call) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// 400.
-pub fn selection(call: &Call) -> Result<Selection, Failure> {
+pub fn selection(call: &Call) -> Result<Selection, StatusError> {
     let (labels, fields) = (call.options.get("labelSelector"), call.options.get("fieldSelector"));
     Selection::parse(labels, fields, &call.resource.kind, &call.version.selectable)
 }
@@ -47,7 +50,7 @@ impl Token {
     }
 }
 
-fn query(call: &Call) -> Result<Query, Failure> {
+fn query(call: &Call) -> Result<Query, StatusError> {
     let namespace = Some(call.path.namespace.clone()).filter(|namespace| !namespace.is_empty());
     let limit = usize::try_from(call.options.number("limit")?.unwrap_or_default()).unwrap_or(usize::MAX);
     let mut query = Query { namespace, selection: selection(call)?, limit, version: None, after: None };
@@ -59,32 +62,32 @@ fn query(call: &Call) -> Result<Query, Failure> {
     }
     if let Some(token) = call.options.find("continue").filter(|token| !token.is_empty()) {
         if asked.is_some_and(|version| version != 0) {
-            return Err(Failure::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(StatusError::bad_request("specifying resource version is not allowed when using continue"));
         }
         let token = Token::decode(token)
-            .ok_or_else(|| Failure::bad_request("continue key is not valid: invalid continue token"))?;
+            .ok_or_else(|| StatusError::bad_request("continue key is not valid: invalid continue token"))?;
         query.version = Some(token.version).filter(|version| *version > 0);
         query.after = Some(token.after);
         return Ok(query);
     }
     let current = call.server.store().version();
     if let Some(version) = asked.filter(|version| *version > current) {
-        return Err(Failure::too_large(version, current));
+        return Err(StatusError::too_large(version, current));
     }
     query.version = asked.filter(|_| matching == "Exact");
     Ok(query)
 }
 
-fn invalid_options(field: &str, detail: &str) -> Failure {
-    let subject = super::super::status::Subject::new("meta.k8s.io", "ListOptions", "");
-    Failure::invalid(&subject, &[super::super::status::Cause::forbidden(field, detail)])
+fn invalid_options(field: &str, detail: &str) -> StatusError {
+    let subject = super::super::status::StatusDetails::new("meta.k8s.io", "ListOptions", "");
+    StatusError::invalid(&subject, &[super::super::status::Cause::forbidden(field, detail)])
 }
 
 /// A collection.
 ///
 /// # Errors
 /// 400 for options that do not fit, 410 for a continue token or version that is too old, 504 for one that is to come.
-pub fn list(call: &Call) -> Result<Reply, Failure> {
+pub fn list(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let query = query(call)?;
     let page = call.server.store().list(&call.resource.bucket, &query).map_err(|_| expired(&query))?;
@@ -98,11 +101,11 @@ pub fn list(call: &Call) -> Result<Reply, Failure> {
     Ok(Reply::bytes(200, view.encode_list(&page.items, &metadata)))
 }
 
-fn expired(query: &Query) -> Failure {
+fn expired(query: &Query) -> StatusError {
     let Some(after) = &query.after else {
-        return Failure::expired("The resourceVersion for the provided list is too old.");
+        return StatusError::expired("The resourceVersion for the provided list is too old.");
     };
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
     let token = Token { version: 0, after: after.clone() }.encode();
-    Failure { continue_token: Some(token.into()), ..Failure::expired(message) }
+    StatusError { continue_token: Some(token.into()), ..StatusError::expired(message) }
 }

@@ -20,7 +20,7 @@ use super::{
     object,
     request::{Options, Path},
     resources::{Resource, Version},
-    status::{Failure, Subject},
+    status::{StatusDetails, StatusError},
     store::Key,
     subresources,
     wire::{self, WireError},
@@ -62,8 +62,8 @@ impl Call {
         resource: &Arc<Resource>,
         version: &str,
         object: &Value,
-    ) -> Result<Self, Failure> {
-        let version = resource.version(version).cloned().ok_or_else(Failure::no_such_resource)?;
+    ) -> Result<Self, StatusError> {
+        let version = resource.version(version).cloned().ok_or_else(StatusError::no_such_resource)?;
         let path = Path {
             group: resource.group.clone(),
             version: version.name.clone(),
@@ -85,13 +85,13 @@ impl Call {
     }
 
     /// What errors are about: the resource and a name.
-    pub fn subject(&self, name: &str) -> Subject {
-        Subject::new(&self.resource.group, &self.resource.plural, name)
+    pub fn subject(&self, name: &str) -> StatusDetails {
+        StatusDetails::new(&self.resource.group, &self.resource.plural, name)
     }
 
     /// What `Invalid` is about: the kind and a name.
-    pub fn kind_subject(&self, name: &str) -> Subject {
-        Subject::new(&self.resource.group, &self.resource.kind, name)
+    pub fn kind_subject(&self, name: &str) -> StatusDetails {
+        StatusDetails::new(&self.resource.group, &self.resource.kind, name)
     }
 
     /// The key of an object of this kind.
@@ -121,16 +121,17 @@ impl Call {
     ///
     /// # Errors
     /// 415 for a media type that is not read here, 400 for a body that does not parse.
-    pub fn parsed_body(&self) -> Result<Value, Failure> {
+    pub fn parsed_body(&self) -> Result<Value, StatusError> {
         match self.content_type.as_str() {
-            "" | JSON => serde_json::from_slice(&self.body)
-                .map_err(|error| Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))),
+            "" | JSON => serde_json::from_slice(&self.body).map_err(|error| {
+                StatusError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+            }),
             "application/yaml" => self.yaml_body(),
             PROTOBUF => wire::decode(&self.body).map_err(|error| match error {
-                WireError::Malformed => Failure::bad_request(error.to_string()),
-                WireError::Unknown(_) => Failure::unsupported_media_type(&[JSON, "application/yaml"]),
+                WireError::Malformed => StatusError::bad_request(error.to_string()),
+                WireError::Unknown(_) => StatusError::unsupported_media_type(&[JSON, "application/yaml"]),
             }),
-            _ => Err(Failure::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF])),
+            _ => Err(StatusError::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF])),
         }
     }
 
@@ -138,13 +139,13 @@ impl Call {
     ///
     /// # Errors
     /// 400 for a body that does not parse.
-    pub fn yaml_body(&self) -> Result<Value, Failure> {
+    pub fn yaml_body(&self) -> Result<Value, StatusError> {
         if let Ok(value) = serde_json::from_slice(&self.body) {
             return Ok(value);
         }
-        let text = std::str::from_utf8(&self.body).map_err(|error| Failure::bad_request(error.to_string()))?;
+        let text = std::str::from_utf8(&self.body).map_err(|error| StatusError::bad_request(error.to_string()))?;
         serde_saphyr::from_str(text)
-            .map_err(|error| Failure::bad_request(format!("error converting YAML to JSON: {error}")))
+            .map_err(|error| StatusError::bad_request(format!("error converting YAML to JSON: {error}")))
     }
 }
 
@@ -152,19 +153,19 @@ impl Call {
 ///
 /// # Errors
 /// As the verb fails; 405 for what the kind does not know.
-pub async fn handle(method: &Method, call: Call) -> Result<Reply, Failure> {
+pub async fn handle(method: &Method, call: Call) -> Result<Reply, StatusError> {
     let path = &call.path;
     if call.resource.behaviour.review {
-        return if method == Method::POST { review(&call) } else { Err(Failure::method_not_allowed()) };
+        return if method == Method::POST { review(&call) } else { Err(StatusError::method_not_allowed()) };
     }
     let misplaced = !call.resource.namespaced && !path.namespace.is_empty();
     if misplaced || !knows_subresource(&call) {
-        return Err(Failure::no_such_resource());
+        return Err(StatusError::no_such_resource());
     }
     let single = !path.name.is_empty();
     let pathless = single && call.resource.namespaced && path.namespace.is_empty();
     if pathless {
-        return Err(Failure::no_such_resource());
+        return Err(StatusError::no_such_resource());
     }
     match (method.as_str(), single, path.subresource.as_str()) {
         ("GET", true, "scale") => subresources::get_scale(&call),
@@ -177,7 +178,7 @@ pub async fn handle(method: &Method, call: Call) -> Result<Reply, Failure> {
         ("PATCH", true, _) => update::patch(&call).await,
         ("DELETE", true, "") => delete::delete(&call).await,
         ("DELETE", false, _) => delete::delete_collection(&call).await,
-        _ => Err(Failure::method_not_allowed()),
+        _ => Err(StatusError::method_not_allowed()),
     }
 }
 
@@ -192,7 +193,7 @@ fn knows_subresource(call: &Call) -> bool {
 }
 
 /// A review of access: everything is allowed.
-fn review(call: &Call) -> Result<Reply, Failure> {
+fn review(call: &Call) -> Result<Reply, StatusError> {
     let mut review = call.parsed_body()?;
     object::put_at(&mut review, &["status"], json!({"allowed": true}));
     object::put_at(&mut review, &["apiVersion"], call.api_version().into());

@@ -8,7 +8,7 @@ use super::{
         kinds::{defaults, typed::dropped},
         object::{self, put_at, text_at},
         request::FieldValidation,
-        status::Failure,
+        status::StatusError,
     },
     Call,
 };
@@ -17,11 +17,11 @@ use super::{
 ///
 /// # Errors
 /// 400 for an object of another kind, for a wrong type, and for unknown fields in strict mode.
-pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Failure> {
+pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, StatusError> {
     declared_kind(call, object)?;
     let unknown = match call.version.normalise {
         Some(normalise) => {
-            let kept = normalise(object).map_err(|error| Failure::bad_request(cannot_handle(call, &error)))?;
+            let kept = normalise(object).map_err(|error| StatusError::bad_request(cannot_handle(call, &error)))?;
             let unknown = dropped(object, &kept);
             *object = kept;
             drop_empty(object);
@@ -37,7 +37,7 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
         FieldValidation::Strict if texts.is_empty() => Ok(texts),
         FieldValidation::Strict => {
             let text = format!("strict decoding error: {}", texts.join(", "));
-            Err(Failure::bad_request(cannot_handle(call, &text)))
+            Err(StatusError::bad_request(cannot_handle(call, &text)))
         }
     }
 }
@@ -69,38 +69,38 @@ fn cannot_handle(call: &Call, error: &str) -> String {
     format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}")
 }
 
-fn declared_kind(call: &Call, object: &mut Value) -> Result<(), Failure> {
+fn declared_kind(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     if !object.is_object() {
-        return Err(Failure::bad_request("the body of the request is not an object"));
+        return Err(StatusError::bad_request("the body of the request is not an object"));
     }
     let (expected, kind) = (call.api_version(), text_at(object, &["kind"]).to_owned());
     let given = text_at(object, &["apiVersion"]).to_owned();
     if call.resource.behaviour.custom && (kind.is_empty() || given.is_empty()) {
         let missing = if kind.is_empty() { "Kind" } else { "apiVersion" };
-        return Err(Failure::bad_request(format!("Object '{missing}' is missing in '{object}'")));
+        return Err(StatusError::bad_request(format!("Object '{missing}' is missing in '{object}'")));
     }
     if !given.is_empty() && given != expected {
         let message =
             format!("the API version in the data ({given}) does not match the expected API version ({expected})");
-        return Err(Failure::bad_request(message));
+        return Err(StatusError::bad_request(message));
     }
     if !kind.is_empty() && kind != call.resource.kind {
         let message =
             format!("the object provided is unrecognized (must be of type {}): a {kind} was given", call.resource.kind);
-        return Err(Failure::bad_request(message));
+        return Err(StatusError::bad_request(message));
     }
     put_at(object, &["apiVersion"], expected.into());
     put_at(object, &["kind"], call.resource.kind.clone().into());
     Ok(())
 }
 
-fn custom(call: &Call, object: &mut Value) -> Result<Vec<String>, Failure> {
+fn custom(call: &Call, object: &mut Value) -> Result<Vec<String>, StatusError> {
     let mut unknown = Vec::new();
     if let Some(given) = object.get("metadata").cloned() {
         let typed: ObjectMeta = serde_path_to_error::deserialize(&given).map_err(|error| {
-            Failure::bad_request(format!("json: cannot unmarshal metadata.{}: {}", error.path(), error.inner()))
+            StatusError::bad_request(format!("json: cannot unmarshal metadata.{}: {}", error.path(), error.inner()))
         })?;
-        let kept = serde_json::to_value(typed).map_err(Failure::internal)?;
+        let kept = serde_json::to_value(typed).map_err(StatusError::internal)?;
         unknown.extend(dropped(&given, &kept).into_iter().map(|path| format!("metadata.{path}")));
         object::restore(object, "metadata", Some(kept));
         drop_empty_metadata(object);

@@ -16,7 +16,7 @@ use super::{
             validation,
         },
         object::{self, Object, meta_str, set_meta},
-        status::{Cause, Failure, Subject},
+        status::{Cause, StatusDetails, StatusError},
         store::{Expected, Key, Raced},
         strategic,
     },
@@ -58,7 +58,7 @@ impl Change {
 ///
 /// # Errors
 /// 400, 404, 409, 422, and as admission refuses.
-pub async fn update(call: &Call) -> Result<Reply, Failure> {
+pub async fn update(call: &Call) -> Result<Reply, StatusError> {
     let mut object = call.parsed_body()?;
     check_names(call, &mut object)?;
     if call.resource.behaviour.create_on_update && call.server.store().get(&call.path_key()).is_none() {
@@ -71,7 +71,7 @@ pub async fn update(call: &Call) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// As [`update`], and 415 for a kind of patch that is not known.
-pub async fn patch(call: &Call) -> Result<Reply, Failure> {
+pub async fn patch(call: &Call) -> Result<Reply, StatusError> {
     let change = read_patch(call)?;
     let is_new = || call.path.subresource.is_empty() && call.server.store().get(&call.path_key()).is_none();
     if let Change::Apply(config) = &change
@@ -81,7 +81,7 @@ pub async fn patch(call: &Call) -> Result<Reply, Failure> {
         if !uid.is_empty() {
             let why =
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-            return Err(Failure::conflict(&call.subject(&call.path.name), &why));
+            return Err(StatusError::conflict(&call.subject(&call.path.name), &why));
         }
         let object = applied(call, None, config)?;
         return create_from(call, object, true).await;
@@ -93,15 +93,15 @@ pub async fn patch(call: &Call) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// 400 and 415.
-pub fn read_patch(call: &Call) -> Result<Change, Failure> {
+pub fn read_patch(call: &Call) -> Result<Change, StatusError> {
     let json = || {
         serde_json::from_slice(&call.body)
-            .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))
+            .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))
     };
     let change = match call.content_type.as_str() {
         "application/json-patch+json" => Change::Json(
             serde_json::from_slice(&call.body)
-                .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?,
+                .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))?,
         ),
         "application/merge-patch+json" => Change::Merge(json()?),
         "application/strategic-merge-patch+json" if !call.resource.behaviour.custom => Change::Strategic(json()?),
@@ -114,10 +114,11 @@ pub fn read_patch(call: &Call) -> Result<Change, Failure> {
                 "application/strategic-merge-patch+json",
             ];
             let count = if call.resource.behaviour.custom { 3 } else { 4 };
-            return Err(Failure::unsupported_media_type(all.get(..count).unwrap_or_default()));
+            return Err(StatusError::unsupported_media_type(all.get(..count).unwrap_or_default()));
         }
     };
-    let option = |cause: Cause| Err(Failure::invalid(&Subject::new("meta.k8s.io", "PatchOptions", ""), &[cause]));
+    let option =
+        |cause: Cause| Err(StatusError::invalid(&StatusDetails::new("meta.k8s.io", "PatchOptions", ""), &[cause]));
     match &change {
         Change::Apply(_) if call.options.get("fieldManager").is_empty() => {
             option(Cause::required("fieldManager", "is required for apply patch"))
@@ -130,9 +131,9 @@ pub fn read_patch(call: &Call) -> Result<Change, Failure> {
     }
 }
 
-fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, Failure> {
+fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, StatusError> {
     if object::meta(config, "managedFields").is_some() {
-        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        return Err(StatusError::bad_request("metadata.managedFields must be nil"));
     }
     let mut config = config.clone();
     check_names(call, &mut config)?;
@@ -149,20 +150,20 @@ fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, F
         schema: &lists,
     };
     fields::apply(request).map_err(|error| match error {
-        ApplyError::Invalid(message) => Failure::internal(message),
-        ApplyError::BadRequest(message) => Failure::bad_request(message),
+        ApplyError::Invalid(message) => StatusError::internal(message),
+        ApplyError::BadRequest(message) => StatusError::bad_request(message),
         ApplyError::Conflicts(ref conflicts) => apply_conflicts(error.to_string(), conflicts),
     })
 }
 
 /// 409 that names each manager and its fields.
-fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> Failure {
+fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> StatusError {
     let cause = |conflict: &fields::Conflict| serde_json::json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.path});
     let causes: Vec<Value> = conflicts.iter().map(cause).collect();
-    Failure { details: Some(serde_json::json!({"causes": causes})), ..Failure::plain(409, "Conflict", message) }
+    StatusError { details: Some(serde_json::json!({"causes": causes})), ..StatusError::plain(409, "Conflict", message) }
 }
 
-fn changed(call: &Call, live: &Value, change: &Change) -> Result<Value, Failure> {
+fn changed(call: &Call, live: &Value, change: &Change) -> Result<Value, StatusError> {
     let mut object = live.clone();
     match change {
         Change::Whole(whole) => object = whole.clone(),
@@ -170,29 +171,29 @@ fn changed(call: &Call, live: &Value, change: &Change) -> Result<Value, Failure>
         Change::Merge(patch) => json_patch::merge(&mut object, patch),
         Change::Strategic(patch) => {
             object = strategic::apply(&call.resource.group, &call.resource.kind, live, patch)
-                .map_err(|error| Failure::bad_request(error.to_string()))?;
+                .map_err(|error| StatusError::bad_request(error.to_string()))?;
         }
         Change::Apply(config) => object = applied(call, Some(live), config)?,
     }
     Ok(object)
 }
 
-fn unpatchable(call: &Call, error: &json_patch::PatchError) -> Failure {
+fn unpatchable(call: &Call, error: &json_patch::PatchError) -> StatusError {
     let subject = call.subject(&call.path.name);
     let message = format!("the server rejected our request due to an error in our request: {error}");
-    let mut failure = Failure::invalid(&subject, &[]);
+    let mut failure = StatusError::invalid(&subject, &[]);
     failure.message = message;
     failure
 }
 
 /// Fills in, and checks, the name and namespace of the path.
-fn check_names(call: &Call, object: &mut Value) -> Result<(), Failure> {
+fn check_names(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     let name = object::name(object);
     if name.is_empty() {
         set_meta(object, "name", call.path.name.clone().into());
     } else if name != call.path.name {
         let url = &call.path.name;
-        return Err(Failure::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({url})"
         )));
     }
@@ -212,7 +213,7 @@ fn check_names(call: &Call, object: &mut Value) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`update`].
-pub async fn write(call: &Call, change: &Change) -> Result<Reply, Failure> {
+pub async fn write(call: &Call, change: &Change) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let (object, warnings) = write_object(call, change).await?;
     Ok(Reply::bytes(200, view.encode(&object)).warn(warnings))
@@ -222,7 +223,7 @@ pub async fn write(call: &Call, change: &Change) -> Result<Reply, Failure> {
 ///
 /// # Errors
 /// As [`update`].
-pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, Vec<String>), Failure> {
+pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, Vec<String>), StatusError> {
     let mut warnings = Vec::new();
     match written(call, change, &mut warnings).await {
         Ok(object) => Ok((object, warnings)),
@@ -230,10 +231,11 @@ pub async fn write_object(call: &Call, change: &Change) -> Result<(Arc<Object>, 
     }
 }
 
-async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Result<Arc<Object>, Failure> {
+async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Result<Arc<Object>, StatusError> {
     let key = call.path_key();
     for _ in 0..TRIES {
-        let stored = call.server.store().get(&key).ok_or_else(|| Failure::not_found(&call.subject(&call.path.name)))?;
+        let stored =
+            call.server.store().get(&key).ok_or_else(|| StatusError::not_found(&call.subject(&call.path.name)))?;
         let old = call.resource.decoded(&call.version, &stored).map_or_else(|| Arc::clone(&stored), Arc::new);
         let live = from_storage(&call.resource, &call.version.name, old.value().clone());
         let mut object = changed(call, &live, change)?;
@@ -258,11 +260,11 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         // What is stored counts: a write that seems to change nothing stores what was decoded.
         match commit(call, &key, &stored, new) {
             Ok(object) => return Ok(object),
-            Err(_) if pinned => return Err(Failure::modified(&call.subject(&call.path.name))),
+            Err(_) if pinned => return Err(StatusError::modified(&call.subject(&call.path.name))),
             Err(_) => {}
         }
     }
-    Err(Failure::modified(&call.subject(&call.path.name)))
+    Err(StatusError::modified(&call.subject(&call.path.name)))
 }
 
 /// Whether the change names the version that it is for.
@@ -282,33 +284,33 @@ fn track(call: &Call, live: &Value, object: &mut Value) {
     fields::track_update(Some(live), object, &manager, &call.path.subresource, &version, &now, &lists);
 }
 
-fn check_version(call: &Call, old: &Object, change: &Change, object: &mut Value) -> Result<(), Failure> {
+fn check_version(call: &Call, old: &Object, change: &Change, object: &mut Value) -> Result<(), StatusError> {
     let subject = call.subject(&call.path.name);
     let (given, uid) = (meta_str(object, "resourceVersion"), object::uid(object));
     let real = object::uid(old.value());
     let stale = !matches!(given, "" | "0") && given.parse() != Ok(old.version());
     if stale && !matches!(change, Change::Whole(_)) {
-        return Err(Failure::modified(&subject));
+        return Err(StatusError::modified(&subject));
     }
     if !uid.is_empty() && uid != real {
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {real}");
-        return Err(Failure::conflict(&subject, &why));
+        return Err(StatusError::conflict(&subject, &why));
     }
     if given.is_empty() || given == "0" {
         if !call.resource.behaviour.unconditional {
             let mut cause = Cause::invalid("metadata.resourceVersion", &Value::Null, "must be specified for an update");
             cause.message = "Invalid value: 0: must be specified for an update".into();
-            return Err(Failure::invalid(&subject, &[cause]));
+            return Err(StatusError::invalid(&subject, &[cause]));
         }
     } else if stale {
-        return Err(Failure::modified(&subject));
+        return Err(StatusError::modified(&subject));
     }
     set_meta(object, "resourceVersion", old.version().to_string().into());
     Ok(())
 }
 
 /// What the write may not change is put back, the rest is checked. Gives the stored form.
-fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Value, Failure> {
+fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Value, StatusError> {
     let now = call.server.now();
     let mut new = to_storage(&call.resource, &call.version.name, object);
     prepare_update(&call.resource, &call.version, &call.path.subresource, old.value(), &mut new, &now);
@@ -319,7 +321,7 @@ fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Va
     }
     causes.extend(validation::check(&call.resource, &new, Some(old.value()), &call.server.kubernetes()));
     if !causes.is_empty() {
-        return Err(Failure::invalid(&call.kind_subject(&call.path.name), &causes));
+        return Err(StatusError::invalid(&call.kind_subject(&call.path.name), &causes));
     }
     if call.resource.kind == "CustomResourceDefinition" {
         check_definition(call, &new)?;

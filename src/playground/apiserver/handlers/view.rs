@@ -11,7 +11,7 @@ use super::{
         kinds::conversion::{from_storage, is_stored_form},
         object::Object,
         resources::{Resource, Version},
-        status::Failure,
+        status::StatusError,
         table,
     },
     Call,
@@ -46,12 +46,12 @@ impl View {
     ///
     /// # Errors
     /// 406 when nothing in it is served.
-    pub fn of(call: &Call) -> Result<Self, Failure> {
+    pub fn of(call: &Call) -> Result<Self, StatusError> {
         let accept = if call.accept.trim().is_empty() { "*/*" } else { call.accept.as_str() };
         let include = table::Include::parse(call.options.get("includeObject"));
         let form = accept.split(',').find_map(|media| form(media, include)).ok_or_else(|| {
             let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-            Failure::plain(406, "NotAcceptable", message)
+            StatusError::plain(406, "NotAcceptable", message)
         })?;
         let clock = call.server.clock();
         Ok(Self { resource: call.resource.clone(), version: call.version.clone(), form, clock })

@@ -17,7 +17,7 @@ use super::{
         answer::Reply,
         object::{self, Object, set_meta},
         selectors::Selection,
-        status::{Cause, Failure, Subject},
+        status::{Cause, StatusDetails, StatusError},
         store::{Change, Query},
     },
     Call,
@@ -50,7 +50,7 @@ struct Watch {
 ///
 /// # Errors
 /// For options that do not fit. A version that is too old is told in the stream.
-pub fn watch(call: &Call) -> Result<Reply, Failure> {
+pub fn watch(call: &Call) -> Result<Reply, StatusError> {
     let store = call.server.store();
     let (changed, epoch) = (store.subscribe(&call.resource.bucket), call.server.faults().epoch());
     let from = call.options.resource_version()?;
@@ -81,11 +81,11 @@ pub fn watch(call: &Call) -> Result<Reply, Failure> {
 }
 
 /// Whether the watch begins with what there is.
-fn send_initial(call: &Call, from: Option<u64>) -> Result<bool, Failure> {
+fn send_initial(call: &Call, from: Option<u64>) -> Result<bool, StatusError> {
     let matching = call.options.get("resourceVersionMatch");
     let refused = |field: &str, detail: &str| {
-        let subject = Subject::new("meta.k8s.io", "ListOptions", "");
-        Err(Failure::invalid(&subject, &[Cause::forbidden(field, detail)]))
+        let subject = StatusDetails::new("meta.k8s.io", "ListOptions", "");
+        Err(StatusError::invalid(&subject, &[Cause::forbidden(field, detail)]))
     };
     match call.options.find("sendInitialEvents") {
         None if !matching.is_empty() => refused(
@@ -197,14 +197,14 @@ impl Watch {
         resource.is_some_and(|resource| resource.version(&self.view.version.name).is_some())
     }
 
-    fn collect(&mut self) -> Result<Vec<u8>, Failure> {
+    fn collect(&mut self) -> Result<Vec<u8>, StatusError> {
         let mut lines = Vec::new();
         loop {
             let (changes, reached) = self
                 .server
                 .store()
                 .changes(&self.view.resource.bucket, self.after, BATCH)
-                .map_err(|compacted| Failure::too_old(self.after, compacted.oldest))?;
+                .map_err(|compacted| StatusError::too_old(self.after, compacted.oldest))?;
             for change in &changes {
                 self.tell(&mut lines, change);
             }

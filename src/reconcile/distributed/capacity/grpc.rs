@@ -16,7 +16,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 
-use super::super::inquiry::{Failure, Source};
+use super::super::inquiry::{QueryError, Source};
 use super::messages::{
     MaxAvailableReplicasRequest, MaxAvailableReplicasResponse, UnschedulableReplicasRequest,
     UnschedulableReplicasResponse,
@@ -126,10 +126,10 @@ struct Content {
 }
 
 impl TlsFiles {
-    async fn read(&self) -> Result<Content, Failure> {
+    async fn read(&self) -> Result<Content, QueryError> {
         let read = async |path: &PathBuf| {
             let bytes = tokio::fs::read(path).await;
-            bytes.map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
+            bytes.map_err(|error| QueryError::Unusable(format!("{}: {error}", path.display())))
         };
         let identity = match &self.identity {
             Some((certificate, key)) => Some((read(certificate).await?, read(key).await?)),
@@ -162,7 +162,7 @@ impl Source<Question, i32> for Grpc {
         "estimator"
     }
 
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, Failure>> {
+    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
         let (settings, state) = (self.settings.clone(), Arc::clone(&self.state));
         let (cluster, question) = (cluster.to_owned(), question.clone());
         async move {
@@ -180,7 +180,7 @@ impl Source<Question, i32> for Grpc {
 
 impl State {
     /// The connection to the estimator of the cluster. After a change of the files there are new ones.
-    async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, Failure> {
+    async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, QueryError> {
         if let Some(files) = &settings.tls {
             self.look(files, settings.poll).await?;
         }
@@ -188,13 +188,13 @@ impl State {
             return Ok(channel.clone());
         }
         let content = self.files.as_ref().map(|(_, content)| content);
-        let channel = endpoint(settings, content, cluster).map_err(|error| Failure::Unusable(deepest(&error)))?;
+        let channel = endpoint(settings, content, cluster).map_err(|error| QueryError::Unusable(deepest(&error)))?;
         let channel = channel.connect_lazy();
         self.channels.insert(cluster.to_owned(), channel.clone());
         Ok(channel)
     }
 
-    async fn look(&mut self, files: &TlsFiles, poll: Duration) -> Result<(), Failure> {
+    async fn look(&mut self, files: &TlsFiles, poll: Duration) -> Result<(), QueryError> {
         let now = clock::steady();
         if self.files.as_ref().is_some_and(|(looked, _)| now.duration_since(*looked) < poll) {
             return Ok(());
@@ -226,7 +226,7 @@ fn endpoint(settings: &Settings, tls: Option<&Content>, cluster: &str) -> Result
     }
 }
 
-async fn call(channel: Channel, cluster: String, question: Question) -> Result<i32, Failure> {
+async fn call(channel: Channel, cluster: String, question: Question) -> Result<i32, QueryError> {
     let mut caller = Caller::new(channel).max_decoding_message_size(ANSWER);
     caller.ready().await.map_err(|error| failure_of(&error))?;
     let answer = match question {
@@ -248,11 +248,11 @@ async fn call(channel: Channel, cluster: String, question: Question) -> Result<i
     answer.map_err(|status| failure(&status))
 }
 
-fn failure(status: &Status) -> Failure {
+fn failure(status: &Status) -> QueryError {
     match std::error::Error::source(status) {
         // What comes with a source happened on the way; the rest was said by the estimator.
         Some(source) => failure_of(source),
-        None => Failure::Refused(format!("{}: {}", status.code(), status.message())),
+        None => QueryError::Refused(format!("{}: {}", status.code(), status.message())),
     }
 }
 
@@ -260,14 +260,14 @@ fn failure(status: &Status) -> Failure {
 type Cause = dyn std::error::Error + 'static;
 
 /// Whether somebody is there can be told from the error of the socket only.
-fn failure_of(error: &Cause) -> Failure {
+fn failure_of(error: &Cause) -> QueryError {
     let absent = |error: &Cause| {
         let socket = error.downcast_ref::<std::io::Error>();
         socket.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
             || error.to_string().contains("dns error")
     };
     let text = deepest(error);
-    if causes(error).any(absent) { Failure::Absent(text) } else { Failure::Unusable(text) }
+    if causes(error).any(absent) { QueryError::Absent(text) } else { QueryError::Unusable(text) }
 }
 
 fn causes(error: &Cause) -> impl Iterator<Item = &Cause> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::entry::{Binding, Order};
+use super::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::key::Key;
 use crate::reconcile::table::Change;
 
@@ -44,5 +44,5 @@ pub struct Marked {
     /// The binding.
     pub binding: Arc<Binding>,
     /// The FederatedHPAs that scale its workload, or hold it still.
-    pub orders: Vec<Arc<Order>>,
+    pub orders: Vec<Arc<FederatedHpaEntry>>,
 }

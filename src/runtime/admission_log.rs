@@ -12,11 +12,11 @@ use crate::admission::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
 
 /// Counts and logs reviews.
-pub struct Journal {
+pub struct AdmissionLog {
     metrics: Arc<Metrics>,
 }
 
-impl Journal {
+impl AdmissionLog {
     /// Counts in `metrics`.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>) -> Self {
@@ -24,7 +24,7 @@ impl Journal {
     }
 }
 
-impl Observer for Journal {
+impl Observer for AdmissionLog {
     fn reviewed(&self, reviewed: &Reviewed<'_>) {
         self.metrics.reviewed(reviewed.endpoint, reviewed.operation, reviewed.outcome, reviewed.took);
         if reviewed.outcome == Outcome::Allowed {
@@ -54,7 +54,7 @@ impl Observer for Journal {
     }
 }
 
-impl Journal {
+impl AdmissionLog {
     fn count(&self, reviewed: &Reviewed<'_>) {
         if reviewed.outcome == Outcome::Failed {
             self.metrics.panics.inc();

@@ -2,15 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::cache::View;
 use super::health;
 use super::observe::Observed;
-use super::seen::View;
 use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use crate::api::hpa_status::Condition;
 use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{DISABLED, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
 use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
-use crate::reconcile::condition::Said;
+use crate::reconcile::condition::ConditionParts;
 use crate::reconcile::failure::Failure;
 
 /// Karmada's own controller wrote the status within this time: it runs.
@@ -38,7 +38,7 @@ pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
 /// Whether every cluster has the bounds it is to have.
 #[must_use]
-pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Said {
+pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> ConditionParts {
     for note in &plan.notes {
         if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
             let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
@@ -113,9 +113,9 @@ fn waiting(plan: &Plan<'_>) -> String {
     FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
 }
 
-/// What keeps clusters that failed from failing over, where something does. It is no trouble of the object's own.
+/// What keeps clusters that failed from failing over, where something does. It is no error of the object's own.
 #[must_use]
-pub fn paused(view: &View, observed: &Observed<'_>) -> Option<Said> {
+pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
     let Some((unready, all)) = observed.paused else {
         // When it ended is remembered: clusters are waited for from then on.
         known_condition(&view.order, FAILOVER_PAUSED)?;
@@ -129,11 +129,11 @@ pub fn paused(view: &View, observed: &Observed<'_>) -> Option<Said> {
 }
 
 /// What an HPA says of itself, of all members.
-pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, Said)> {
+pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, ConditionParts)> {
     verdicts(members).into_iter().map(|(type_, verdict)| (type_, said(verdict)))
 }
 
-fn said(Verdict { status, reason, message }: Verdict) -> Said {
+fn said(Verdict { status, reason, message }: Verdict) -> ConditionParts {
     (status, reason, message)
 }
 
@@ -147,7 +147,7 @@ pub fn ready(
     members: &[Member<'_>],
     failure: Option<&Failure>,
     now: Timestamp,
-) -> Said {
+) -> ConditionParts {
     if let Some(failure) = failure {
         return ("False", failure.reason, failure.message.clone());
     }
@@ -199,7 +199,7 @@ pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// What Karmada could not bring to a cluster.
-fn refused(view: &View) -> Option<Said> {
+fn refused(view: &View) -> Option<ConditionParts> {
     let mut refused = view.sent.iter().filter_map(|sent| Some((&sent.cluster, sent.refused.as_ref()?)));
     let (cluster, why) = refused.next()?;
     let key = view.order.key();

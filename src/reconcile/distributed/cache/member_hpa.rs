@@ -13,7 +13,7 @@ use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
 use crate::convert;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
 use crate::decision::split::Replicas;
-use crate::reconcile::distributed::{names, older};
+use crate::reconcile::distributed::{autoscaling_v1, names};
 use crate::reconcile::key::Key;
 use crate::reconcile::table::Item;
 
@@ -42,7 +42,7 @@ pub type Reported = (Option<i32>, Option<i32>);
 
 /// An HPA of ours on its way to a cluster, and what came back of it.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct MemberHpa {
     /// `metadata.uid`
     pub uid: Box<str>,
     /// `metadata.resourceVersion`
@@ -73,7 +73,7 @@ pub struct Sent {
     pub applied: bool,
 }
 
-impl Sent {
+impl MemberHpa {
     /// Of an object.
     #[must_use]
     pub fn of(work: &Work) -> Self {
@@ -86,10 +86,11 @@ impl Sent {
             max: number("/spec/maxReplicas").unwrap_or_default(),
         };
         let old = manifest.get("apiVersion").and_then(Value::as_str) == Some("autoscaling/v1");
-        let mark = manifest.pointer("/metadata/annotations").and_then(|all| all.get(names::TOKEN));
+        let mark = manifest.pointer("/metadata/annotations").and_then(|all| all.get(names::WRITE_ID));
         let token = mark.and_then(Value::as_str).unwrap_or_default();
         let status = work.status.manifest_statuses.first().map_or(&Value::Null, |entry| &entry.status);
-        let confirmed = !token.is_empty() && status.get(names::REFLECTED_TOKEN).and_then(Value::as_str) == Some(token);
+        let confirmed =
+            !token.is_empty() && status.get(names::REFLECTED_WRITE_ID).and_then(Value::as_str) == Some(token);
         let outstanding = annotation(names::OUTSTANDING).and_then(|text| text.parse().ok()).unwrap_or(bounds.max);
         let deleting = metadata.deletion_timestamp.is_some();
         let hpa = if deleting {
@@ -133,7 +134,7 @@ fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
         let cpu = reflected.get("currentCPUUtilizationPercentage").and_then(Value::as_i64);
         let (current, conditions) = (text(names::REFLECTED_METRICS), text(names::REFLECTED_CONDITIONS));
         let cpu = cpu.and_then(|percent| i32::try_from(percent).ok());
-        older::Reported { current, conditions, cpu }.complete(&mut status);
+        autoscaling_v1::Reported { current, conditions, cpu }.complete(&mut status);
     }
     status
 }
@@ -141,7 +142,7 @@ fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
 /// How much the workload of the HPA has to do.
 fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) -> Option<Load> {
     let metrics = if old {
-        older::metrics(manifest)
+        autoscaling_v1::metrics(manifest)
     } else {
         let metrics = manifest.pointer("/spec/metrics").map(Vec::<MetricSpec>::deserialize).transpose().ok()?;
         metrics.unwrap_or_default()
@@ -151,7 +152,7 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
     convert::scaling::load(&metrics, reported, namespace)
 }
 
-impl Sent {
+impl MemberHpa {
     /// What Karmada reports of replicas.
     #[must_use]
     pub fn reported(&self) -> Reported {
@@ -222,7 +223,7 @@ impl Sent {
         self.load.or_else(read).filter(|_| self.hpa.confirmed)
     }
 
-    /// Whether another turn would decide alike: only the measurements differ, and not by much.
+    /// Whether another reconcile would decide alike: only the measurements differ, and not by much.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
@@ -243,8 +244,8 @@ impl Sent {
     }
 }
 
-impl Item for Sent {
-    type About = Key;
+impl Item for MemberHpa {
+    type IndexKey = Key;
     fn uid(&self) -> &str {
         &self.uid
     }

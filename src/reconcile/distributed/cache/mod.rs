@@ -6,7 +6,7 @@
 pub mod entry;
 mod intake;
 mod marks;
-mod sent;
+mod member_hpa;
 mod view;
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::entry::{Binding, Order, Place, Sent, target_of};
+use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 pub use self::intake::Reader;
 pub use self::marks::Marked;
 use self::marks::Marks;
@@ -24,7 +24,7 @@ pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::decision::names::execution_space;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
-use crate::reconcile::distributed::pace::MEASUREMENTS;
+use crate::reconcile::distributed::status_throttle::MEASUREMENTS;
 use crate::reconcile::key::Key;
 use crate::reconcile::table::{Change, Item, Table};
 use crate::runtime::clock;
@@ -35,7 +35,7 @@ const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
 
 /// All that is seen.
 #[derive(Default)]
-pub struct Seen {
+pub struct Cache {
     inner: Mutex<Inner>,
     news: Notify,
     /// The kinds whose replicas members keep.
@@ -44,10 +44,10 @@ pub struct Seen {
 
 #[derive(Default)]
 struct Inner {
-    orders: Table<Order>,
+    orders: Table<FederatedHpaEntry>,
     bindings: Table<Binding>,
-    places: Table<Place>,
-    sent: Table<Sent>,
+    places: Table<ClusterEntry>,
+    sent: Table<MemberHpa>,
     marks: Marks,
     fleet: Option<Arc<Fleet>>,
     changed: BTreeSet<Key>,
@@ -59,12 +59,12 @@ struct Inner {
 }
 
 /// Takes in Works that are read beside the watch, until it is dropped.
-pub struct Reading<'a>(&'a Seen);
+pub struct Reading<'a>(&'a Cache);
 
 impl Reading<'_> {
     /// Takes in a Work, unless the watch told more already.
     pub fn put(&self, work: &Work) {
-        let sent = Sent::of(work);
+        let sent = MemberHpa::of(work);
         let gone = self.0.inner().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
         if !gone {
             self.0.put(entry::key(&work.metadata), sent);
@@ -87,7 +87,7 @@ trait Kept: Item + Sized {
     fn touch(inner: &mut Inner, change: &Change<Self>);
 }
 
-impl Kept for Order {
+impl Kept for FederatedHpaEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.orders
     }
@@ -120,7 +120,7 @@ impl Kept for Binding {
     }
 }
 
-impl Kept for Sent {
+impl Kept for MemberHpa {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.sent
     }
@@ -141,7 +141,7 @@ impl Kept for Sent {
     }
 }
 
-impl Kept for Place {
+impl Kept for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.places
     }
@@ -173,7 +173,7 @@ impl Inner {
         self.orders.all().keys().chain(left).cloned().collect()
     }
 
-    fn view(&mut self, order: Arc<Order>) -> Option<View> {
+    fn view(&mut self, order: Arc<FederatedHpaEntry>) -> Option<View> {
         if !self.complete {
             return None;
         }
@@ -195,7 +195,7 @@ impl Inner {
     }
 }
 
-impl Seen {
+impl Cache {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,13 +210,13 @@ impl Seen {
 
     /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
     #[must_use]
-    pub fn as_if(&self, order: Order) -> Option<View> {
+    pub fn as_if(&self, order: FederatedHpaEntry) -> Option<View> {
         self.inner().view(Arc::new(order))
     }
 
     /// A cluster as it reported last.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<Arc<Place>> {
+    pub fn place(&self, name: &str) -> Option<Arc<ClusterEntry>> {
         self.inner().places.get(&Key::new("", name)).cloned()
     }
 
@@ -250,7 +250,7 @@ impl Seen {
 
     /// What there would be to see of a FederatedHPA like `order`, had it taken the workload of `binding` over.
     #[must_use]
-    pub fn left_behind(&self, order: Order, binding: Option<Arc<Binding>>) -> View {
+    pub fn left_behind(&self, order: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
         let mut inner = self.inner();
         let key = order.key();
         let gone = inner.orders.get(&key).is_none();
@@ -324,7 +324,7 @@ impl Seen {
 
     /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
     /// taken in.
-    pub fn read_member(&self, sent: &Sent, reading: entry::Reading) -> bool {
+    pub fn read_member(&self, sent: &MemberHpa, reading: entry::Reading) -> bool {
         let key = Key::new(&execution_space(&sent.cluster), &sent.name);
         let mut inner = self.inner();
         let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
@@ -335,7 +335,7 @@ impl Seen {
 
     /// This process wrote a FederatedHPA.
     pub fn wrote_order(&self, written: &FederatedHPA) {
-        self.wrote(entry::key(&written.metadata), Order::of(written));
+        self.wrote(entry::key(&written.metadata), FederatedHpaEntry::of(written));
     }
 
     /// This process wrote a ResourceBinding.
@@ -345,12 +345,12 @@ impl Seen {
 
     /// This process changed a Work.
     pub fn wrote_work(&self, written: &Work) {
-        self.wrote(entry::key(&written.metadata), Sent::of(written));
+        self.wrote(entry::key(&written.metadata), MemberHpa::of(written));
     }
 
     /// This process made a Work.
     pub fn made_work(&self, made: &Work) {
-        self.inner().sent.wrote(entry::key(&made.metadata), Sent::of(made));
+        self.inner().sent.wrote(entry::key(&made.metadata), MemberHpa::of(made));
     }
 
     /// An object that is gone meanwhile does not come back by this.

@@ -1,4 +1,4 @@
-//! One turn of one object under guard: compare, put back or report. Talks to the API server.
+//! One reconcile of one managed object: compare, correct or report. Talks to the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::decision::contest::{Contest, Step};
 use crate::install::apply::{Mode, Outcome, apply, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
-use crate::reconcile::engine::{Ended, Standing, Worker};
+use crate::reconcile::engine::{Ended, QueueStats, Worker};
 use crate::reconcile::events::{Events, Record, Reference, Severity};
 use crate::reconcile::failure::Failure;
 use crate::reconcile::key::Key;
@@ -44,7 +44,7 @@ pub(super) struct GuardWorker {
     carried: Mutex<BTreeMap<Key, String>>,
 }
 
-/// What is known of an object between two turns.
+/// What is known of an object between two reconciles.
 #[derive(Clone, Debug, Default)]
 struct Known {
     contest: Contest,
@@ -52,7 +52,7 @@ struct Known {
     reported: Option<&'static str>,
 }
 
-/// What a turn finds.
+/// What a reconcile finds.
 enum Found {
     /// It is as it is to be.
     Stands,
@@ -64,10 +64,10 @@ enum Found {
 
 /// How often an attempt failed in a row.
 #[derive(Debug, Default)]
-pub(super) struct Trouble(u32);
+pub(super) struct DriftRetryState(u32);
 
 impl Worker for GuardWorker {
-    type Trouble = Trouble;
+    type RetryState = DriftRetryState;
 
     async fn news(&self) {
         self.means.sight.news().await;
@@ -81,7 +81,12 @@ impl Worker for GuardWorker {
         self.means.sight.keys()
     }
 
-    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+    async fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: DriftRetryState,
+    ) -> Result<Ended<DriftRetryState>, LeaseLost> {
         let Some(guarded) = self.means.sight.get(key) else { return Ok(Ended::default()) };
         if guarded.live == Live::Unknown {
             return Ok(Ended::default());
@@ -99,17 +104,17 @@ impl Worker for GuardWorker {
             }
             Found::Differs(places) => {
                 self.means.metrics.in_sync(&name(key), false);
-                self.put_back(leader, key, &guarded, &places, trouble).await
+                self.put_back(leader, key, &guarded, &places, retry_state).await
             }
         }
     }
 
-    fn standing(&self, _: Standing<'_>) {}
+    fn queue_stats(&self, _: QueueStats<'_>) {}
 
     fn dequeued(&self, _: Duration) {}
 
     fn panicked(&self) {
-        error!("a turn of the guard over the installation panicked");
+        error!("a reconcile of the guard over the installation panicked");
     }
 }
 
@@ -182,8 +187,8 @@ impl GuardWorker {
         key: &Key,
         guarded: &Guarded,
         places: &[String],
-        Trouble(failures): Trouble,
-    ) -> Result<Ended<Trouble>, LeaseLost> {
+        DriftRetryState(failures): DriftRetryState,
+    ) -> Result<Ended<DriftRetryState>, LeaseLost> {
         let live = guarded.live.object();
         let now = (self.means.clock)();
         let contest = self.known().get(key).cloned().unwrap_or_default().contest;
@@ -196,7 +201,7 @@ impl GuardWorker {
             );
             self.means.metrics.drift_conflict(&name(key), true);
             self.report(leader, key, live, "DriftConflict", sentence);
-            return Ok(Ended { trouble: None, wake: Some(until), retry: None });
+            return Ok(Ended { retry_state: None, wake: Some(until), retry: None });
         }
         leader.check()?;
         let mode = Mode { dry_run: false, manage_karmada: self.means.manage_karmada };
@@ -228,11 +233,11 @@ impl GuardWorker {
         live: Option<&Value>,
         failure: &Failure,
         failures: u32,
-    ) -> Ended<Trouble> {
+    ) -> Ended<DriftRetryState> {
         let failures = failures.saturating_add(1);
         let retry = Some(backoff::wait(failure.class, failures, key, failure.retry_after));
         self.report(leader, key, live, failure.reason, failure.message.clone());
-        Ended { trouble: Some(Trouble(failures)), wake: None, retry }
+        Ended { retry_state: Some(DriftRetryState(failures)), wake: None, retry }
     }
 
     /// Tells of something that stays wrong, once while it lasts.

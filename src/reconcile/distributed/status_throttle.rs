@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::reconcile::key::Key;
 
-use super::seen::entry::Order;
+use super::cache::entry::FederatedHpaEntry;
 use super::status;
 use crate::api::federated_hpa::FederatedHPAStatus;
 
@@ -19,9 +19,9 @@ const WORDS: SignedDuration = SignedDuration::from_secs(2);
 
 /// When statuses were last written; lost with the process.
 #[derive(Debug, Default)]
-pub struct Pace(Mutex<HashMap<Key, Timestamp>>);
+pub struct StatusThrottle(Mutex<HashMap<Key, Timestamp>>);
 
-impl Pace {
+impl StatusThrottle {
     fn written(&self) -> MutexGuard<'_, HashMap<Key, Timestamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -33,7 +33,7 @@ impl Pace {
 
     /// When a status that is not that of `order` may be written; nothing: now.
     #[must_use]
-    pub fn due(&self, order: &Order, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
+    pub fn due(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
         if status::words_only(order, status) {
             self.after(&order.key(), WORDS, now)
         } else if status::measures_only(order, status) {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn measurements_wait_for_their_turn() {
-        let (pace, key) = (Pace::default(), Key::new("prod", "web"));
+        let (pace, key) = (StatusThrottle::default(), Key::new("prod", "web"));
         let at = |second| Timestamp::constant(second, 0);
         assert_eq!(pace.after(&key, MEASUREMENTS, at(100)), None);
         pace.wrote(&key, at(100));

@@ -18,7 +18,7 @@ use crate::runtime::leader::Leader;
 
 /// An object of which only the metadata is looked at.
 #[derive(Debug, Deserialize)]
-struct Seen {
+struct ScaleObject {
     metadata: Metadata,
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn set(
         }
         unread(target, failure)
     };
-    let read = send::<Seen>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
+    let read = send::<ScaleObject>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
     let before = read.map_err(unread)?.metadata;
     check_alive(target, &before)?;
     // Refused when somebody wrote the object since it was read, or made it anew: built-in kinds look at the uid as well, custom
@@ -51,7 +51,8 @@ pub(super) async fn set(
     let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
     let asked = Asked { verb: "patch", resource: &subresource, ..asked };
-    let after = write::<Seen>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
+    let after =
+        write::<ScaleObject>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
 }

@@ -1,4 +1,4 @@
-//! One turn of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
+//! One reconcile of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
 //! most. Talks to the API server.
 
 use std::collections::BTreeSet;
@@ -23,14 +23,14 @@ use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::decision::cron::supersede::{Later, remainder};
 use crate::reconcile::WallClock;
-use crate::reconcile::engine::{Ended, Standing, Worker};
+use crate::reconcile::engine::{Ended, QueueStats, Worker};
 use crate::reconcile::failure::{Failure, WriteError};
 use crate::reconcile::key::Key;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// What is known of an object that is not worked off yet; lost when the process ends, and then found out again.
 #[derive(Debug, Default)]
-pub struct Trouble {
+pub struct CronRetryState {
     /// Failures in a row.
     pub failures: u32,
     /// Runs that were tried and have no record.
@@ -39,7 +39,7 @@ pub struct Trouble {
     reason: Option<&'static str>,
 }
 
-impl Trouble {
+impl CronRetryState {
     /// Whether there is none.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -54,7 +54,7 @@ impl Trouble {
     }
 }
 
-/// What turns work with.
+/// What reconciles work with.
 pub struct CronWorker {
     /// Speaks to the API server.
     pub client: Client,
@@ -64,7 +64,7 @@ pub struct CronWorker {
     pub executor: Executor,
     /// Schedules, ready to step.
     pub steppers: Steppers,
-    /// Keeps turns on one target apart.
+    /// Keeps reconciles on one target apart.
     pub lanes: Lanes,
     /// The time of day.
     pub clock: WallClock,
@@ -73,7 +73,7 @@ pub struct CronWorker {
 }
 
 impl Worker for CronWorker {
-    type Trouble = Trouble;
+    type RetryState = CronRetryState;
 
     async fn news(&self) {
         self.book.news().await;
@@ -88,14 +88,19 @@ impl Worker for CronWorker {
         self.book.keys()
     }
 
-    async fn turn(&self, leader: &Leader, key: &Key, trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
-        self.work_off(leader, key, trouble).await
+    async fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
+        self.reconcile_object(leader, key, retry_state).await
     }
 
-    fn standing(&self, standing: Standing<'_>) {
+    fn queue_stats(&self, queue_stats: QueueStats<'_>) {
         // What was recorded last is no news.
         self.reporter.known(self.book.rules(), self.book.unready());
-        self.reporter.standing(standing);
+        self.reporter.queue_stats(queue_stats);
     }
 
     fn dequeued(&self, waited: Duration) {
@@ -108,18 +113,27 @@ impl Worker for CronWorker {
 }
 
 impl CronWorker {
-    async fn work_off(&self, leader: &Leader, key: &Key, mut trouble: Trouble) -> Result<Ended<Trouble>, LeaseLost> {
+    async fn reconcile_object(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        mut retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
         // An object that is gone or going sets nothing any more.
         let Some((entry, _lane)) = self.begin(key).await else {
-            return Ok(Ended { trouble: None, wake: None, retry: None });
+            return Ok(Ended { retry_state: None, wake: None, retry: None });
         };
         match &entry.wholeness {
             Wholeness::Whole => {}
-            Wholeness::Lost(_) => return self.restore(leader, key, &entry, trouble).await,
+            Wholeness::Lost(_) => return self.restore(leader, key, &entry, retry_state).await,
             // The watch brings it back.
             Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
                 Ok(()) => {
-                    return Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake: None, retry: None });
+                    return Ok(Ended {
+                        retry_state: (!retry_state.is_over()).then_some(retry_state),
+                        wake: None,
+                        retry: None,
+                    });
                 }
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
                 // It is whole all the same: its runs do not wait for the copy.
@@ -129,33 +143,33 @@ impl CronWorker {
         let now = (self.clock)();
         let observed = observe(now, &entry, &self.steppers);
         let rules = observed.rules(&entry);
-        let owed = observed.owed(&rules, &trouble.attempts);
+        let owed = observed.owed(&rules, &retry_state.attempts);
         let others = if owed.is_empty() { Vec::new() } else { self.book.others(key, &entry) };
         let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
-        trouble.learn(superseded);
+        retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
-        trouble.learn(executed.attempts);
-        let owed = observed.owed(&rules, &trouble.attempts);
+        retry_state.learn(executed.attempts);
+        let owed = observed.owed(&rules, &retry_state.attempts);
         let wake = observed.wake(&owed);
         let mut failure = executed.failure;
         if let Some(failure) = &failure {
-            self.postponed(leader, key, &entry, failure, &trouble);
+            self.postponed(leader, key, &entry, failure, &retry_state);
         }
-        match self.record(leader, key, &entry, &observed, failure.as_ref(), &trouble).await {
-            Ok(()) => trouble.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
+        match self.record(leader, key, &entry, &observed, failure.as_ref(), &retry_state).await {
+            Ok(()) => retry_state.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
             Err(WriteError::LeaseLost(lost)) => return Err(lost),
             Err(WriteError::Failed(unrecorded)) => {
                 warn!(object = %key, error = %unrecorded, "the status could not be written");
                 failure = Some(unrecorded);
             }
         }
-        forget(&mut trouble.attempts, &observed, &entry);
-        let retry = failure.as_ref().map(|failure| self.wait(key, failure, &mut trouble));
+        forget(&mut retry_state.attempts, &observed, &entry);
+        let retry = failure.as_ref().map(|failure| self.wait(key, failure, &mut retry_state));
         if failure.is_none() {
-            trouble.failures = 0;
-            trouble.reason = None;
+            retry_state.failures = 0;
+            retry_state.reason = None;
         }
-        Ok(Ended { trouble: (!trouble.is_over()).then_some(trouble), wake, retry })
+        Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
     }
 
     /// Nothing is run before the object is whole; the watch brings it back.
@@ -164,24 +178,24 @@ impl CronWorker {
         leader: &Leader,
         key: &Key,
         entry: &Entry,
-        mut trouble: Trouble,
-    ) -> Result<Ended<Trouble>, LeaseLost> {
+        mut retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
         match make_whole(&self.client, leader, key, entry).await {
             Ok(()) => {
                 self.reporter.restored(leader, key, entry, &entry.wholeness.lost());
-                let trouble = (!trouble.is_over()).then_some(trouble);
-                Ok(Ended { trouble, wake: None, retry: None })
+                let retry_state = (!retry_state.is_over()).then_some(retry_state);
+                Ok(Ended { retry_state, wake: None, retry: None })
             }
             Err(WriteError::LeaseLost(lost)) => Err(lost),
             Err(WriteError::Failed(failure)) => {
                 warn!(object = %key, error = %failure, "what it lost cannot be restored");
-                let retry = Some(self.wait(key, &failure, &mut trouble));
-                Ok(Ended { trouble: Some(trouble), wake: None, retry })
+                let retry = Some(self.wait(key, &failure, &mut retry_state));
+                Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
             }
         }
     }
 
-    /// The object, unless it is gone or going. No other turn on its target is under way while the second part is held.
+    /// The object, unless it is gone or going. No other reconcile on its target is under way while the second part is held.
     async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
         let living = || self.book.get(key).filter(|entry| !entry.deleting);
         let entry = living()?;
@@ -201,10 +215,10 @@ impl CronWorker {
         entry: &Arc<Entry>,
         observed: &Observed,
         failure: Option<&Failure>,
-        trouble: &Trouble,
+        retry_state: &CronRetryState,
     ) -> Result<(), WriteError> {
-        let histories = observed.settled(entry, &trouble.attempts);
-        let executed = trouble.attempts.iter().any(|attempt| matches!(attempt.outcome, Outcome::Executed(_)));
+        let histories = observed.settled(entry, &retry_state.attempts);
+        let executed = retry_state.attempts.iter().any(|attempt| matches!(attempt.outcome, Outcome::Executed(_)));
         let tried = match failure {
             Some(failure) => Tried::Failed(failure),
             None if executed => Tried::Well,
@@ -215,25 +229,25 @@ impl CronWorker {
             return Ok(());
         }
         let written = status::write(&self.client, leader, key, entry, remembered).await?;
-        self.reporter.recorded(leader, key, entry, &written, observed, &trouble.attempts);
+        self.reporter.recorded(leader, key, entry, &written, observed, &retry_state.attempts);
         self.book.recorded(key, entry, written);
         Ok(())
     }
 
     /// Says once that runs wait for their target.
-    fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure, trouble: &Trouble) {
-        if trouble.reason == Some(failure.reason) {
+    fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure, retry_state: &CronRetryState) {
+        if retry_state.reason == Some(failure.reason) {
             return;
         }
         info!(object = %key, target = %entry.target(key), reason = failure.reason, "{failure}");
         self.reporter.postponed(leader, key, entry, failure);
     }
 
-    fn wait(&self, key: &Key, failure: &Failure, trouble: &mut Trouble) -> Duration {
-        trouble.failures = trouble.failures.saturating_add(1);
-        trouble.reason = Some(failure.reason);
+    fn wait(&self, key: &Key, failure: &Failure, retry_state: &mut CronRetryState) -> Duration {
+        retry_state.failures = retry_state.failures.saturating_add(1);
+        retry_state.reason = Some(failure.reason);
         self.reporter.retried(failure.class);
-        backoff::wait(failure.class, trouble.failures, key, failure.retry_after)
+        backoff::wait(failure.class, retry_state.failures, key, failure.retry_after)
     }
 }
 

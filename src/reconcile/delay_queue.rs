@@ -1,4 +1,4 @@
-//! One wheel for all objects of a kind: which is to be looked at next, and when (docs/design.md#cron). No I/O.
+//! One delay queue for all objects of a kind: which is to be looked at next, and when (docs/design.md#cron). No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use super::key::Key;
 
 /// Objects by the instant at which they want to be looked at; each at most once.
 #[derive(Debug, Default)]
-pub struct Wheel {
+pub struct DelayQueue {
     by_time: BTreeSet<(Timestamp, Key)>,
     by_key: BTreeMap<Key, Timestamp>,
 }
 
-impl Wheel {
+impl DelayQueue {
     /// Sets the one instant of `key`; absent: it wants none.
     pub fn set(&mut self, key: &Key, at: Option<Timestamp>) {
         if let Some(old) = self.by_key.remove(key) {
@@ -61,7 +61,7 @@ impl Wheel {
 mod tests {
     use jiff::Timestamp;
 
-    use super::{Key, Wheel};
+    use super::{DelayQueue, Key};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -69,16 +69,19 @@ mod tests {
 
     #[test]
     fn objects_come_out_by_their_instants_and_each_once() {
-        let mut wheel = Wheel::default();
+        let mut delay_queue = DelayQueue::default();
         let [a, b, c] = ["a", "b", "c"].map(|name| Key::new("prod", name));
-        wheel.set(&a, Some(at(30)));
-        wheel.set(&b, Some(at(10)));
-        wheel.set(&c, Some(at(20)));
-        wheel.set(&a, Some(at(15)));
-        wheel.set(&c, None);
-        assert_eq!((wheel.len(), wheel.next()), (2, Some(at(10))));
-        assert_eq!(wheel.pop(at(9)), None);
-        assert_eq!([wheel.pop(at(15)), wheel.pop(at(15)), wheel.pop(at(99))], [Some(b), Some(a), None]);
-        assert!(wheel.is_empty());
+        delay_queue.set(&a, Some(at(30)));
+        delay_queue.set(&b, Some(at(10)));
+        delay_queue.set(&c, Some(at(20)));
+        delay_queue.set(&a, Some(at(15)));
+        delay_queue.set(&c, None);
+        assert_eq!((delay_queue.len(), delay_queue.next()), (2, Some(at(10))));
+        assert_eq!(delay_queue.pop(at(9)), None);
+        assert_eq!(
+            [delay_queue.pop(at(15)), delay_queue.pop(at(15)), delay_queue.pop(at(99))],
+            [Some(b), Some(a), None]
+        );
+        assert!(delay_queue.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! The given files as the other objects of the control plane. No I/O.
 
-use crate::decision::neighbours::{KnownCronFederatedHPA, KnownFederatedHPA, Neighbours, Target};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
 
 /// The objects of all given files.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl GivenObjects {
     }
 }
 
-impl Neighbours for GivenObjects {
+impl RelatedObjects for GivenObjects {
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA> {
         self.federated_hpas.iter().filter(|known| known.target == *target).cloned().collect()
     }

@@ -59,7 +59,7 @@ pub struct KnownRule {
 }
 
 /// The other objects, at one moment. Every answer is in order of names.
-pub trait Neighbours {
+pub trait RelatedObjects {
     /// The FederatedHPAs that scale `target`.
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA>;
     /// The CronFederatedHPAs that scale `target`.
@@ -74,9 +74,9 @@ pub trait Neighbours {
 
 /// Knows nothing: for a server without a control plane (`--offline`).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoNeighbours;
+pub struct NoRelatedObjects;
 
-impl Neighbours for NoNeighbours {
+impl RelatedObjects for NoRelatedObjects {
     fn federated_hpas_on(&self, _: &Target) -> Vec<KnownFederatedHPA> {
         Vec::new()
     }

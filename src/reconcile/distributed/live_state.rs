@@ -1,25 +1,25 @@
-//! All that a turn looks at: what watches brought, and what was heard of clusters beside. Asks nobody by itself.
+//! All that a reconcile looks at: what watches brought, and what was heard of clusters beside. Asks nobody by itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
 
+use super::cache::Cache;
+use super::cache::entry::ClusterEntry;
 use super::capacity::messages::ObjectReference;
 use super::capacity::{Capacity, Requirements, Room, Unknown};
 use super::failover;
 use super::members::{Members, Question, TIMES};
-use super::seen::Seen;
-use super::seen::entry::Place;
 use crate::api::Cluster;
 use crate::decision::split::Replicas;
 use crate::reconcile::key::Key;
 
 /// What is looked at. A clone looks at the same.
 #[derive(Clone)]
-pub struct Sight {
+pub struct LiveState {
     /// What watches brought.
-    pub seen: Arc<Seen>,
+    pub cache: Arc<Cache>,
     /// The room in clusters.
     pub capacity: Arc<dyn Capacity>,
     /// What members answered.
@@ -30,10 +30,10 @@ pub struct Sight {
     pub failover: failover::Settings,
 }
 
-impl Default for Sight {
+impl Default for LiveState {
     fn default() -> Self {
         Self {
-            seen: Arc::default(),
+            cache: Arc::default(),
             capacity: Arc::new(Unknown),
             members: Arc::new(Members::unasked()),
             period: None,
@@ -42,10 +42,10 @@ impl Default for Sight {
     }
 }
 
-impl Sight {
+impl LiveState {
     /// The room in a cluster; `most` where nothing limits it.
     #[must_use]
-    pub fn room(&self, place: &Place, requirements: &Requirements, most: Replicas) -> Room {
+    pub fn room(&self, place: &ClusterEntry, requirements: &Requirements, most: Replicas) -> Room {
         self.capacity.room(&place.member.name, place.summary.as_ref(), requirements, most)
     }
 
@@ -68,7 +68,7 @@ impl Sight {
     /// Waits until something changed.
     pub async fn news(&self) {
         tokio::select! {
-            () = self.seen.news() => {}
+            () = self.cache.news() => {}
             () = self.capacity.news() => {}
             () = self.members.news() => {}
         }
@@ -77,16 +77,16 @@ impl Sight {
     /// The FederatedHPAs that changes were about since this was last asked.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
-        let mut changed = self.seen.changed();
+        let mut changed = self.cache.changed();
         for workload in self.capacity.changed() {
-            changed.extend(self.seen.scaling(&workload));
+            changed.extend(self.cache.scaling(&workload));
         }
         for question in self.members.changed() {
             match question {
                 Question::Hpa { key, .. } => {
                     changed.insert(key);
                 }
-                Question::Unschedulable(workload) => changed.extend(self.seen.scaling(&workload)),
+                Question::Unschedulable(workload) => changed.extend(self.cache.scaling(&workload)),
             }
         }
         changed

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entry::{Binding, Order, Sent};
+use super::entry::{Binding, FederatedHpaEntry, MemberHpa};
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
 
@@ -32,15 +32,15 @@ impl Fleet {
 /// What is seen of one FederatedHPA, all at one moment.
 pub struct View {
     /// The object.
-    pub order: Arc<Order>,
+    pub order: Arc<FederatedHpaEntry>,
     /// Others on the same workload.
-    pub rivals: Vec<Arc<Order>>,
+    pub rivals: Vec<Arc<FederatedHpaEntry>>,
     /// The binding of its workload.
     pub binding: Option<Arc<Binding>>,
     /// The binding of the workload that it has taken over: another one only after an edit.
     pub taken: Option<Arc<Binding>>,
     /// Our HPAs, in order of their clusters: they are kept by namespace, which is named after the cluster.
-    pub sent: Vec<Arc<Sent>>,
+    pub sent: Vec<Arc<MemberHpa>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
 }
@@ -48,7 +48,7 @@ pub struct View {
 impl View {
     /// Our HPA in a cluster.
     #[must_use]
-    pub fn sent(&self, cluster: &str) -> Option<&Arc<Sent>> {
+    pub fn sent(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {
         self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)
     }
 }

@@ -18,7 +18,7 @@ pub struct UnsupportedStorageVersion {
 ///
 /// # Errors
 /// When objects are stored as another version than ours.
-pub fn superset(ours: &Value, live: &Value) -> Result<Value, UnsupportedStorageVersion> {
+pub fn merge(ours: &Value, live: &Value) -> Result<Value, UnsupportedStorageVersion> {
     let mut wanted = ours.clone();
     let text =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -97,22 +97,22 @@ mod tests {
             "spec": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}},
             "list": {"type": "array", "items": {"type": "object", "properties": {"y": {"type": "integer"}}}}}}),
         );
-        let wanted = superset(&ours, &live).unwrap();
+        let wanted = merge(&ours, &live).unwrap();
         let schema = &wanted["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
         assert_eq!(
             schema["spec"]["properties"],
             json!({"a": {"type": "string", "maxLength": 3}, "b": {"type": "boolean"}})
         );
         assert_eq!(schema["list"]["items"]["properties"], json!({"x": {"type": "integer"}, "y": {"type": "integer"}}));
-        assert_eq!(superset(&ours, &wanted).unwrap(), wanted, "a second time changes nothing");
+        assert_eq!(merge(&ours, &wanted).unwrap(), wanted, "a second time changes nothing");
     }
 
     #[test]
     fn another_version_stays_and_one_that_objects_are_stored_as_is_no_case_for_us() {
         let ours = definition("v1", true, &json!({}));
-        let wanted = superset(&ours, &definition("v2", false, &json!({}))).unwrap();
+        let wanted = merge(&ours, &definition("v2", false, &json!({}))).unwrap();
         assert_eq!(wanted["spec"]["versions"][1]["name"], "v2");
-        let refused = superset(&ours, &definition("v2", true, &json!({}))).unwrap_err().to_string();
+        let refused = merge(&ours, &definition("v2", true, &json!({}))).unwrap_err().to_string();
         assert!(refused.contains("things.example.com is stored as version v2"), "{refused}");
     }
 }

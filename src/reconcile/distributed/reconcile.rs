@@ -1,4 +1,4 @@
-//! One turn of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
+//! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
 //! the API server.
 
 use std::collections::BTreeSet;
@@ -7,16 +7,16 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::apply::About;
+use super::apply::ApplyContext;
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::confirmation;
 use super::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::release::{Release, Released};
-use super::seen::View;
-use super::seen::entry::{Binding, Order};
 use super::whole::Wholeness;
 use super::worker::DistributedWorker;
-use super::{manifest, preflight, says, status};
+use super::{conditions, manifest, preflight, status};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::plan::{Action, HpaVersion, Plan, plan};
@@ -27,16 +27,16 @@ use crate::reconcile::managers;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// Rounds of one turn; each but the last wrote something.
-const ROUNDS: usize = 8;
-/// Conflicts in a row that are no trouble yet, some four seconds of them: what others wrote is yet to come by the watch.
+/// Passes of one reconcile; each but the last wrote something.
+const PASSES: usize = 8;
+/// Conflicts in a row that are no error yet, some four seconds of them: what others wrote is yet to come by the watch.
 const CONFLICTS: u32 = 12;
 /// What is missing is looked for again after this time, if nothing tells of it.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is known of an object that is not worked off yet.
 #[derive(Debug, Default)]
-pub struct Trouble {
+pub struct FederatedHpaRetryState {
     failures: u32,
     failure: Option<Failure>,
     /// Turns in a row that came to no end.
@@ -46,7 +46,7 @@ pub struct Trouble {
 }
 
 /// How a round ended.
-pub(super) enum Round {
+pub(super) enum Progress {
     /// It wrote: look again at once.
     Wrote,
     /// Nothing is left to do now; look again then, if nothing happens.
@@ -54,47 +54,47 @@ pub(super) enum Round {
 }
 
 impl DistributedWorker {
-    pub(super) async fn work_off(
+    pub(super) async fn reconcile_object(
         &self,
         leader: &Leader,
         key: &Key,
-        mut trouble: Trouble,
-    ) -> Result<Ended<Trouble>, LeaseLost> {
-        if let Err(failure) = self.fresh.read(&self.writer.client, &self.sight.seen, leader).await {
+        mut retry_state: FederatedHpaRetryState,
+    ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
+        if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
             warn!(%failure, "the Works cannot be read, so nothing may be written yet");
-            trouble.failures = trouble.failures.saturating_add(1);
+            retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
-            let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
-            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+            let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
+            return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
-        if let Some(until) = trouble.rests_until.filter(|until| *until > steady()) {
+        if let Some(until) = retry_state.rests_until.filter(|until| *until > steady()) {
             let retry = Some(until.saturating_duration_since(steady()));
-            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+            return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
-        for _ in 0..ROUNDS {
-            let view = self.sight.seen.view(key);
+        for _ in 0..PASSES {
+            let view = self.live.cache.view(key);
             if view.is_none() {
                 self.forget(key);
             }
-            match self.look(leader, key, view.as_ref(), &trouble).await {
-                Ok(Round::Wrote) => {}
-                Ok(Round::Settled(_)) if trouble.failure.take().is_some() => trouble.failures = 0,
-                Ok(Round::Settled(wake)) => return Ok(Ended { trouble: None, wake, retry: None }),
+            match self.look(leader, key, view.as_ref(), &retry_state).await {
+                Ok(Progress::Wrote) => {}
+                Ok(Progress::Settled(_)) if retry_state.failure.take().is_some() => retry_state.failures = 0,
+                Ok(Progress::Settled(wake)) => return Ok(Ended { retry_state: None, wake, retry: None }),
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
-                Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, trouble).await,
+                Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, retry_state).await,
             }
         }
-        Ok(self.restless(key, trouble))
+        Ok(self.restless(key, retry_state))
     }
 
     /// Every round wrote, and the next would too: somebody undoes what is written, and what that tells is no reason to hurry.
-    fn restless(&self, key: &Key, mut trouble: Trouble) -> Ended<Trouble> {
-        trouble.endless = trouble.endless.saturating_add(1);
-        let wait = backoff::wait(ErrorClass::Refused, trouble.endless, key, None);
-        trouble.rests_until = steady().checked_add(wait);
+    fn restless(&self, key: &Key, mut retry_state: FederatedHpaRetryState) -> Ended<FederatedHpaRetryState> {
+        retry_state.endless = retry_state.endless.saturating_add(1);
+        let wait = backoff::wait(ErrorClass::Refused, retry_state.endless, key, None);
+        retry_state.rests_until = steady().checked_add(wait);
         warn!(object = %key, seconds = wait.as_secs_f64(), "a FederatedHPA does not come to rest");
         self.reporter.retried(ErrorClass::Refused);
-        Ended { trouble: Some(trouble), wake: None, retry: Some(wait) }
+        Ended { retry_state: Some(retry_state), wake: None, retry: Some(wait) }
     }
 
     /// Says what failed, once, and when to try again.
@@ -103,26 +103,26 @@ impl DistributedWorker {
         leader: &Leader,
         key: &Key,
         failure: Failure,
-        mut trouble: Trouble,
-    ) -> Result<Ended<Trouble>, LeaseLost> {
-        trouble.failures = trouble.failures.saturating_add(1);
+        mut retry_state: FederatedHpaRetryState,
+    ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
+        retry_state.failures = retry_state.failures.saturating_add(1);
         self.reporter.retried(failure.class);
-        let retry = Some(backoff::wait(failure.class, trouble.failures, key, failure.retry_after));
-        // Somebody else wrote first: that is no trouble yet.
-        if failure.class == ErrorClass::Conflict && trouble.failures < CONFLICTS {
-            return Ok(Ended { trouble: Some(trouble), wake: None, retry });
+        let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
+        // Somebody else wrote first: that is no error yet.
+        if failure.class == ErrorClass::Conflict && retry_state.failures < CONFLICTS {
+            return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
-        let new = trouble.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
-        trouble.failure = Some(failure);
-        if let Some(view) = self.sight.seen.view(key) {
-            if let Some(failure) = trouble.failure.as_ref().filter(|_| new) {
+        let new = retry_state.failure.as_ref().is_none_or(|known| known.reason != failure.reason);
+        retry_state.failure = Some(failure);
+        if let Some(view) = self.live.cache.view(key) {
+            if let Some(failure) = retry_state.failure.as_ref().filter(|_| new) {
                 self.reporter.failed(leader, &view.order, failure);
             }
-            if let Err(WriteError::LeaseLost(lost)) = self.tell(leader, &view, &trouble).await {
+            if let Err(WriteError::LeaseLost(lost)) = self.tell(leader, &view, &retry_state).await {
                 return Err(lost);
             }
         }
-        Ok(Ended { trouble: Some(trouble), wake: None, retry })
+        Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
     }
 
     /// First what was left behind, then what is asked for.
@@ -131,20 +131,25 @@ impl DistributedWorker {
         leader: &Leader,
         key: &Key,
         view: Option<&View>,
-        trouble: &Trouble,
-    ) -> Result<Round, WriteError> {
+        retry_state: &FederatedHpaRetryState,
+    ) -> Result<Progress, WriteError> {
         let swept = match self.sweep(leader, key, view).await? {
-            Round::Wrote => return Ok(Round::Wrote),
-            Round::Settled(wake) => wake,
+            Progress::Wrote => return Ok(Progress::Wrote),
+            Progress::Settled(wake) => wake,
         };
-        let Some(view) = view else { return Ok(Round::Settled(swept)) };
-        Ok(match self.round(leader, view, trouble).await? {
-            Round::Settled(wake) => Round::Settled([swept, wake].into_iter().flatten().min()),
-            wrote @ Round::Wrote => wrote,
+        let Some(view) = view else { return Ok(Progress::Settled(swept)) };
+        Ok(match self.round(leader, view, retry_state).await? {
+            Progress::Settled(wake) => Progress::Settled([swept, wake].into_iter().flatten().min()),
+            wrote @ Progress::Wrote => wrote,
         })
     }
 
-    async fn round(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<Round, WriteError> {
+    async fn round(
+        &self,
+        leader: &Leader,
+        view: &View,
+        retry_state: &FederatedHpaRetryState,
+    ) -> Result<Progress, WriteError> {
         let order = &view.order;
         match self.wholeness(order) {
             Wholeness::Whole => {}
@@ -152,17 +157,17 @@ impl DistributedWorker {
             Wholeness::Lost(patch, fields) => {
                 self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
                 self.reporter.restored(leader, order, &fields);
-                return Ok(Round::Wrote);
+                return Ok(Progress::Wrote);
             }
             Wholeness::Uncopied(patch) => {
                 self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
-                return Ok(Round::Wrote);
+                return Ok(Progress::Wrote);
             }
         }
         if !self.serves(order) {
             if !order.held() {
                 self.forget(&order.key());
-                return Ok(Round::Settled(None));
+                return Ok(Progress::Settled(None));
             }
             return self.release(leader, view).await;
         }
@@ -171,7 +176,7 @@ impl DistributedWorker {
             return self.release(leader, view).await;
         }
         // One that hands the workload back does so first.
-        let acts = |rival: &Order| self.is_distributed(rival) && !rival.deleting() || rival.held();
+        let acts = |rival: &FederatedHpaEntry| self.is_distributed(rival) && !rival.deleting() || rival.held();
         if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
             return self.stand_back(leader, view, rival).await;
         }
@@ -180,49 +185,59 @@ impl DistributedWorker {
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
         match Words::of(view, binding) {
-            Ok(words) => self.plan(leader, view, binding, &words, trouble).await,
+            Ok(words) => self.plan(leader, view, binding, &words, retry_state).await,
             Err(why) => {
                 let failure = preflight::unreadable(binding, why);
                 self.say_why(leader, view, failure.reason, failure.message).await?;
-                Ok(Round::Settled(self.later()))
+                Ok(Progress::Settled(self.later()))
             }
         }
     }
 
     /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
-    async fn mode_unknown(&self, leader: &Leader, order: &Order, why: &str) -> Result<Round, WriteError> {
-        let said = |status| (status, says::MODE_UNKNOWN, why.to_owned());
+    async fn mode_unknown(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        why: &str,
+    ) -> Result<Progress, WriteError> {
+        let said = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
         let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
         if !status::stands(order, &status) {
             status::write(&self.writer, leader, order, &status).await?;
         }
-        Ok(Round::Settled(None))
+        Ok(Progress::Settled(None))
     }
 
-    async fn release(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+    async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let order = &view.order;
         let now = (self.clock)();
         let key = order.key();
         let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key };
         let undone = match release.go_on().await? {
-            Released::Partly => return Ok(Round::Wrote),
+            Released::Partly => return Ok(Progress::Wrote),
             Released::Waits(time) => {
                 let wrote = self.show(leader, order, &status::handing_back(order, now)).await?;
                 let later = SignedDuration::try_from(time).unwrap_or(LOOK_AGAIN);
-                return Ok(if wrote { Round::Wrote } else { Round::Settled(now.checked_add(later).ok()) });
+                return Ok(if wrote { Progress::Wrote } else { Progress::Settled(now.checked_add(later).ok()) });
             }
             Released::Wholly(undone) => undone,
         };
         if !order.goes() && self.show(leader, order, &status::handed_back(order, now)).await? {
-            return Ok(Round::Wrote);
+            return Ok(Progress::Wrote);
         }
         self.takeover.let_go(leader, order).await?;
         self.reporter.released(leader, order, &undone);
-        Ok(Round::Wrote)
+        Ok(Progress::Wrote)
     }
 
     /// Writes a status that is only told: where it is refused the rest goes on. Returns whether it was written.
-    async fn show(&self, leader: &Leader, order: &Order, status: &FederatedHPAStatus) -> Result<bool, WriteError> {
+    async fn show(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        status: &FederatedHPAStatus,
+    ) -> Result<bool, WriteError> {
         self.count(order, status);
         if status::stands(order, status) {
             return Ok(false);
@@ -247,37 +262,37 @@ impl DistributedWorker {
         view: &View,
         binding: &Binding,
         words: &Words<'_>,
-        trouble: &Trouble,
-    ) -> Result<Round, WriteError> {
+        retry_state: &FederatedHpaRetryState,
+    ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
-        if confirmation::take_in(&self.sight, view, now) {
-            return Ok(Round::Wrote);
+        if confirmation::take_in(&self.live, view, now) {
+            return Ok(Progress::Wrote);
         }
         let nobody = words.clone().admitting(Vec::new());
-        let mut observed = observe(view, binding, &nobody, &self.sight, now);
-        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.sight.failover.rate);
+        let mut observed = observe(view, binding, &nobody, &self.live, now);
+        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.live.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
-            observed = observe(view, binding, &words, &self.sight, now);
+            observed = observe(view, binding, &words, &self.live, now);
         }
         if self.ask_for_room(&observed).await {
-            observed = observe(view, binding, &words, &self.sight, now);
+            observed = observe(view, binding, &words, &self.live, now);
         }
         let plan = plan(&observed.request);
-        let status = status::planned(view, &observed, &plan, trouble.failure.as_ref(), now);
+        let status = status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, &observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.order, &plan);
         if self.takeover.take_over(leader, view, binding).await? {
-            return Ok(Round::Wrote);
+            return Ok(Progress::Wrote);
         }
-        let quiet = says::upstream_until(view, now);
-        if self.carry_out(About { leader, view, binding, group: observed.group }, &plan).await? {
-            return Ok(Round::Wrote);
+        let quiet = conditions::upstream_until(view, now);
+        if self.carry_out(ApplyContext { leader, view, binding, group: observed.group }, &plan).await? {
+            return Ok(Progress::Wrote);
         }
         let asked = self.ask(view, binding, &observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
         let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
-        Ok(Round::Settled(next))
+        Ok(Progress::Settled(next))
     }
 
     /// Asks for the room that the plan needs to know. Returns whether there is something new to look at.
@@ -286,7 +301,7 @@ impl DistributedWorker {
         if asks.is_empty() {
             return false;
         }
-        self.sight.capacity.hear(&asks, &observed.requirements).await;
+        self.live.capacity.hear(&asks, &observed.requirements).await;
         true
     }
 
@@ -305,10 +320,10 @@ impl DistributedWorker {
         if status::stands(&view.order, &status) {
             return Ok(None);
         }
-        if let Some(later) = self.pace.due(&view.order, &status, now) {
+        if let Some(later) = self.status_throttle.due(&view.order, &status, now) {
             return Ok(Some(later));
         }
-        self.pace.wrote(&key, now);
+        self.status_throttle.wrote(&key, now);
         self.put(leader, &view.order, &status).await?;
         if status::reassigns(&view.order, &status) {
             self.reporter.assigned(leader, &view.order, plan);
@@ -319,7 +334,7 @@ impl DistributedWorker {
     }
 
     /// Makes the steps of a plan that are due. Returns whether anything was written whose effect is to be looked at first.
-    async fn carry_out(&self, about: About<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
+    async fn carry_out(&self, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
         let mut wrote = false;
         let mut bound: BTreeSet<&str> = BTreeSet::new();
         let mut entries = false;
@@ -346,16 +361,16 @@ impl DistributedWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(place) = self.sight.seen.place(name) {
-                self.sight.look_for_pods(&place.object, &workload);
+            if let Some(place) = self.live.cache.place(name) {
+                self.live.look_for_pods(&place.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
-        confirmation::look(&self.sight, view, now).into_iter().chain(pods).min()
+        confirmation::look(&self.live, view, now).into_iter().chain(pods).min()
     }
 
     /// Writes the HPAs that say something else than the user does now, with the bounds they have.
-    async fn refresh(&self, about: About<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
+    async fn refresh(&self, about: ApplyContext<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
         let view = about.view;
         let contents = [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.order.object, version));
         let [older, newer] = &contents;
@@ -377,17 +392,22 @@ impl DistributedWorker {
     }
 
     /// Another FederatedHPA scales the workload: two would fight.
-    async fn stand_back(&self, leader: &Leader, view: &View, rival: &Order) -> Result<Round, WriteError> {
+    async fn stand_back(
+        &self,
+        leader: &Leader,
+        view: &View,
+        rival: &FederatedHpaEntry,
+    ) -> Result<Progress, WriteError> {
         let message = format!(
             "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
             rival.key()
         );
-        self.say_why(leader, view, says::CONFLICT, message).await?;
-        Ok(Round::Settled(None))
+        self.say_why(leader, view, conditions::CONFLICT, message).await?;
+        Ok(Progress::Settled(None))
     }
 
     /// There is no binding: says whether the workload is missing or not propagated.
-    pub(super) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Round, WriteError> {
+    pub(super) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let key = view.order.key();
         let target = super::takeover::target(&view.order.object.spec.scale_target_ref, &key.namespace);
         let (reason, message) = match self.takeover.template(target).await {
@@ -396,20 +416,21 @@ impl DistributedWorker {
                     "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \
                      selects it"
                 );
-                (says::BINDING_NOT_FOUND, message)
+                (conditions::BINDING_NOT_FOUND, message)
             }
-            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => {
-                (says::WORKLOAD_NOT_FOUND, format!("{target} does not exist; create it or correct spec.scaleTargetRef"))
-            }
+            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => (
+                conditions::WORKLOAD_NOT_FOUND,
+                format!("{target} does not exist; create it or correct spec.scaleTargetRef"),
+            ),
             Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
             Err(failure) => (failure.reason, failure.message),
         };
         self.say_why(leader, view, reason, message).await?;
-        Ok(Round::Settled(self.later()))
+        Ok(Progress::Settled(self.later()))
     }
 
     /// Writes only the status.
-    async fn tell(&self, leader: &Leader, view: &View, trouble: &Trouble) -> Result<(), WriteError> {
+    async fn tell(&self, leader: &Leader, view: &View, retry_state: &FederatedHpaRetryState) -> Result<(), WriteError> {
         let now = (self.clock)();
         let order = &view.order;
         let status = match bound(view) {
@@ -417,12 +438,12 @@ impl DistributedWorker {
             Some(binding) => {
                 let Ok(words) = Words::of(view, binding) else { return Ok(()) };
                 let words = words.admitting(Vec::new());
-                let observed = observe(view, binding, &words, &self.sight, now);
+                let observed = observe(view, binding, &words, &self.live, now);
                 let plan = plan(&observed.request);
-                status::planned(view, &observed, &plan, trouble.failure.as_ref(), now)
+                status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now)
             }
             None => {
-                let Some(failure) = &trouble.failure else { return Ok(()) };
+                let Some(failure) = &retry_state.failure else { return Ok(()) };
                 let said = ("False", failure.reason, failure.message.clone());
                 status::unplanned(order, said.clone(), said, now)
             }

@@ -1,18 +1,18 @@
-//! Objects as they are kept: with what every turn would have to find out of them. No I/O.
+//! Objects as they are kept: with what every reconcile would have to find out of them. No I/O.
 
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use serde_json::Value;
 
-pub use super::sent::{Reading, Reported, Sent};
+pub use super::member_hpa::{MemberHpa, Reading, Reported};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::resource_binding::Placement;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::capacity::Summary;
-use crate::decision::neighbours::Target;
 use crate::decision::plan::HpaVersion;
+use crate::decision::related_objects::Target;
 use crate::reconcile::distributed::capacity::messages::ObjectReference;
 use crate::reconcile::distributed::names;
 use crate::reconcile::key::Key;
@@ -24,7 +24,7 @@ const UPSTREAM: &str = "karmada-controller-manager";
 
 /// A FederatedHPA.
 #[derive(Debug)]
-pub struct Order {
+pub struct FederatedHpaEntry {
     /// The object, without its managed fields.
     pub object: FederatedHPA,
     /// What it scales.
@@ -35,7 +35,7 @@ pub struct Order {
     pub upstream: Option<Timestamp>,
 }
 
-impl Order {
+impl FederatedHpaEntry {
     /// Of an object.
     #[must_use]
     pub fn of(object: &FederatedHPA) -> Self {
@@ -124,8 +124,8 @@ fn taken(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
     Some(CrossVersionObjectReference { api_version, kind, name })
 }
 
-impl Item for Order {
-    type About = Target;
+impl Item for FederatedHpaEntry {
+    type IndexKey = Target;
     fn uid(&self) -> &str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -193,7 +193,7 @@ fn understood(object: &ResourceBinding) -> Result<Placement, String> {
 }
 
 impl Item for Binding {
-    type About = Target;
+    type IndexKey = Target;
     fn uid(&self) -> &str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -218,7 +218,7 @@ fn group(api_version: &str) -> String {
 
 /// A member cluster.
 #[derive(Debug)]
-pub struct Place {
+pub struct ClusterEntry {
     /// The object, without its managed fields and what is in `summary`.
     pub object: Cluster,
     /// What choosing and judging looks at.
@@ -229,7 +229,7 @@ pub struct Place {
     pub summary: Option<Summary>,
 }
 
-impl Place {
+impl ClusterEntry {
     /// Of an object.
     #[must_use]
     pub fn of(object: &Cluster) -> Self {
@@ -241,15 +241,15 @@ impl Place {
         Self { object: kept, member: convert::fleet::member(object), version, summary }
     }
 
-    /// Whether another turn would look at them alike.
+    /// Whether another reconcile would look at them alike.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.version == other.version && self.member == other.member
     }
 }
 
-impl Item for Place {
-    type About = ();
+impl Item for ClusterEntry {
+    type IndexKey = ();
     fn uid(&self) -> &str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }

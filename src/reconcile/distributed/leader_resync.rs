@@ -7,7 +7,7 @@ use kube::core::{ObjectList, Request};
 use tokio::sync::Mutex;
 use tracing::info;
 
-use super::seen::Seen;
+use super::cache::Cache;
 use crate::api::Work;
 use crate::reconcile::failure::{Asked, Failure};
 use crate::reconcile::request::send;
@@ -19,19 +19,19 @@ const PAGE: u32 = 500;
 
 /// The term for which Works were read.
 #[derive(Debug, Default)]
-pub struct Fresh(Mutex<Option<Leader>>);
+pub struct LeaderResync(Mutex<Option<Leader>>);
 
-impl Fresh {
+impl LeaderResync {
     /// Reads all our Works, once in each term; whoever comes meanwhile waits for that.
     ///
     /// # Errors
     /// When the API server refuses or is not reached: then nothing may be written yet.
-    pub async fn read(&self, client: &Client, seen: &Seen, leader: &Leader) -> Result<(), Failure> {
+    pub async fn read(&self, client: &Client, cache: &Cache, leader: &Leader) -> Result<(), Failure> {
         let mut term = self.0.lock().await;
         if term.as_ref().is_some_and(|known| known.is_same(leader)) {
             return Ok(());
         }
-        let reading = seen.read_works();
+        let reading = cache.read_works();
         let mut works: usize = 0;
         let mut next = None;
         loop {

@@ -83,17 +83,17 @@ impl Targets {
     ///
     /// # Errors
     /// When the reference is none, or the API server serves no such kind that can be scaled or is not reached.
-    pub async fn place(&self, target: &TargetRef<'_>) -> Result<Place, Failure> {
+    pub async fn place(&self, target: &TargetRef<'_>) -> Result<ResourcePath, Failure> {
         let place = target.place()?;
         let Scalable { plural, .. } = self.discovery.find(&self.client, target, place).await?;
         let (path, group) = (reference::path(place, target.namespace, &plural), place.group.to_owned());
-        Ok(Place { path, group, plural })
+        Ok(ResourcePath { path, group, plural })
     }
 }
 
 /// Where the objects of a kind are.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ResourcePath {
     /// `/apis/apps/v1/namespaces/prod/deployments`
     pub path: String,
     /// `apps`

@@ -22,7 +22,7 @@ use crate::runtime::clock;
 /// How long an answer stands that lacks what is looked for.
 const STANDS: Duration = Duration::from_mins(1);
 
-/// How long turns that come after a failed read are told of it instead of reading themselves.
+/// How long reconciles that come after a failed read are told of it instead of reading themselves.
 const FAILED: Duration = Duration::from_secs(1);
 
 /// Group-versions that are kept. Users name them, so there is an end.
