@@ -200,7 +200,8 @@ fn values_that_guides_set_exist() {
 /// `fhpa` as it is called in a text: in code spans, and in lines of blocks.
 fn calls(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
-    let lines = joined.lines().map(|line| line.trim_start_matches("$ ").to_owned());
+    let blocks = joined.split("\n```").skip(1).step_by(2);
+    let lines = blocks.flat_map(str::lines).map(|line| line.trim_start_matches("$ ").to_owned());
     let spans = text.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "));
     lines.chain(spans).filter(|call| call.starts_with("fhpa ")).collect()
 }
