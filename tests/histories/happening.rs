@@ -107,7 +107,9 @@ impl Scene {
                     let _: Result<Written, kube::Error> = objects.merge(&of, &hpa, "", &bent).await;
                 }
             }
-            Operation::OtherHpa { workload, cluster, on } => self.other_hpa(workload, *cluster, *on).await,
+            Operation::OtherHpa { workload, cluster, on } => {
+                self.other_hpa(workload, &format!("member{cluster}"), *on).await;
+            }
             _ => self.users_do(what).await,
         }
     }
@@ -118,8 +120,8 @@ impl Scene {
         Some((objects, hpa))
     }
 
-    async fn other_hpa(&self, workload: &str, cluster: u32, on: bool) {
-        let Ok(member) = self.fleet.member(&format!("member{cluster}")) else { return };
+    pub(super) async fn other_hpa(&self, workload: &str, cluster: &str, on: bool) {
+        let Ok(member) = self.fleet.member(cluster) else { return };
         let (objects, of) = (Objects::new(member.client()), kind("HorizontalPodAutoscaler"));
         let other = other_hpa(workload);
         let _: Result<Written, kube::Error> =

@@ -119,6 +119,10 @@ impl Scene {
             self.fleet.fail(&cluster, false).unwrap();
             self.fleet.cut(&cluster, Link::Up).unwrap();
             self.fleet.lose_metrics(&cluster, false).unwrap();
+            // Two HPAs whose bounds exclude each other set the replicas in turns for ever, as on Kubernetes.
+            for workload in WORKLOADS {
+                self.other_hpa(workload, &cluster, false).await;
+            }
         }
         self.fleet.lag(SignedDuration::ZERO);
         self.silent.store(false, Ordering::SeqCst);

@@ -9,7 +9,8 @@
 //!
 //! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
 //! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; one of a Duplicated workload while another serves; a quarter of what a cluster ran where `maxReplicas` leaves no headroom; the end of the
+//! did not answer when it was left; the whole copy of a Duplicated workload while another serves; a quarter of what each cluster
+//! ran that leaves where `maxReplicas` leaves no headroom; the end of the
 //! time for a replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,8 +63,9 @@ struct Lost {
 #[derive(Default)]
 struct Past {
     shares: BTreeMap<String, Share>,
-    /// Removed within the allowance and not replaced yet.
+    /// Removed within the allowance and not replaced yet, and of which clusters.
     owed: i64,
+    owing: BTreeSet<String>,
     /// Whether somebody holds it, or when nobody did any more.
     held: bool,
     released: Option<Timestamp>,
@@ -264,6 +266,9 @@ impl Past {
     /// What came up since pays for what was removed within the allowance.
     fn pay(&mut self) {
         self.owed = self.cover("", self.owed);
+        if self.owed == 0 {
+            self.owing.clear();
+        }
     }
 
     /// What is spare for long is no replacement any more.
@@ -283,15 +288,17 @@ impl Past {
         let moved = (share.demand.min(share.ready) - left).max(0);
         share.demand = share.demand.min(left);
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
-        let uncovered = self.cover(cluster, moved);
-        self.owed += uncovered;
         // Each cluster has the whole of it: one may go as long as another serves.
-        let whole = court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
-        let others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
-        let served = others.map(|(_, share)| share.ready).sum::<i64>() > 0;
-        let late = (whole && served)
-            || self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
-        if uncovered > 0 && self.owed > self.allowance(target, cluster, court.world) && !late {
+        let whole = left == 0 && court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
+        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
+        let served = others.any(|(_, share)| share.ready > 0);
+        let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
+        self.owed += uncovered;
+        if uncovered > 0 {
+            self.owing.insert(cluster.to_owned());
+        }
+        let late = self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
+        if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),
                 format!(
@@ -299,15 +306,16 @@ impl Past {
                 ),
             );
             self.owed = 0;
+            self.owing.clear();
         }
     }
 
-    /// What may be away for a moment where max leaves no headroom for both.
-    fn allowance(&self, target: &Target, cluster: &str, world: &World) -> i64 {
+    /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that leaves.
+    fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
         let asked: i64 = self.shares.values().map(|share| share.asked).sum();
-        let most = self.shares.get(cluster).map_or(0, |share| share.most);
-        if asked + most > hpa.bounds.max { (most / 4).max(1) } else { 0 }
+        let ran = self.owing.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
+        ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
     }
 
     /// A cluster that does not answer is left: the others run what it ran.

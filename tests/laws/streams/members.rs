@@ -124,6 +124,29 @@ fn a_cluster_that_leaves_before_its_replacement_is_ready_breaks_the_law_of_pods(
 }
 
 #[test]
+fn a_copy_may_leave_while_another_is_ready() {
+    let leaves = |ready: i64, stays: bool| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
+            hpa["status"] = json!({});
+        });
+        stream.put("member2", written("karmada", 4, ready));
+        let both = [("member1", 6), ("member2", 4)];
+        stream.put("", binding(if stays { &both } else { &both[1..] }));
+        if stays {
+            stream.put("member1", written("karmada", 3, 6));
+        } else {
+            stream.delete("member1", &deployment(6, 6));
+        }
+        stream
+    };
+    leaves(1, false).keeps();
+    leaves(0, false).breaks("law 3");
+    leaves(4, true).breaks("law 3");
+}
+
+#[test]
 fn a_pod_replaces_one_only() {
     let mut stream = Stream::new();
     stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
@@ -240,4 +263,10 @@ fn where_max_leaves_no_headroom_a_quarter_may_be_away() {
     };
     rolls(1).keeps();
     rolls(3).breaks("law 3");
+    // Each that leaves gives up a quarter.
+    let mut both = rolls(1);
+    both.put("member2", written("karmada", 3, 4));
+    both.keeps();
+    both.put("member2", written("karmada", 2, 3));
+    both.breaks("law 3");
 }
