@@ -88,6 +88,27 @@ fn every_reason_is_explained_and_nothing_else() {
 }
 
 #[test]
+fn reasons_that_other_documents_name_exist() {
+    let known = reasons();
+    let (mut seen, types) = (0, ["AbleToScale", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
+    for guide in ["docs/distributed.md", "docs/operations.md", "docs/cron.md"] {
+        let document = text(guide);
+        let spans = document.split('`').skip(1).step_by(2);
+        let reasons = spans.filter_map(|span| {
+            let (condition, reason) = span.split_once(' ').unwrap_or(("", span));
+            (condition.is_empty() || condition.contains('=')).then_some(reason)
+        });
+        // Fields and kinds have other words around them; reasons of two words and more are meant.
+        let meant = |word: &&str| like_a_reason(word) && word.chars().skip(1).any(|c| c.is_ascii_uppercase());
+        for reason in reasons.filter(meant).filter(|word| !types.contains(word)) {
+            assert!(known.contains(reason), "{guide}: there is no reason {reason}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} reasons were found");
+}
+
+#[test]
 fn every_finding_of_doctor_is_explained_and_nothing_else() {
     let guide = text("charts/fhpa/docs/troubleshoot.md");
     let (_, table) = guide.split_once("\n## By finding of doctor\n").unwrap();
@@ -179,7 +200,8 @@ fn values_that_guides_set_exist() {
 /// `fhpa` as it is called in a text: in code spans, and in lines of blocks.
 fn calls(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
-    let lines = joined.lines().map(|line| line.trim_start_matches("$ ").to_owned());
+    let blocks = joined.split("\n```").skip(1).step_by(2);
+    let lines = blocks.flat_map(str::lines).map(|line| line.trim_start_matches("$ ").to_owned());
     let spans = text.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "));
     lines.chain(spans).filter(|call| call.starts_with("fhpa ")).collect()
 }

@@ -19,10 +19,14 @@ pub fn anchor(heading: &str) -> String {
         .collect()
 }
 
+/// A document without its blocks of code.
+fn prose(document: &str) -> String {
+    document.split("\n```").step_by(2).collect()
+}
+
 /// The names of all headings; lines of code blocks are none.
 pub fn anchors(document: &str) -> Vec<String> {
-    let prose = document.split("\n```").step_by(2);
-    prose.flat_map(str::lines).filter(|line| line.starts_with('#')).map(anchor).collect()
+    prose(document).lines().filter(|line| line.starts_with('#')).map(anchor).collect()
 }
 
 /// References such as `docs/design.md#failover` with their lines: document and heading.
@@ -89,13 +93,61 @@ fn paths(document: &str) -> Vec<&str> {
 fn paths_that_documents_name_exist() {
     let mut seen = 0;
     for guide in guides() {
-        let document = fs::read_to_string(root().join(&guide)).unwrap();
+        let document = prose(&fs::read_to_string(root().join(&guide)).unwrap());
         for path in paths(&document) {
             assert!(root().join(path).exists() || guide.starts_with("charts/"), "{guide}: there is no {path}");
             seen += 1;
         }
     }
     assert!(seen > 60, "only {seen} paths were found");
+}
+
+/// Flags that documents name and no command of ours declares.
+#[cfg(feature = "playground")]
+const FOREIGN_FLAGS: &[&str] = &["controllers", "help"];
+
+/// Long flags of the command and all below it.
+#[cfg(feature = "playground")]
+fn flags(command: &clap::Command, found: &mut BTreeSet<String>) {
+    found.extend(command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned));
+    for below in command.get_subcommands() {
+        flags(below, found);
+    }
+}
+
+/// Only with the playground the command line has all of its commands.
+#[cfg(feature = "playground")]
+#[test]
+fn flags_that_documents_name_exist() {
+    let mut known = BTreeSet::new();
+    flags(&<fhpa::cli::Cli as clap::CommandFactory>::command(), &mut known);
+    let mut seen = 0;
+    for guide in guides().into_iter().filter(|guide| guide.starts_with("docs/") && guide != "docs/testing.md") {
+        let document = fs::read_to_string(root().join(&guide)).unwrap();
+        for span in prose(&document).split('`').skip(1).step_by(2) {
+            for flag in span.split_whitespace().filter_map(|word| word.strip_prefix("--")) {
+                let name = flag.split(['=', '|']).next().unwrap();
+                assert!(known.contains(name) || FOREIGN_FLAGS.contains(&name), "{guide}: there is no --{name}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} flags were found");
+}
+
+#[test]
+fn annotations_that_documents_name_exist() {
+    let code: String = sources("src").into_iter().map(|source| source.text).collect();
+    let mut seen = 0;
+    for guide in guides() {
+        let document = fs::read_to_string(root().join(&guide)).unwrap();
+        for rest in document.split("`fhpa.karmada.io/").skip(1) {
+            let name = rest.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).next().unwrap();
+            assert!(code.contains(&format!("\"fhpa.karmada.io/{name}")), "{guide}: there is no fhpa.karmada.io/{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "only {seen} annotations were found");
 }
 
 #[test]
