@@ -98,7 +98,8 @@ impl Stand {
         let Ok(cluster) = clusters.get(member).await else { return false };
         let summary = &cluster.data["status"]["resourceSummary"];
         let used = summary["allocated"]["cpu"].as_str().unwrap_or("0");
-        summary["allocatable"]["cpu"] == cores.to_string() && used == "0"
+        let cores = cores.to_string();
+        summary["allocatable"]["cpu"].as_str() == Some(&*cores) && used == "0"
     }
 
     /// The HPA that a member has.
