@@ -9,12 +9,13 @@ use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::package::said;
 use super::{engine, path, text};
+use crate::rig::absent;
 use crate::webhook::client::{H2, Sender, connector};
 
 /// Runs the script; none, and a word on it, without openssl.
 fn throwaway(directory: &Path, names: &[&str], shows: &str) -> Option<Result<String, String>> {
     if said(with("openssl", &["version"])).is_err() {
-        eprintln!("ran without openssl: {shows}");
+        absent::without("openssl", shows, "put it on PATH");
         return None;
     }
     let mut script = with("sh", &[]);

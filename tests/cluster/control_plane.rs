@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use crate::rig::absent;
 use crate::rig::authority::{self, Authority};
 use crate::rig::program::{self, Program, free_ports, home};
 
@@ -62,9 +63,7 @@ impl ControlPlane {
     }
 
     fn say_without(shows: &str) {
-        eprintln!(
-            "ran without kube-apiserver: {shows} (set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver)"
-        );
+        absent::without("kube-apiserver", shows, "set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver");
     }
 
     /// Starts a plane and waits until it is ready.

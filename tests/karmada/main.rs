@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let found = Assets::find();
     if let Err(missing) = &found {
-        eprintln!("skipped: the suite on a real Karmada ({missing})");
+        rig::absent::without("karmada", "the stories on a real Karmada", missing);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let runtime = Arc::new(runtime);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::bed::Bed;
+use crate::rig::absent;
 
 const DEPLOYMENT: &str = r#"
 apiVersion: apps/v1
@@ -107,8 +108,7 @@ fn watched(home: &std::path::Path, arguments: &[&str]) -> (Child, Lines<BufReade
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_prints_changes_as_they_come() {
     if Command::new("kubectl").arg("version").arg("--client").output().is_err() {
-        eprintln!("ran without kubectl: a watch");
-        return;
+        return absent::without("kubectl", "a watch", "put it on PATH");
     }
     let bed = Bed::embedded();
     let listening = bed.listen().await;
@@ -134,8 +134,7 @@ async fn kubectl_prints_changes_as_they_come() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_walks_through() {
     if Command::new("kubectl").arg("version").arg("--client").output().is_err() {
-        eprintln!("ran without kubectl: the walk");
-        return;
+        return absent::without("kubectl", "the walk", "put it on PATH");
     }
     let bed = Bed::embedded().with_karmada().await;
     let listening = bed.listen().await;

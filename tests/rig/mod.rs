@@ -2,5 +2,6 @@
 //! Each of the two binaries of tests uses a part of it.
 #![allow(dead_code)]
 
+pub mod absent;
 pub mod authority;
 pub mod program;
