@@ -11,9 +11,9 @@ pub const NAMES: [&str; 6] = ["helm", "hadolint", "karmada", "kube-apiserver", "
 /// Whether tests have to find it. A name that nothing goes by is an error: it would require nothing.
 pub fn is_required(what: &str) -> bool {
     let required = std::env::var(VARIABLE).unwrap_or_default();
-    let mut names = required.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names = required.split(',').map(str::trim).filter(|name| !name.is_empty());
     let mut is = false;
-    for name in &mut names {
+    for name in names {
         assert!(NAMES.contains(&name), "{VARIABLE} names {name:?}; it may name {}", NAMES.join(", "));
         is |= name == what;
     }
