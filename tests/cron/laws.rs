@@ -69,6 +69,16 @@ fn moment() -> impl Strategy<Value = (&'static str, Timestamp)> {
 /// Days that the slow evaluator looks at.
 const WINDOW: SignedDuration = SignedDuration::from_hours(40);
 
+#[test]
+fn a_clash_at_the_moment_of_a_clock_change_is_found() {
+    // Havana goes back to midnight at 05:00 UTC.
+    let (havana, utc) = (zone("America/Havana"), zone("UTC"));
+    let at: Timestamp = "2006-10-29T04:59:00Z".parse().unwrap();
+    let (every, even) = (Schedule::parse("* * * * *").unwrap(), Schedule::parse("*/2 5 * * *").unwrap());
+    let clash = first_clash(&every, &Outlook::new(&havana, at), &even, &Outlook::new(&utc, at));
+    assert_eq!(clash.map(|clash| clash.to_string()).as_deref(), Some("2006-10-29T05:00:00Z"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 

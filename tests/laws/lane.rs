@@ -76,10 +76,11 @@ fn is_of_an_object(kind: &str, name: &Name, object: &serde_json::Value, court: &
         }),
         "ResourceBinding" => {
             let target = world.bindings.get(name).map(|binding| &binding.target);
-            world.federated.iter().any(|(own, hpa)| {
-                own.namespace == name.namespace
-                    && target.is_some_and(|target| hpa.workload() == target || hpa.target == *target)
-            })
+            target.is_some_and(|target| world.departed(target))
+                || world.federated.iter().any(|(own, hpa)| {
+                    own.namespace == name.namespace
+                        && target.is_some_and(|target| hpa.workload() == target || hpa.target == *target)
+                })
         }
         // A template: of a FederatedHPA, or of a cron rule, whose target the records tell of.
         _ => true,

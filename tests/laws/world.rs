@@ -5,7 +5,7 @@ use std::fmt;
 
 use fhpa::reconcile::distributed::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Change;
@@ -169,6 +169,8 @@ pub struct Member {
 pub struct World {
     pub now: Timestamp,
     pub federated: BTreeMap<Name, Federated>,
+    /// Workloads whose FederatedHPA has gone, and when: the last writes for it may be seen after it.
+    pub departed: VecDeque<(Timestamp, Target)>,
     pub bindings: BTreeMap<Name, Binding>,
     pub sent: BTreeMap<Name, Sent>,
     pub templates: BTreeMap<Target, Workload>,
@@ -183,6 +185,7 @@ impl World {
         Self {
             now,
             federated: BTreeMap::new(),
+            departed: VecDeque::new(),
             bindings: BTreeMap::new(),
             sent: BTreeMap::new(),
             templates: BTreeMap::new(),
@@ -190,6 +193,12 @@ impl World {
             members: BTreeMap::new(),
             definitions: BTreeMap::new(),
         }
+    }
+
+    /// Whether a FederatedHPA of a workload went a moment ago.
+    pub fn departed(&self, target: &Target) -> bool {
+        let lately = |at: &Timestamp| self.now.duration_since(*at) <= SignedDuration::from_secs(10);
+        self.departed.iter().rev().take_while(|(at, _)| lately(at)).any(|(_, departed)| departed == target)
     }
 
     /// Whether a cluster is there and says so.
@@ -234,6 +243,8 @@ impl World {
                 if let Some(object) = change.after {
                     let hpa = federated(object, before, self.now);
                     self.federated.insert(name, hpa);
+                } else if let Some(before) = before {
+                    self.departed.push_back((self.now, before.workload().clone()));
                 }
             }
             "ResourceBinding" => put(&mut self.bindings, name, change.after.map(binding)),

@@ -152,8 +152,8 @@ fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Optio
         }
         from = change.filter(|change| *change < limit)?;
         let (gap_a, gap_b) = (a.pass(from), b.pass(from));
-        // Two shifted runs, or one and a time that the other clock shows.
-        let may_meet = (gap_a || gap_b && a.shows_a_time_at(from)) && (gap_b || b.shows_a_time_at(from));
+        // A run that was moved here, or a time that the clock shows from here on.
+        let may_meet = (gap_a || a.shows_a_time_at(from)) && (gap_b || b.shows_a_time_at(from));
         if may_meet && a.fires_at(from) && b.fires_at(from) {
             return Some(from);
         }
