@@ -48,22 +48,30 @@ async fn many(stand: &Stand, prefix: &str) -> Vec<String> {
     names
 }
 
+/// One kind after the other, as in [`Stand::clear`]: what is heard of several API servers has no order.
 async fn cleared(stand: &Stand, names: &[String]) {
+    let patience = Duration::from_secs(300);
     for name in names {
         stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
-        stand.delete("apps/v1", "Deployment", "deployments", name).await;
-        stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
     }
     stand
-        .later(Duration::from_secs(300), "all have gone", async |stand| {
+        .later(patience, "all FederatedHPAs have gone", async |stand| {
             for name in names {
-                if stand.hpa(name).await.is_some() || stand.observer.ready(name) > 0 {
+                if stand.hpa(name).await.is_some() {
                     return false;
                 }
             }
             true
         })
         .await;
+    for name in names {
+        stand.delete("apps/v1", "Deployment", "deployments", name).await;
+    }
+    let no_pod = async |stand: &Stand| names.iter().all(|name| stand.observer.ready(name) == 0);
+    stand.later(patience, "all pods have gone", no_pod).await;
+    for name in names {
+        stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+    }
 }
 
 /// Karmada's own definitions and webhooks are applied again, the leader dies meanwhile: nothing is lost, nothing moves.
