@@ -24,7 +24,7 @@ use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::karmada;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::{Controller, Options};
 use fhpa::runtime::control_plane::{Bounds, bounded};
 use fhpa::runtime::leader::{Candidate, compete};
@@ -255,7 +255,7 @@ fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
         identity: "reaction".into(),
         concurrency: 64,
         rebalance_period: None,
-        failover: fhpa::reconcile::distributed::failover::Settings::default(),
+        failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
     };
     let controller = Controller::with_capacity(options, Arc::new(Rooms::default()));
     let mut readers = Readers::default();

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use fhpa::controller::key::Key;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
-use fhpa::reconcile::distributed::capacity::Rooms;
-use fhpa::reconcile::distributed::live_state::LiveState;
-use fhpa::reconcile::distributed::manifest::{Write, work_of};
-use fhpa::reconcile::distributed::observe::{Words, observe};
-use fhpa::reconcile::key::Key;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
+use fhpa::reconcile::federated_hpa::observe::{Words, observe};
+use fhpa::reconcile::federated_hpa::write::manifest::{Write, work_of};
 use fhpa::runtime::clock;
 use fhpa::runtime::watch::{Intakes, Readers};
 use jiff::Timestamp;

@@ -2,15 +2,18 @@
 //!
 //! The modules and the arrows between them: `api` (wire) and `decision` (pure core) never import each other
 //! (`limits`, bare numbers, is known to both);
-//! `convert` knows both; `simulation` lets the core act in virtual time; `admission`, `reconcile` and `runtime` sit around
-//! them; `install` puts what they need into the control plane; `run` makes processes of them; `cli` and
+//! `convert` knows both; `simulation` lets the core act in virtual time; `admission` and `runtime` sit around them;
+//! `controller` and `estimator` are what `reconcile` is made of; `install` puts what they need into the control plane;
+//! `run` makes processes of them; `cli` and
 //! `main` start these.
 
 pub mod admission;
 pub mod api;
 pub mod cli;
+pub mod controller;
 pub mod convert;
 pub mod decision;
+pub mod estimator;
 pub mod install;
 pub mod limits;
 #[cfg(feature = "playground")]

@@ -35,7 +35,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         identity: "fleet".into(),
         concurrency,
         rebalance_period: None,
-        failover: fhpa::reconcile::distributed::failover::Settings::default(),
+        failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
     });
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);

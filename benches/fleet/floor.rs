@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fhpa::reconcile::managers;
+use fhpa::controller::managers;
 use fhpa::runtime::clock;
 use http::Request;
 use kube::Client;

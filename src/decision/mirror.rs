@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value};
 
+use super::json::same;
+
 /// Annotation: the fields of the spec that only fhpa knows, as JSON.
 pub const SPEC: &str = "fhpa.karmada.io/spec";
 /// Annotation: `spec.mode`.
@@ -185,19 +187,6 @@ pub fn judge(own: &Own, notes: &Notes<'_>) -> Standing {
         };
     }
     if notes.says(own) { Standing::Whole } else { Standing::Uncopied(notes.wanted(own)) }
-}
-
-/// Whether two values mean the same: 1 is 1.0, and what is null is absent.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.iter().all(|(name, member)| same(member, b.get(name).unwrap_or(&Value::Null)))
-                && b.iter().all(|(name, member)| member.is_null() || a.contains_key(name))
-        }
-        (a, b) => a == b,
-    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod finding;
 pub mod fleet;
 pub mod health;
 pub mod hpa;
+pub mod json;
 pub mod kinds;
 pub mod lease;
 pub mod mirror;

@@ -11,9 +11,9 @@ use super::compare::changes;
 use super::manifests::{Manifest, Part};
 use super::schema_merge::merge;
 use super::set_aside;
+use crate::controller::failure::{Asked, Failure, reason};
+use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
-use crate::reconcile::failure::{Asked, Failure, reason};
-use crate::reconcile::request::send;
 
 /// Karmada's word for a customization of what another one customizes already.
 const TAKEN: &str = "conflicting with InterpreterOperation";

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::decision::json::same;
+
 /// Member of a CustomResourceDefinition that is ours as a whole: what stands there beside counts as a difference.
 const WHOLE: &str = "openAPIV3Schema";
 /// Levels of a path that are told.
@@ -76,20 +78,6 @@ fn walk(wanted: &Value, live: &Value, path: &mut Vec<String>, found: &mut Vec<St
         }
         (wanted, live) if same(wanted, live) => {}
         _ => found.push(shown(path)),
-    }
-}
-
-/// Whether two values mean the same: 1 is 1.0, and what is null is absent.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            // Each pair of members is compared once: schemas are deep.
-            a.iter().all(|(name, member)| same(member, b.get(name).unwrap_or(&Value::Null)))
-                && b.iter().all(|(name, member)| member.is_null() || a.contains_key(name))
-        }
-        (a, b) => a == b,
     }
 }
 

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::permissions::ScaledKind;
+use crate::controller::failure::{Asked, Failure, reason};
+use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::keeps_by_itself;
 use crate::decision::plan::HpaVersion;
-use crate::reconcile::distributed::manifest;
-use crate::reconcile::failure::{Asked, Failure, reason};
-use crate::reconcile::request::send;
+use crate::reconcile::federated_hpa::write::manifest;
 
 /// What comes back of a member's HPA.
 const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");

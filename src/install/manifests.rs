@@ -8,7 +8,7 @@ use super::set_aside::{self, ENTRIES, Entries};
 use super::{permissions::PermissionScope, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
-use crate::reconcile::managers;
+use crate::controller::managers;
 
 /// API group of roles.
 const API: &str = "rbac.authorization.k8s.io";

@@ -4,8 +4,8 @@ use kube::Client;
 use serde_json::Value;
 
 use super::apply::list;
+use crate::controller::failure::Failure;
 use crate::decision::names::SUSPENDED_FOR;
-use crate::reconcile::failure::Failure;
 
 /// A marked binding.
 #[derive(Clone, Debug, PartialEq, Eq)]

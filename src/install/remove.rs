@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::apply::{list, place};
 use super::manifests::{Manifest, Part};
 use super::set_aside;
+use crate::controller::failure::Failure;
+use crate::controller::managers;
 use crate::decision::backoff::ErrorClass;
-use crate::reconcile::failure::Failure;
-use crate::reconcile::managers;
 
 /// What became of an object that is taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::WallClock;
-use super::events::{Events, Record, Reference, Severity};
 use crate::api::served::DEFINITIONS;
+use crate::controller::events::{Events, Record, Reference, Severity};
+use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::watch::Served;
 

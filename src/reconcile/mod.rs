@@ -1,52 +1,40 @@
 //! The controller: watch -> observe -> decide -> apply(&Leader) -> status. Talks to the API server; decisions are made
 //! in `decision`.
 
-pub mod condition;
-pub mod cron;
-pub mod delay_queue;
-pub mod distributed;
-pub mod engine;
-pub mod events;
-pub mod failure;
+pub mod cron_federated_hpa;
+pub mod federated_hpa;
 pub mod gate;
-pub mod key;
-pub mod managers;
-pub mod own;
-pub mod request;
 pub mod scale_target;
-pub mod table;
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube::Client;
 use tokio::sync::watch;
 
-use self::cron::book::Book;
-use self::cron::entry::Reader;
-use self::cron::execute::Executor;
-use self::cron::lanes::Lanes;
-use self::cron::observe::Steppers;
-use self::cron::reconcile::CronWorker;
-use self::cron::report::Reporter;
-use self::distributed::cache::Cache;
-use self::distributed::capacity::{Capacity, Unknown};
-use self::distributed::failover;
-use self::distributed::live_state::LiveState;
-use self::distributed::members::Members;
-use self::distributed::worker::{DistributedWorker, Parts};
-use self::engine::Engine;
-use self::events::{Events, Poster};
 use self::gate::Gate;
 use self::scale_target::Targets;
+use crate::controller::engine::Engine;
+use crate::controller::events::{Events, Poster};
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
+use crate::reconcile::cron_federated_hpa::cache::CronCache;
+use crate::reconcile::cron_federated_hpa::entry::Reader;
+use crate::reconcile::cron_federated_hpa::execute::Executor;
+use crate::reconcile::cron_federated_hpa::lanes::Lanes;
+use crate::reconcile::cron_federated_hpa::observe::Steppers;
+use crate::reconcile::cron_federated_hpa::reconcile::CronWorker;
+use crate::reconcile::cron_federated_hpa::report::Reporter;
+use crate::reconcile::federated_hpa::cache::Cache;
+use crate::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
+use crate::reconcile::federated_hpa::observe::failover;
+use crate::reconcile::federated_hpa::observe::live_state::LiveState;
+use crate::reconcile::federated_hpa::observe::members::Members;
+use crate::reconcile::federated_hpa::worker::{DistributedWorker, Parts};
+use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 use crate::runtime::watch::{Definitions, Readers};
-
-/// Tells the time of day.
-pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What a controller works with.
 pub struct Options {
@@ -94,14 +82,14 @@ impl Controller {
         let Options { client, zones, settings, clock, metrics, identity, concurrency, rebalance_period, failover } =
             options;
         let default_mode = settings.default_mode;
-        let book = Arc::new(Book::default());
+        let book = Arc::new(CronCache::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
         let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
         let live = LiveState { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
-        let reporter = distributed::report::Reporter {
+        let reporter = federated_hpa::status::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),
             clock: Arc::clone(&clock),
@@ -185,7 +173,7 @@ impl Withdrawal {
             client,
             default_mode: settings.default_mode,
             clock: Arc::clone(&clock),
-            reporter: distributed::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
+            reporter: federated_hpa::status::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
         });
         Self { cache, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
     }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::reconcile::distributed::capacity::grpc::{self, Address, Grpc, TlsFiles};
-use crate::reconcile::distributed::capacity::{Estimators, Rooms};
-use crate::reconcile::distributed::inquiry::Times;
+use crate::controller::query_cache::Times;
+use crate::estimator::grpc;
+use crate::estimator::grpc::{Address, Grpc, TlsFiles};
+use crate::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 
-pub use crate::reconcile::distributed::capacity::grpc::Settings;
+pub use crate::estimator::grpc::Settings;
 
 /// Longest wait of a person for the answers of all estimators.
 const PATIENCE: Duration = Duration::from_secs(4);

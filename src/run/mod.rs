@@ -12,4 +12,4 @@ pub mod withdrawal;
 pub(crate) use args::duration;
 pub use args::{ControlPlaneArgs, LeaseArgs};
 
-pub use crate::reconcile::distributed::capacity::grpc::Address as EstimatorAddress;
+pub use crate::estimator::grpc::Address as EstimatorAddress;

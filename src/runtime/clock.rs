@@ -1,8 +1,12 @@
 //! The one place that reads the time; all else has it passed in.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+
+/// Tells the time of day.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The wall clock.
 #[allow(clippy::disallowed_methods)]

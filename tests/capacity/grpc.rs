@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fhpa::reconcile::distributed::capacity::grpc::{Grpc, Settings, TlsFiles};
-use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
-use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
-use fhpa::reconcile::distributed::inquiry::{QueryError, Source as _, Times};
+use fhpa::controller::query_cache::{QueryError, Source as _, Times};
+use fhpa::estimator::grpc::{Grpc, Settings, TlsFiles};
+use fhpa::estimator::messages::ObjectReference;
+use fhpa::estimator::question::Question;
+use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
 use prost::Message as _;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fhpa::controller::query_cache::{QueryError, Source, Times};
 use fhpa::decision::capacity::Answer::{self, Fits, Unknown};
-use fhpa::reconcile::distributed::capacity::messages::ObjectReference;
-use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Capacity, Estimators, Requirements, Rooms, heard};
-use fhpa::reconcile::distributed::inquiry::{QueryError, Source, Times};
+use fhpa::estimator::messages::ObjectReference;
+use fhpa::estimator::question::Question;
+use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity, Estimators, Requirements, Rooms, heard};
 use fhpa::runtime::clock::steady;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};

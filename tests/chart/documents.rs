@@ -62,7 +62,7 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
-    let report = text("src/reconcile/distributed/report.rs");
+    let report = text("src/reconcile/federated_hpa/status/report.rs");
     let codes = reference::codes("src/decision/plan/reason.rs", "Why");
     let told =
         report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());

@@ -163,7 +163,7 @@ async fn a_real_api_server_stores_the_statuses_of_large_fleets_and_says_when_one
     let body = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": "huge"}, "status": status(5_000, full)});
     let refused = hpas.patch_status("huge", &apply("fhpa-status"), &Patch::Apply(&body)).await.unwrap_err();
-    let asked = fhpa::reconcile::failure::Asked { verb: "patch", group: "", resource: "", object: &"it" };
-    assert_eq!(fhpa::reconcile::failure::Failure::of(&refused, asked).reason, "TooLarge", "{refused}");
+    let asked = fhpa::controller::failure::Asked { verb: "patch", group: "", resource: "", object: &"it" };
+    assert_eq!(fhpa::controller::failure::Failure::of(&refused, asked).reason, "TooLarge", "{refused}");
     hpas.delete("huge", &kube::api::DeleteParams::default()).await.unwrap();
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fhpa::reconcile::distributed::capacity::question::Question;
-use fhpa::reconcile::distributed::capacity::{Estimators, Rooms};
-use fhpa::reconcile::distributed::inquiry::{QueryError, Source, Times};
+use fhpa::controller::query_cache::{QueryError, Source, Times};
+use fhpa::estimator::question::Question;
+use fhpa::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;

@@ -10,8 +10,8 @@ use fhpa::decision::lease::Timings;
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::apiserver::ApiServer;
-use fhpa::reconcile::distributed::cache::Cache;
-use fhpa::reconcile::distributed::live_state::LiveState;
+use fhpa::reconcile::federated_hpa::cache::Cache;
+use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
 use fhpa::run::forecast::Forecaster;
 use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
@@ -152,7 +152,7 @@ async fn served(controller: bool) -> Vec<String> {
         timings: Timings::default(),
         concurrency: 4,
         rebalance_period: None,
-        failover: fhpa::reconcile::distributed::failover::Settings::default(),
+        failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         estimators: None,
         guard: None,
     });

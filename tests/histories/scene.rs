@@ -9,7 +9,7 @@ use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::{Kind, Objects};
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

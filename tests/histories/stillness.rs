@@ -2,7 +2,7 @@
 
 use fhpa::api::FederatedHPA;
 use fhpa::playground::json::text;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::run::forecast::live;
 use jiff::SignedDuration;
 use serde_json::Value;

@@ -41,7 +41,7 @@ impl Law for Budget {
                 let sent = court.world.sent.get(&name).cloned();
                 let cluster = name.namespace.trim_start_matches("karmada-es-").to_owned();
                 let owner =
-                    super::world::label(change.object(), "annotations", fhpa::reconcile::distributed::names::OWNER);
+                    super::world::label(change.object(), "annotations", fhpa::reconcile::federated_hpa::names::OWNER);
                 let Some((namespace, own)) = owner.split_once('/') else { return };
                 let owner = Name::new(namespace, own);
                 self.give_up(court.world);

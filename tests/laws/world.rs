@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use fhpa::reconcile::distributed::names;
+use fhpa::reconcile::federated_hpa::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

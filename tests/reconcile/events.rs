@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fhpa::controller::events::{Dropped, Events, Observer, Record, Reference, Severity, WAITING};
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::StatusError;
-use fhpa::reconcile::events::{Dropped, Events, Observer, Record, Reference, Severity, WAITING};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use fhpa::controller::failure::{Failure, WriteError};
 use fhpa::decision::backoff::ErrorClass;
 use fhpa::decision::cron::ledger::Action;
 use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status;
-use fhpa::reconcile::failure::{Failure, WriteError};
 use fhpa::reconcile::scale_target::{Done, TargetRef, Targets};
 use http::Method;
 use kube::Client;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fhpa::install::permissions::PermissionScope::ControlPlane;
 use fhpa::playground::objects::Objects;
-use fhpa::reconcile::distributed::capacity::Unknown;
+use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
 use serde_json::{Value, json};
 
 use super::{Story, leads, same};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fhpa::install::permissions::PermissionScope::{ControlPlane, LeaseNamespace};
 use fhpa::playground::json::{items, label, text};
-use fhpa::reconcile::distributed::capacity::{Rooms, Unknown};
+use fhpa::reconcile::federated_hpa::observe::capacity::{Rooms, Unknown};
 use serde_json::{Value, json};
 
 use super::{Story, leads, same};

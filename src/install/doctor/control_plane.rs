@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Context, Finding, State};
 use crate::install::apply::list;
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
-use crate::reconcile::distributed::conditions::UPSTREAM_RUNS;
+use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
 use crate::runtime::succession::PARKED;
 
 /// Oldest minor version of Kubernetes 1 whose API server checks rules of definitions as they are written here.

@@ -10,12 +10,12 @@ use super::{Context, Finding, State};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::Location;
 use crate::api::served;
+use crate::controller::failure::{Failure, reason};
 use crate::decision::backoff::ErrorClass;
 use crate::install::apply::{list, place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
-use crate::reconcile::failure::{Failure, reason};
 
 /// Names of one finding.
 const SHOWN: usize = 10;

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{Context, Finding, PATIENCE, State};
-use crate::reconcile::distributed::capacity::grpc::Address;
+use crate::estimator::grpc::Address;
 
 /// Members that are looked at one by one.
 const LOOKED_AT: usize = 100;

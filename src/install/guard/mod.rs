@@ -14,9 +14,9 @@ use self::reconcile::{GuardWorker, Means};
 pub use self::sight::Sight;
 use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
-use crate::reconcile::WallClock;
-use crate::reconcile::engine::Engine;
-use crate::reconcile::events::{Events, Poster};
+use crate::controller::engine::Engine;
+use crate::controller::events::{Events, Poster};
+use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::{ControllerMetrics, GuardMetrics};
 

@@ -12,16 +12,17 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use super::sight::{Guarded, Live, Sight};
+use crate::controller::engine::{Ended, QueueStats, Worker};
+use crate::controller::events::{Events, Record, Reference, Severity};
+use crate::controller::failure::Failure;
+use crate::controller::key::Key;
+use crate::controller::managers;
 use crate::decision::backoff;
 use crate::decision::contest::{Contest, Step};
 use crate::install::apply::{Mode, Outcome, apply, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
-use crate::reconcile::engine::{Ended, QueueStats, Worker};
-use crate::reconcile::events::{Events, Record, Reference, Severity};
-use crate::reconcile::failure::Failure;
-use crate::reconcile::key::Key;
-use crate::reconcile::{WallClock, managers};
+use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::GuardMetrics;
 

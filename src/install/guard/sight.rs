@@ -13,9 +13,9 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
+use crate::controller::key::Key;
 use crate::decision::excerpt::excerpt;
 use crate::install::manifests::{Manifest, Part};
-use crate::reconcile::key::Key;
 
 /// Characters of an error that are logged.
 const SHOWN: usize = 300;

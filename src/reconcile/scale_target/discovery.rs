@@ -13,10 +13,10 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{TargetRef, kind_unknown};
+use crate::controller::failure::{Asked, Failure, reason};
+use crate::controller::request::send;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::backoff::ErrorClass;
-use crate::reconcile::failure::{Asked, Failure, reason};
-use crate::reconcile::request::send;
 use crate::runtime::clock;
 
 /// How long an answer stands that lacks what is looked for.

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::reference::path;
 use super::{Done, Metadata, TargetRef, check_alive, mismatch, unread};
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::managers::CRON_BOUNDS;
+use crate::controller::request::{send, write};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::Action;
-use crate::reconcile::failure::{Asked, Failure, WriteError, reason};
-use crate::reconcile::managers::CRON_BOUNDS;
-use crate::reconcile::request::{send, write};
 use crate::runtime::leader::Leader;
 
 const RESOURCE: &str = "federatedhpas";

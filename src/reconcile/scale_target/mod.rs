@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use self::discovery::{Discovery, Scalable};
 pub use self::reference::TargetRef;
-use super::failure::{Failure, WriteError, reason};
+use crate::controller::failure::{Failure, WriteError, reason};
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::Action;
 use crate::runtime::leader::Leader;

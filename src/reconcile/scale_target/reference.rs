@@ -3,11 +3,11 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::controller::failure::{Failure, reason};
 use crate::decision::api_version::{ApiVersion, GROUP};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
 use crate::decision::validation::names;
-use crate::reconcile::failure::{Failure, reason};
 
 /// Characters of a name that a message shows.
 const SHOWN: usize = 253;

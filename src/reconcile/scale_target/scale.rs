@@ -9,11 +9,11 @@ use serde_json::json;
 use super::discovery::{Discovery, Scalable};
 use super::reference::path;
 use super::{Done, Metadata, TargetRef, check_alive, mismatch, unread};
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::managers::CRON_SCALE;
+use crate::controller::request::{send, write};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::cron::ledger::Action;
-use crate::reconcile::failure::{Asked, Failure, WriteError, reason};
-use crate::reconcile::managers::CRON_SCALE;
-use crate::reconcile::request::{send, write};
 use crate::runtime::leader::Leader;
 
 /// An object of which only the metadata is looked at.

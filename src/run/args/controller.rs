@@ -10,7 +10,7 @@ use super::{duration, not_empty};
 use crate::admission::registration::base_url;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::lease::Timings;
-use crate::reconcile::distributed::failover;
+use crate::reconcile::federated_hpa::observe::failover;
 use crate::run::estimators::EstimatorArgs;
 use crate::run::process::{ControllerOptions, GuardOptions, Registration};
 use crate::runtime::identity;

@@ -9,15 +9,15 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-pub use crate::reconcile::distributed::capacity::Rooms;
+pub use crate::reconcile::federated_hpa::observe::capacity::Rooms;
 pub use objects::Objects;
 pub use preview::Forecaster;
 
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
-use crate::reconcile::distributed::cache::View;
-use crate::reconcile::distributed::live_state::LiveState;
-use crate::reconcile::distributed::observe::{Words, observe};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::observe::live_state::LiveState;
+use crate::reconcile::federated_hpa::observe::{Words, observe};
 
 /// Where the policy of an assignment comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use super::{Forecast, forecast};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
-use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
-use crate::reconcile::distributed::capacity::{Requirements, Rooms};
-use crate::reconcile::distributed::live_state::LiveState;
-use crate::reconcile::distributed::manifest::{Write, work_of};
-use crate::reconcile::distributed::names;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::names;
+use crate::reconcile::federated_hpa::observe::capacity::{Requirements, Rooms};
+use crate::reconcile::federated_hpa::observe::live_state::LiveState;
+use crate::reconcile::federated_hpa::write::manifest::{Write, work_of};
 use crate::runtime::watch::{Intakes, Readers};
 
 /// Mark of a write in 1970.

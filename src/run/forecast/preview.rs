@@ -7,8 +7,8 @@ use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{WARNING_CHARACTERS, Warning};
-use crate::reconcile::distributed::cache::entry::FederatedHpaEntry;
-use crate::reconcile::distributed::live_state::LiveState;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 
 /// Name of the rule that these warnings are of.
 const RULE: &str = "preview";

@@ -166,7 +166,7 @@ impl ControllerMetrics {
         self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
     }
 
-    /// When the next rule is due; none when there is nothing in the wheel.
+    /// When the next rule is due; none when no rule is scheduled.
     pub fn next_due(&self, at: Option<Timestamp>) {
         self.next_due.set(at.map_or(0, Timestamp::as_second));
     }

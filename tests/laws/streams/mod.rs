@@ -132,8 +132,8 @@ pub fn deployment(replicas: i64, ready: i64) -> Value {
 pub fn federated(status: Value) -> Value {
     json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": "web", "namespace": "prod", "uid": "u", "generation": 1,
-            "finalizers": [fhpa::reconcile::distributed::names::FINALIZER],
-            "annotations": {fhpa::reconcile::distributed::names::WORKLOAD: "apps/v1 Deployment web"}},
+            "finalizers": [fhpa::reconcile::federated_hpa::names::FINALIZER],
+            "annotations": {fhpa::reconcile::federated_hpa::names::WORKLOAD: "apps/v1 Deployment web"}},
         "spec": {"minReplicas": 1, "maxReplicas": 30, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
         "status": status})
@@ -163,7 +163,7 @@ pub fn work(cluster: &str, min: i64, max: i64) -> Value {
     json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
         "metadata": {"name": "web-hpa", "namespace": format!("karmada-es-{cluster}"),
             "labels": {fhpa::runtime::watch::MANAGED_BY: fhpa::runtime::watch::OURS},
-            "annotations": {fhpa::reconcile::distributed::names::OWNER: "prod/web"}},
+            "annotations": {fhpa::reconcile::federated_hpa::names::OWNER: "prod/web"}},
         "spec": {"workload": {"manifests": [member_hpa(min, max)]}}})
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::nodes;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::{START, Stage, plan, weights};

@@ -6,7 +6,7 @@ use fhpa::playground::apiserver::faults::{Hold, Moment, Which};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, name};
 use fhpa::playground::karmada;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::edits::running;

@@ -2,7 +2,7 @@
 
 use fhpa::api::FederatedHPA;
 use fhpa::decision::plan::Share;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::run::forecast::{Forecast, live};
 use serde_json::json;
 

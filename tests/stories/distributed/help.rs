@@ -6,7 +6,7 @@ use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
 use fhpa::playground::karmada;
 use fhpa::playground::objects::Objects;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 

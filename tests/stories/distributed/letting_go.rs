@@ -8,7 +8,7 @@ use fhpa::playground::apiserver::faults::Which;
 use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::objects::{Kind, Objects};
-use fhpa::reconcile::distributed::capacity::Unknown;
+use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
 use serde_json::{Value, json};
 
 use crate::bed::role::Role;

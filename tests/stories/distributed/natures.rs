@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
 use fhpa::playground::member::Nature;
-use fhpa::reconcile::distributed::capacity::Rooms;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::capacity::node;

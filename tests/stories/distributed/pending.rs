@@ -1,10 +1,10 @@
 //! What a plan sees of pods that wait for a node, and of what HPAs want and measure.
 
+use fhpa::controller::key::Key;
 use fhpa::decision::plan::{Cluster, Load};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::nodes;
-use fhpa::reconcile::distributed::observe::{Words, observe};
-use fhpa::reconcile::key::Key;
+use fhpa::reconcile::federated_hpa::observe::{Words, observe};
 use serde_json::json;
 
 use super::{START, Stage, plan, weights};

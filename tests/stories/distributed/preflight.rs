@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fhpa::install::permissions::PermissionScope::ControlPlane;
 use fhpa::playground::apiserver::faults::ObservedRequest;
 use fhpa::playground::json::{annotation, items, label, text};
-use fhpa::reconcile::distributed::capacity::Unknown;
+use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
 use serde_json::{Value, json};
 
 use super::{Stage, hpa, policy, weights};

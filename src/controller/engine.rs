@@ -1,0 +1,281 @@
+//! Reconciles objects: those that changed, whose instant has come, or whose retry is due. One task; reconciles run beside it,
+//! one per object at a time. No decisions; reconciles talk to the API server.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+use tracing::{error, info, warn};
+
+use super::delay_queue::DelayQueue;
+use super::key::Key;
+use crate::decision::backoff::{self, ErrorClass};
+use crate::runtime::clock;
+use crate::runtime::clock::WallClock;
+use crate::runtime::leader::{Leader, LeaseLost};
+use crate::runtime::metrics::EngineMetrics;
+
+/// The wall clock is looked at this often while something waits for it, so that a jump is noticed.
+const NAP: Duration = Duration::from_secs(1);
+/// Wall time that differs from elapsed time by more than this has jumped.
+const JUMP: SignedDuration = SignedDuration::from_secs(2);
+
+/// How a reconcile ended. `T` is what is left to do.
+#[derive(Debug, Default)]
+pub struct Ended<T> {
+    /// What is known of the object that is not worked off yet; nothing when all is.
+    pub retry_state: Option<T>,
+    /// When to look at the object again, if nothing happens to it.
+    pub wake: Option<Timestamp>,
+    /// When to try again.
+    pub retry: Option<Duration>,
+}
+
+/// Works off the objects of one kind.
+pub trait Worker: Send + Sync + 'static {
+    /// What is known of an object between two of its reconciles. It is lost when the process ends, or the term.
+    type RetryState: Default + Send;
+
+    /// Waits until something changed.
+    fn news(&self) -> impl Future<Output = ()> + Send;
+    /// The objects that changed since this was last asked.
+    fn changed(&self) -> BTreeSet<Key>;
+    /// All objects.
+    fn keys(&self) -> Vec<Key>;
+    /// Works off what stands over one object.
+    ///
+    /// # Errors
+    /// When this process leads no more.
+    fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: Self::RetryState,
+    ) -> impl Future<Output = Result<Ended<Self::RetryState>, LeaseLost>> + Send;
+    /// Is told what waits and what runs.
+    fn queue_stats(&self, queue_stats: QueueStats<'_>);
+    /// Is told that a reconcile begins for an object that waited for so long.
+    fn dequeued(&self, waited: Duration);
+    /// Is told that a reconcile panicked.
+    fn panicked(&self);
+}
+
+/// What waits and what runs.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueStats<'a> {
+    /// Objects by the instant at which they are reconciled.
+    pub delay_queue: &'a DelayQueue,
+    /// Objects that wait to be reconciled.
+    pub queued: usize,
+    /// Turns under way.
+    pub reconciles: usize,
+}
+
+impl QueueStats<'_> {
+    /// Shows it in gauges.
+    pub fn show(self, gauges: &EngineMetrics) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        gauges.delay_queue_depth.set(number(self.delay_queue.len()));
+        gauges.workqueue_depth.set(number(self.queued));
+        gauges.active_workers.set(number(self.reconciles));
+    }
+}
+
+/// The object of a reconcile, and how the reconcile ended.
+type Finished<T> = (Key, Result<Ended<T>, LeaseLost>);
+
+/// Reconciles objects.
+pub struct Engine<W: Worker> {
+    worker: Arc<W>,
+    clock: WallClock,
+    /// Turns at a time.
+    concurrency: usize,
+    delay_queue: DelayQueue,
+    /// Objects that wait to be reconciled, and since when.
+    queue: VecDeque<(Key, Instant)>,
+    /// Keys in `queue`.
+    queued: BTreeSet<Key>,
+    reconciles: JoinSet<Finished<W::RetryState>>,
+    running: HashMap<Id, Key>,
+    /// Keys that are being reconciled, and whether they are enqueued again after that.
+    busy: HashMap<Key, bool>,
+    retry_states: HashMap<Key, W::RetryState>,
+    clocks: Clocks,
+}
+
+/// Wall and steady time, last read together.
+struct Clocks {
+    wall: Timestamp,
+    steady: Instant,
+}
+
+impl<W: Worker> Engine<W> {
+    /// Runs at most `concurrency` reconciles at a time.
+    pub fn new(worker: Arc<W>, clock: WallClock, concurrency: usize) -> Self {
+        let clocks = Clocks { wall: clock(), steady: clock::steady() };
+        Self {
+            worker,
+            clock,
+            concurrency: concurrency.max(1),
+            delay_queue: DelayQueue::default(),
+            queue: VecDeque::new(),
+            queued: BTreeSet::new(),
+            reconciles: JoinSet::new(),
+            running: HashMap::new(),
+            busy: HashMap::new(),
+            retry_states: HashMap::new(),
+            clocks,
+        }
+    }
+
+    /// Works while this process leads, until `stop` is told. Then nothing more begins, and what is under way ends; whoever does
+    /// not wait for it drops this.
+    pub async fn run(mut self, mut leadership: watch::Receiver<Option<Leader>>, mut stop: watch::Receiver<bool>) {
+        let worker = Arc::clone(&self.worker);
+        let mut leader = leadership.borrow_and_update().clone();
+        self.begin(leader.as_ref()).await;
+        loop {
+            if let Some(leader) = &leader {
+                self.dispatch(leader);
+            }
+            let Self { delay_queue, queue, reconciles, .. } = &self;
+            self.worker.queue_stats(QueueStats { delay_queue, queued: queue.len(), reconciles: reconciles.len() });
+            let nap = self.nap(leader.is_some());
+            tokio::select! {
+                biased;
+                () = stopped(&mut stop) => break,
+                told = leadership.changed() => {
+                    if told.is_err() {
+                        break;
+                    }
+                    leader.clone_from(&leadership.borrow_and_update());
+                    self.begin(leader.as_ref()).await;
+                }
+                Some(ended) = self.reconciles.join_next_with_id() => self.ended(ended),
+                () = worker.news() => {
+                    let changed = worker.changed();
+                    if leader.is_some() {
+                        for key in changed {
+                            self.enqueue(key);
+                        }
+                    }
+                }
+                () = sleep_until(nap) => {}
+            }
+        }
+        while self.reconciles.join_next().await.is_some() {}
+    }
+
+    /// A term begins or ends: nothing of the one before counts.
+    async fn begin(&mut self, leader: Option<&Leader>) {
+        self.reconciles.shutdown().await;
+        self.delay_queue.clear();
+        self.queue.clear();
+        self.queued.clear();
+        self.running.clear();
+        self.busy.clear();
+        self.retry_states.clear();
+        if leader.is_some() {
+            self.clocks = Clocks { wall: (self.clock)(), steady: clock::steady() };
+            self.enqueue_all();
+            info!(objects = self.queue.len(), "looks at all objects");
+        }
+    }
+
+    fn enqueue_all(&mut self) {
+        for key in self.worker.keys() {
+            self.enqueue(key);
+        }
+    }
+
+    /// Enqueues an object.
+    fn enqueue(&mut self, key: Key) {
+        if let Some(again) = self.busy.get_mut(&key) {
+            *again = true;
+        } else if self.queued.insert(key.clone()) {
+            self.queue.push_back((key, clock::steady()));
+        }
+    }
+
+    /// Starts reconciles, as many as may run at a time.
+    fn dispatch(&mut self, leader: &Leader) {
+        let now = (self.clock)();
+        if self.jumped(now) {
+            warn!(%now, "the clock of this machine jumped: all objects are looked at again");
+            self.enqueue_all();
+        }
+        self.clocks = Clocks { wall: now, steady: clock::steady() };
+        while let Some(key) = self.delay_queue.pop(now) {
+            self.enqueue(key);
+        }
+        while self.reconciles.len() < self.concurrency
+            && let Some((key, since)) = self.queue.pop_front()
+        {
+            self.worker.dequeued(since.elapsed());
+            self.queued.remove(&key);
+            self.delay_queue.set(&key, None);
+            let retry_state = self.retry_states.remove(&key).unwrap_or_default();
+            let (worker, leader, of) = (Arc::clone(&self.worker), leader.clone(), key.clone());
+            let task = self.reconciles.spawn(async move {
+                let ended = worker.reconcile(&leader, &of, retry_state).await;
+                (of, ended)
+            });
+            self.running.insert(task.id(), key.clone());
+            self.busy.insert(key, false);
+        }
+    }
+
+    fn jumped(&self, now: Timestamp) -> bool {
+        let elapsed = clock::steady().saturating_duration_since(self.clocks.steady);
+        let expected = SignedDuration::try_from(elapsed).ok().and_then(|by| self.clocks.wall.checked_add(by).ok());
+        expected.is_none_or(|expected| now.duration_since(expected).abs() > JUMP)
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Finished<W::RetryState>), JoinError>) {
+        let (key, ended) = match ended {
+            Ok((id, (key, ended))) => {
+                self.running.remove(&id);
+                (key, ended)
+            }
+            Err(failed) => {
+                let Some(key) = self.running.remove(&failed.id()) else { return };
+                if failed.is_panic() {
+                    error!(object = %key, "a reconcile panicked");
+                    self.worker.panicked();
+                }
+                let retry = Some(backoff::wait(ErrorClass::Refused, 1, &key, None));
+                (key, Ok(Ended { retry_state: None, wake: None, retry }))
+            }
+        };
+        let again = self.busy.remove(&key).unwrap_or_default();
+        // The end of the term is told by the lease.
+        let Ok(Ended { retry_state, wake, retry }) = ended else { return };
+        if let Some(retry_state) = retry_state {
+            self.retry_states.insert(key.clone(), retry_state);
+        }
+        if again {
+            self.enqueue(key);
+            return;
+        }
+        let retry = retry.and_then(|wait| (self.clock)().checked_add(wait).ok());
+        self.delay_queue.set(&key, wake.into_iter().chain(retry).min());
+    }
+
+    /// Until when nothing happens by itself.
+    fn nap(&self, leads: bool) -> Instant {
+        let longest = clock::steady() + NAP;
+        let Some(next) = self.delay_queue.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
+        let left = Duration::try_from(next.duration_since((self.clock)())).unwrap_or_default();
+        // Timers count in milliseconds; a nap that ends before its instant would be followed by another.
+        longest.min(clock::steady() + left)
+    }
+}
+
+/// Returns when `stop` is told, or nobody can tell it any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _: Result<_, watch::error::RecvError> = stop.wait_for(|stop| *stop).await.map(|_| ());
+}

@@ -1,0 +1,14 @@
+//! What every controller here is made of: queue, delays, conditions, Events, ownership, requests while leading. Talks to the API
+//! server; knows no kind of ours.
+
+pub mod condition;
+pub mod delay_queue;
+pub mod engine;
+pub mod events;
+pub mod failure;
+pub mod key;
+pub mod managers;
+pub mod own;
+pub mod query_cache;
+pub mod request;
+pub mod table;

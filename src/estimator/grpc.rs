@@ -1,0 +1,298 @@
+//! Talks to karmada-scheduler-estimators over gRPC, plainly or over TLS. One connection for each cluster, made when it is
+//! needed and made again when it broke. Does I/O: sockets, and the files of the certificate.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::uri::PathAndQuery;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tonic::client::Grpc as Caller;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Request, Status};
+use tonic_prost::ProstCodec;
+
+use super::messages::{
+    MaxAvailableReplicasRequest, MaxAvailableReplicasResponse, UnschedulableReplicasRequest,
+    UnschedulableReplicasResponse,
+};
+use super::question::Question;
+use crate::controller::query_cache::{QueryError, Source};
+use crate::runtime::clock;
+
+const AVAILABLE: PathAndQuery =
+    PathAndQuery::from_static("/github.com.karmada_io.karmada.pkg.estimator.service.Estimator/MaxAvailableReplicas");
+const UNSCHEDULABLE: PathAndQuery = PathAndQuery::from_static(
+    "/github.com.karmada_io.karmada.pkg.estimator.service.Estimator/GetUnschedulableReplicas",
+);
+/// Bytes of an answer: it is one number.
+const ANSWER: usize = 4096;
+/// Stands for the name of the cluster in an [`Address`].
+const CLUSTER: &str = "{cluster}";
+
+/// Where the estimator of a cluster is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Default for Address {
+    /// As Karmada's installers name the Services.
+    fn default() -> Self {
+        Self("karmada-scheduler-estimator-{cluster}.karmada-system.svc:10352".to_owned())
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    /// # Errors
+    /// When it is not `HOST:PORT` with `{cluster}` in it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains(CLUSTER) {
+            return Err(format!("{CLUSTER} must stand where the name of the cluster belongs"));
+        }
+        let address = Self(text.to_owned());
+        let authority = address.of("1").parse::<http::uri::Authority>().map_err(|error| error.to_string())?;
+        match authority.port_u16() {
+            Some(_) if !authority.as_str().contains('@') => Ok(address),
+            _ => Err("it is not HOST:PORT".to_owned()),
+        }
+    }
+}
+
+impl Address {
+    /// `HOST:PORT` of the estimator of one cluster.
+    #[must_use]
+    pub fn of(&self, cluster: &str) -> String {
+        self.0.replace(CLUSTER, cluster)
+    }
+}
+
+/// Files for TLS; they are looked at again from time to time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The CA that signs the certificates of estimators.
+    pub ca: PathBuf,
+    /// The own certificate and its key, for estimators that ask for one.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// How estimators are talked to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where they are.
+    pub address: Address,
+    /// Files for TLS; none: no TLS, as Karmada's scheduler does it.
+    pub tls: Option<TlsFiles>,
+    /// The longest a connection may take to come about.
+    pub connect: Duration,
+    /// The files are looked at again after so long.
+    pub poll: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { address: Address::default(), tls: None, connect: Duration::from_secs(3), poll: Duration::from_secs(10) }
+    }
+}
+
+/// Connections to estimators.
+pub struct Grpc {
+    settings: Settings,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The content of the files, and when it was looked at.
+    files: Option<(Instant, Content)>,
+    channels: HashMap<String, Channel>,
+}
+
+/// The content of [`TlsFiles`].
+#[derive(Clone, PartialEq, Eq)]
+struct Content {
+    ca: Vec<u8>,
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl TlsFiles {
+    async fn read(&self) -> Result<Content, QueryError> {
+        let read = async |path: &PathBuf| {
+            let bytes = tokio::fs::read(path).await;
+            bytes.map_err(|error| QueryError::Unusable(format!("{}: {error}", path.display())))
+        };
+        let identity = match &self.identity {
+            Some((certificate, key)) => Some((read(certificate).await?, read(key).await?)),
+            None => None,
+        };
+        Ok(Content { ca: read(&self.ca).await?, identity })
+    }
+}
+
+impl Content {
+    fn config(&self) -> ClientTlsConfig {
+        let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&self.ca));
+        match &self.identity {
+            Some((certificate, key)) => config.identity(Identity::from_pem(certificate, key)),
+            None => config,
+        }
+    }
+}
+
+impl Grpc {
+    /// Connects to nobody yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, state: Arc::default() }
+    }
+}
+
+impl Source<Question, i32> for Grpc {
+    fn who(&self) -> &'static str {
+        "estimator"
+    }
+
+    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
+        let (settings, state) = (self.settings.clone(), Arc::clone(&self.state));
+        let (cluster, question) = (cluster.to_owned(), question.clone());
+        async move {
+            let channel = state.lock().await.channel(&settings, &cluster).await?;
+            call(channel, cluster, question).await
+        }
+        .boxed()
+    }
+
+    fn forget(&self, cluster: &str) {
+        let (state, cluster) = (Arc::clone(&self.state), cluster.to_owned());
+        tokio::spawn(async move { state.lock().await.channels.remove(&cluster) });
+    }
+}
+
+impl State {
+    /// The connection to the estimator of the cluster. After a change of the files there are new ones.
+    async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, QueryError> {
+        if let Some(files) = &settings.tls {
+            self.look(files, settings.poll).await?;
+        }
+        if let Some(channel) = self.channels.get(cluster) {
+            return Ok(channel.clone());
+        }
+        let content = self.files.as_ref().map(|(_, content)| content);
+        let channel = endpoint(settings, content, cluster).map_err(|error| QueryError::Unusable(deepest(&error)))?;
+        let channel = channel.connect_lazy();
+        self.channels.insert(cluster.to_owned(), channel.clone());
+        Ok(channel)
+    }
+
+    async fn look(&mut self, files: &TlsFiles, poll: Duration) -> Result<(), QueryError> {
+        let now = clock::steady();
+        if self.files.as_ref().is_some_and(|(looked, _)| now.duration_since(*looked) < poll) {
+            return Ok(());
+        }
+        match (files.read().await, &mut self.files) {
+            (Ok(content), Some((looked, known))) if content == *known => *looked = now,
+            (Ok(content), _) => {
+                self.channels.clear();
+                self.files = Some((now, content));
+            }
+            // In the midst of an exchange; what was read before is good still.
+            (Err(_), Some((looked, _))) => *looked = now,
+            (Err(failure), None) => return Err(failure),
+        }
+        Ok(())
+    }
+}
+
+fn endpoint(settings: &Settings, tls: Option<&Content>, cluster: &str) -> Result<Endpoint, tonic::transport::Error> {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{}", settings.address.of(cluster)))?
+        .connect_timeout(settings.connect)
+        .tcp_keepalive(Some(Duration::from_secs(30)))
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(10));
+    match tls {
+        Some(content) => endpoint.tls_config(content.config()),
+        None => Ok(endpoint),
+    }
+}
+
+async fn call(channel: Channel, cluster: String, question: Question) -> Result<i32, QueryError> {
+    let mut caller = Caller::new(channel).max_decoding_message_size(ANSWER);
+    caller.ready().await.map_err(|error| failure_of(&error))?;
+    let answer = match question {
+        Question::Available(requirements) => {
+            let replica_requirements = Some(Arc::unwrap_or_clone(requirements));
+            let request = Request::new(MaxAvailableReplicasRequest { cluster, replica_requirements });
+            let answer = caller.unary(request, AVAILABLE, ProstCodec::default()).await;
+            answer.map(|answer: tonic::Response<MaxAvailableReplicasResponse>| answer.into_inner().max_replicas)
+        }
+        Question::Unschedulable(workload, unschedulable_threshold) => {
+            let resource = Some(Arc::unwrap_or_clone(workload));
+            let request = Request::new(UnschedulableReplicasRequest { cluster, resource, unschedulable_threshold });
+            let answer = caller.unary(request, UNSCHEDULABLE, ProstCodec::default()).await;
+            answer.map(|answer: tonic::Response<UnschedulableReplicasResponse>| {
+                answer.into_inner().unschedulable_replicas
+            })
+        }
+    };
+    answer.map_err(|status| failure(&status))
+}
+
+fn failure(status: &Status) -> QueryError {
+    match std::error::Error::source(status) {
+        // What comes with a source happened on the way; the rest was said by the estimator.
+        Some(source) => failure_of(source),
+        None => QueryError::Refused(format!("{}: {}", status.code(), status.message())),
+    }
+}
+
+/// Anything that can go wrong on the way.
+type Cause = dyn std::error::Error + 'static;
+
+/// Whether somebody is there can be told from the error of the socket only.
+fn failure_of(error: &Cause) -> QueryError {
+    let absent = |error: &Cause| {
+        let socket = error.downcast_ref::<std::io::Error>();
+        socket.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+            || error.to_string().contains("dns error")
+    };
+    let text = deepest(error);
+    if causes(error).any(absent) { QueryError::Absent(text) } else { QueryError::Unusable(text) }
+}
+
+fn causes(error: &Cause) -> impl Iterator<Item = &Cause> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// What is at the bottom of an error says most.
+fn deepest(error: &Cause) -> String {
+    causes(error).last().unwrap_or(error).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn an_address_names_the_cluster_and_a_port() {
+        let named = |text: &str| text.parse::<Address>().map(|address| address.of("member1"));
+        assert_eq!(named("estimator-{cluster}.ns.svc:10352").unwrap(), "estimator-member1.ns.svc:10352");
+        assert_eq!(Address::default().of("m"), "karmada-scheduler-estimator-m.karmada-system.svc:10352");
+        for bad in
+            ["estimator.ns.svc:10352", "{cluster}.ns.svc", "{cluster}:x", "http://{cluster}:1", "a@{cluster}:1", ""]
+        {
+            assert!(named(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Address::default(), Address::default().0.parse().unwrap());
+    }
+}

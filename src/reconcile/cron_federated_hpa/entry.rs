@@ -1,0 +1,237 @@
+//! A CronFederatedHPA, compact: what can be run of it and what is remembered (watch -> entry). No I/O.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::cache::CronCache;
+use super::whole::Wholeness;
+use crate::api::CronFederatedHPA;
+use crate::api::hpa_status::Condition;
+use crate::controller::key::Key;
+use crate::controller::own::Own;
+use crate::controller::table::Item;
+use crate::convert::cron_status;
+use crate::decision::cron::ledger::{Baseline, History};
+use crate::decision::cron::zones::Zones;
+use crate::decision::related_objects::NoRelatedObjects;
+use crate::decision::validation::runnable::{Runnable, runnable};
+use crate::decision::validation::{Settings, Surroundings};
+use crate::reconcile::scale_target::TargetRef;
+use crate::runtime::watch::Intake;
+
+/// What is known of one object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// `metadata.uid`
+    pub uid: Box<str>,
+    /// `metadata.resourceVersion`
+    pub version: Box<str>,
+    /// `metadata.generation`
+    pub generation: i64,
+    /// When the spec was last written.
+    pub written: Timestamp,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// What it scales.
+    pub target: Arc<Target>,
+    /// What can be run of it.
+    pub runnable: Arc<Runnable>,
+    /// What its status says.
+    pub remembered: Remembered,
+    /// Whether it is as the user wrote it.
+    pub wholeness: Wholeness,
+    /// Whether it has any annotation.
+    pub annotated: bool,
+}
+
+/// What is scaled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Its namespace, which is that of the object.
+    pub namespace: Box<str>,
+    /// `apiVersion`
+    pub api_version: Box<str>,
+    /// `kind`
+    pub kind: Box<str>,
+    /// `name`
+    pub name: Box<str>,
+}
+
+/// A target as objects are told apart by it: the version of the API does not matter.
+#[derive(Clone, Debug)]
+pub struct TargetKey(Arc<Target>);
+
+impl TargetKey {
+    fn parts(&self) -> [&str; 4] {
+        let Target { namespace, api_version, kind, name } = &*self.0;
+        let group = api_version.split_once('/').map(|(group, _)| group).unwrap_or_default();
+        [namespace, group, kind, name]
+    }
+}
+
+impl PartialEq for TargetKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for TargetKey {}
+
+impl PartialOrd for TargetKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for TargetKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+/// What a status says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remembered {
+    /// `observedGeneration`
+    pub generation: Option<i64>,
+    /// `executionHistories`
+    pub histories: Vec<History>,
+    /// `conditions`
+    pub conditions: Vec<Condition>,
+}
+
+impl Entry {
+    /// What the object called `key` scales.
+    #[must_use]
+    pub fn target<'a>(&'a self, key: &'a Key) -> TargetRef<'a> {
+        let Target { namespace: _, api_version, kind, name } = &*self.target;
+        TargetRef { namespace: &key.namespace, api_version, kind, name }
+    }
+
+    /// What it scales, for looking up who scales the same.
+    #[must_use]
+    pub fn subject(&self) -> TargetKey {
+        TargetKey(Arc::clone(&self.target))
+    }
+
+    /// The object called `key`.
+    #[must_use]
+    pub fn own<'a>(&'a self, key: &'a Key) -> Own<'a> {
+        Own { kind: "CronFederatedHPA", key, uid: &self.uid, version: &self.version }
+    }
+
+    /// How far the status answers the spec at `now`.
+    #[must_use]
+    pub fn baseline(&self, now: Timestamp) -> Baseline {
+        Baseline { in_step: self.remembered.generation == Some(self.generation), since: self.written.min(now) }
+    }
+}
+
+impl Item for Entry {
+    type IndexKey = TargetKey;
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+    fn version(&self) -> &str {
+        &self.version
+    }
+    fn about(&self) -> Option<TargetKey> {
+        Some(self.subject())
+    }
+}
+
+/// Reads objects into a book.
+pub struct Reader {
+    book: Arc<CronCache>,
+    zones: Arc<dyn Zones>,
+    settings: Settings,
+    listing: Vec<(Key, Entry)>,
+}
+
+impl Reader {
+    /// Fills `book`. Rules without a zone run in the default one of `settings`.
+    pub fn new(book: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
+        Self { book, zones, settings, listing: Vec::new() }
+    }
+
+    /// The key and the entry of an object.
+    #[must_use]
+    pub fn read(&self, cron: &CronFederatedHPA) -> (Key, Entry) {
+        let metadata = &cron.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let key = Key::new(namespace, metadata.name.as_deref().unwrap_or_default());
+        let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
+        let generation = metadata.generation.unwrap_or_default();
+        // Most changes are of the status: what can be run stays the same.
+        let before = self.book.get(&key).filter(|before| before.uid == uid && before.generation == generation);
+        let (target, runnable) = match before {
+            Some(before) => (Arc::clone(&before.target), Arc::clone(&before.runnable)),
+            None => (Arc::new(target(cron)), Arc::new(self.understand(cron))),
+        };
+        let status = cron.status.as_ref();
+        let entry = Entry {
+            uid,
+            version: metadata.resource_version.as_deref().unwrap_or_default().into(),
+            generation,
+            written: cron_status::written(cron),
+            deleting: metadata.deletion_timestamp.is_some(),
+            target,
+            runnable,
+            remembered: Remembered {
+                generation: status.and_then(|status| status.observed_generation),
+                histories: status.map(cron_status::histories).unwrap_or_default(),
+                conditions: status.and_then(|status| status.conditions.clone()).unwrap_or_default(),
+            },
+            wholeness: Wholeness::of(cron),
+            annotated: metadata.annotations.is_some(),
+        };
+        (key, entry)
+    }
+
+    fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
+        // What is understood does not depend on the time: clashes are no matter of running.
+        let around = Surroundings {
+            related_objects: &NoRelatedObjects,
+            zones: &*self.zones,
+            settings: &self.settings,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        runnable(&cron_status::cron_subject(cron), &around)
+    }
+}
+
+fn target(cron: &CronFederatedHPA) -> Target {
+    let target = &cron.spec.scale_target_ref;
+    Target {
+        namespace: cron.metadata.namespace.as_deref().unwrap_or_default().into(),
+        api_version: target.api_version.as_str().into(),
+        kind: target.kind.as_str().into(),
+        name: target.name.as_str().into(),
+    }
+}
+
+impl Intake<CronFederatedHPA> for Reader {
+    fn begin(&mut self) {
+        self.book.begin();
+        self.listing.clear();
+    }
+    fn listed(&mut self, object: &CronFederatedHPA) {
+        let read = self.read(object);
+        self.listing.push(read);
+    }
+    fn end(&mut self) {
+        self.book.replace(std::mem::take(&mut self.listing));
+    }
+    fn put(&mut self, object: &CronFederatedHPA) {
+        let (key, entry) = self.read(object);
+        self.book.put(key, entry);
+    }
+    fn take(&mut self, namespace: &str, name: &str) {
+        self.book.take(&Key::new(namespace, name));
+    }
+    fn forget(&mut self) {
+        self.book.forget();
+    }
+}

@@ -1,0 +1,140 @@
+//! Entry + time -> what is due, missed and to come (observe). No I/O.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::entry::Entry;
+use crate::controller::key::Key;
+use crate::decision::cron::Schedule;
+use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
+use crate::decision::cron::room;
+use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
+use crate::decision::cron::supersede::Later;
+use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
+
+/// Schedules that were made ready to step; kept apart from the entries, which are many and step seldom.
+#[derive(Debug, Default)]
+pub struct Steppers(Mutex<HashMap<Schedule, Arc<Schedule>>>);
+
+/// Schedules that are kept ready. Fleets use few different ones.
+const KEPT: usize = 4096;
+
+impl Steppers {
+    /// `schedule`, ready to step.
+    fn ready(&self, schedule: &Schedule) -> Arc<Schedule> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = kept.get(schedule) {
+            return Arc::clone(ready);
+        }
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        let ready = Arc::new(schedule.clone());
+        kept.insert(schedule.clone(), Arc::clone(&ready));
+        ready
+    }
+}
+
+/// What stands over one object at one moment.
+#[derive(Debug)]
+pub struct Observed {
+    /// The moment.
+    pub now: Timestamp,
+    /// What is due, missed and to come. Its rules are those of [`Self::rules`].
+    pub agenda: Agenda,
+    /// Index of each rule that can run, and its schedule.
+    running: Vec<(usize, Arc<Schedule>)>,
+}
+
+impl Observed {
+    /// The rules that can run, in their order.
+    pub fn rules<'a>(&'a self, entry: &'a Entry) -> Vec<Rule<'a>> {
+        rules(&self.running, entry)
+    }
+
+    /// What is remembered once `attempts` were made: one entry for each rule of the object.
+    pub fn settled(&self, entry: &Entry, attempts: &[Attempt]) -> Vec<History> {
+        let histories = &entry.remembered.histories;
+        let mut settled = settle(self.now, &self.rules(entry), histories, &self.agenda, attempts).into_iter();
+        let mut running = self.running.iter().map(|(index, _)| *index).peekable();
+        let history = |(index, rule): (usize, &RunnableRule)| {
+            if running.next_if_eq(&index).is_some() {
+                return settled.next().unwrap_or_default();
+            }
+            // A rule that cannot run keeps what it remembers until it is mended.
+            let kept = histories.iter().find(|history| *history.rule == *rule.name).cloned();
+            History { rule: (*rule.name).into(), next: None, ..kept.unwrap_or_default() }
+        };
+        let mut histories: Vec<History> = entry.runnable.rules.iter().enumerate().map(history).collect();
+        for failure in histories.iter_mut().flat_map(|history| history.failures.iter_mut()) {
+            failure.message.truncate(room::fit(&failure.message, entry.runnable.message_room).len());
+        }
+        histories
+    }
+
+    /// Due runs that are still to be tried.
+    pub fn owed<'a>(&'a self, rules: &[Rule<'_>], attempts: &[Attempt]) -> Vec<&'a Due> {
+        let is_owed = |due: &&Due| {
+            let known = rules.get(due.rule).and_then(|rule| attempt(attempts, rule.name, due.scheduled));
+            known.is_none_or(|attempt| matches!(attempt.outcome, Outcome::Postponed(_)))
+        };
+        self.agenda.due.iter().filter(is_owed).collect()
+    }
+
+    /// When to look again, if nothing else happens: at the next run, or when a run that is still owed becomes too late.
+    pub fn wake(&self, owed: &[&Due]) -> Option<Timestamp> {
+        let too_late = |deadline: Timestamp| deadline.checked_add(SignedDuration::from_nanos(1)).ok();
+        let deadlines = owed.iter().filter_map(|due| due.deadline).filter_map(too_late);
+        self.agenda.wake().into_iter().chain(deadlines).min()
+    }
+}
+
+/// What others, named by their keys, have set or are about to set on one target.
+pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers) -> Vec<Later> {
+    let mut later = Vec::new();
+    for (key, entry) in others {
+        let observed = observe(now, entry, steppers);
+        let rules = observed.rules(entry);
+        let object = || key.to_string();
+        let due = observed.agenda.due.iter().filter_map(|due| Some((due.scheduled, rules.get(due.rule)?)));
+        later.extend(due.map(|(scheduled, rule)| Later {
+            scheduled,
+            action: rule.action,
+            rule: rule.name.to_owned(),
+            object: object(),
+        }));
+        for history in &entry.remembered.histories {
+            // What was executed before the object was last written may have been another target's.
+            let counts = |execution: &&Execution| execution.executed >= entry.written;
+            later.extend(history.executions.iter().find(counts).map(|execution| Later {
+                scheduled: execution.scheduled,
+                action: execution.applied,
+                rule: history.rule.clone(),
+                object: object(),
+            }));
+        }
+    }
+    later
+}
+
+/// What stands over `entry` at `now`.
+pub fn observe(now: Timestamp, entry: &Entry, steppers: &Steppers) -> Observed {
+    let can_run = |(index, rule): (usize, &RunnableRule)| {
+        let timing = rule.timing.as_ref().ok().filter(|_| entry.runnable.refusal.is_none())?;
+        Some((index, steppers.ready(&timing.schedule)))
+    };
+    let running: Vec<_> = entry.runnable.rules.iter().enumerate().filter_map(can_run).collect();
+    let agenda = Agenda::at(now, &rules(&running, entry), &entry.remembered.histories, entry.baseline(now));
+    Observed { now, agenda, running }
+}
+
+fn rules<'a>(running: &'a [(usize, Arc<Schedule>)], entry: &'a Entry) -> Vec<Rule<'a>> {
+    let rule = |(index, schedule): &'a (usize, Arc<Schedule>)| {
+        let rule = entry.runnable.rules.get(*index)?;
+        let RunnableTiming { zone, schedule: _ } = rule.timing.as_ref().ok()?;
+        Some(rule.ledger(schedule, zone))
+    };
+    running.iter().filter_map(rule).collect()
+}

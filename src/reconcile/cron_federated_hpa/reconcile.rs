@@ -1,0 +1,285 @@
+//! One reconcile of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
+//! most. Talks to the API server.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::OwnedMutexGuard;
+use tracing::{info, warn};
+
+use super::cache::CronCache;
+use super::entry::Entry;
+use super::execute::{Executor, Run};
+use super::lanes::Lanes;
+use super::observe::{self, Observed, Steppers, observe};
+use super::report::Reporter;
+use super::status::{self, Tried};
+use super::whole::{Wholeness, make_whole};
+use crate::controller::engine::{Ended, QueueStats, Worker};
+use crate::controller::failure::{Failure, WriteError};
+use crate::controller::key::Key;
+use crate::decision::backoff;
+use crate::decision::cron::ledger::{Due, Rule};
+use crate::decision::cron::settle::{Attempt, Outcome};
+use crate::decision::cron::supersede::{Later, remainder};
+use crate::runtime::clock::WallClock;
+use crate::runtime::leader::{Leader, LeaseLost};
+
+/// What is known of an object that is not worked off yet; lost when the process ends, and then found out again.
+#[derive(Debug, Default)]
+pub struct CronRetryState {
+    /// Failures in a row.
+    pub failures: u32,
+    /// Runs that were tried and have no record.
+    pub attempts: Vec<Attempt>,
+    /// Reason of the last failure.
+    reason: Option<&'static str>,
+}
+
+impl CronRetryState {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.failures == 0 && self.attempts.is_empty()
+    }
+
+    fn learn(&mut self, attempts: Vec<Attempt>) {
+        for attempt in attempts {
+            self.attempts.retain(|known| known.rule != attempt.rule || known.scheduled != attempt.scheduled);
+            self.attempts.push(attempt);
+        }
+    }
+}
+
+/// What reconciles work with.
+pub struct CronWorker {
+    /// Speaks to the API server.
+    pub client: Client,
+    /// The objects.
+    pub book: Arc<CronCache>,
+    /// Writes to targets.
+    pub executor: Executor,
+    /// Schedules, ready to step.
+    pub steppers: Steppers,
+    /// Keeps reconciles on one target apart.
+    pub lanes: Lanes,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Tells people and counters.
+    pub reporter: Reporter,
+}
+
+impl Worker for CronWorker {
+    type RetryState = CronRetryState;
+
+    async fn news(&self) {
+        self.book.news().await;
+    }
+
+    fn changed(&self) -> BTreeSet<Key> {
+        self.reporter.known(self.book.rules(), self.book.unready());
+        self.book.changed()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.book.keys()
+    }
+
+    async fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
+        self.reconcile_object(leader, key, retry_state).await
+    }
+
+    fn queue_stats(&self, queue_stats: QueueStats<'_>) {
+        // What was recorded last is no news.
+        self.reporter.known(self.book.rules(), self.book.unready());
+        self.reporter.queue_stats(queue_stats);
+    }
+
+    fn dequeued(&self, waited: Duration) {
+        self.reporter.dequeued(waited);
+    }
+
+    fn panicked(&self) {
+        self.reporter.panicked();
+    }
+}
+
+impl CronWorker {
+    async fn reconcile_object(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        mut retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
+        // An object that is gone or going sets nothing any more.
+        let Some((entry, _lane)) = self.begin(key).await else {
+            return Ok(Ended { retry_state: None, wake: None, retry: None });
+        };
+        match &entry.wholeness {
+            Wholeness::Whole => {}
+            Wholeness::Lost(_) => return self.restore(leader, key, &entry, retry_state).await,
+            // The watch brings it back.
+            Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
+                Ok(()) => {
+                    return Ok(Ended {
+                        retry_state: (!retry_state.is_over()).then_some(retry_state),
+                        wake: None,
+                        retry: None,
+                    });
+                }
+                Err(WriteError::LeaseLost(lost)) => return Err(lost),
+                // It is whole all the same: its runs do not wait for the copy.
+                Err(WriteError::Failed(failure)) => warn!(object = %key, error = %failure, "its fields are not copied"),
+            },
+        }
+        let now = (self.clock)();
+        let observed = observe(now, &entry, &self.steppers);
+        let rules = observed.rules(&entry);
+        let owed = observed.owed(&rules, &retry_state.attempts);
+        let others = if owed.is_empty() { Vec::new() } else { self.book.others(key, &entry) };
+        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
+        retry_state.learn(superseded);
+        let executed = self.executor.execute(leader, key, &entry, &runs).await?;
+        retry_state.learn(executed.attempts);
+        let owed = observed.owed(&rules, &retry_state.attempts);
+        let wake = observed.wake(&owed);
+        let mut failure = executed.failure;
+        if let Some(failure) = &failure {
+            self.postponed(leader, key, &entry, failure, &retry_state);
+        }
+        match self.record(leader, key, &entry, &observed, failure.as_ref(), &retry_state).await {
+            Ok(()) => retry_state.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
+            Err(WriteError::LeaseLost(lost)) => return Err(lost),
+            Err(WriteError::Failed(unrecorded)) => {
+                warn!(object = %key, error = %unrecorded, "the status could not be written");
+                failure = Some(unrecorded);
+            }
+        }
+        forget(&mut retry_state.attempts, &observed, &entry);
+        let retry = failure.as_ref().map(|failure| self.wait(key, failure, &mut retry_state));
+        if failure.is_none() {
+            retry_state.failures = 0;
+            retry_state.reason = None;
+        }
+        Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
+    }
+
+    /// Nothing is run before the object is whole; the watch brings it back.
+    async fn restore(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Entry,
+        mut retry_state: CronRetryState,
+    ) -> Result<Ended<CronRetryState>, LeaseLost> {
+        match make_whole(&self.client, leader, key, entry).await {
+            Ok(()) => {
+                self.reporter.restored(leader, key, entry, &entry.wholeness.lost());
+                let retry_state = (!retry_state.is_over()).then_some(retry_state);
+                Ok(Ended { retry_state, wake: None, retry: None })
+            }
+            Err(WriteError::LeaseLost(lost)) => Err(lost),
+            Err(WriteError::Failed(failure)) => {
+                warn!(object = %key, error = %failure, "what it lost cannot be restored");
+                let retry = Some(self.wait(key, &failure, &mut retry_state));
+                Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
+            }
+        }
+    }
+
+    /// The object, unless it is gone or going. No other reconcile on its target is under way while the second part is held.
+    async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
+        let living = || self.book.get(key).filter(|entry| !entry.deleting);
+        let entry = living()?;
+        if self.book.others(key, &entry).is_empty() {
+            return Some((entry, None));
+        }
+        let lane = self.lanes.enter(entry.subject()).await;
+        // The wait may have been long.
+        Some((living()?, Some(lane)))
+    }
+
+    /// Writes the status when it says something else than before, and tells what was recorded.
+    async fn record(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Arc<Entry>,
+        observed: &Observed,
+        failure: Option<&Failure>,
+        retry_state: &CronRetryState,
+    ) -> Result<(), WriteError> {
+        let histories = observed.settled(entry, &retry_state.attempts);
+        let executed = retry_state.attempts.iter().any(|attempt| matches!(attempt.outcome, Outcome::Executed(_)));
+        let tried = match failure {
+            Some(failure) => Tried::Failed(failure),
+            None if executed => Tried::Well,
+            None => Tried::Not,
+        };
+        let remembered = status::remembered(entry, histories, tried, (self.clock)());
+        if remembered == entry.remembered {
+            return Ok(());
+        }
+        let written = status::write(&self.client, leader, key, entry, remembered).await?;
+        self.reporter.recorded(leader, key, entry, &written, observed, &retry_state.attempts);
+        self.book.recorded(key, entry, written);
+        Ok(())
+    }
+
+    /// Says once that runs wait for their target.
+    fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure, retry_state: &CronRetryState) {
+        if retry_state.reason == Some(failure.reason) {
+            return;
+        }
+        info!(object = %key, target = %entry.target(key), reason = failure.reason, "{failure}");
+        self.reporter.postponed(leader, key, entry, failure);
+    }
+
+    fn wait(&self, key: &Key, failure: &Failure, retry_state: &mut CronRetryState) -> Duration {
+        retry_state.failures = retry_state.failures.saturating_add(1);
+        retry_state.reason = Some(failure.reason);
+        self.reporter.retried(failure.class);
+        backoff::wait(failure.class, retry_state.failures, key, failure.retry_after)
+    }
+}
+
+/// The runs of `owed` that are to be executed, and those that are not, as later ones of `others` set the same.
+fn sorted<'a>(
+    owed: &[&'a Due],
+    rules: &'a [Rule<'a>],
+    others: &[Later],
+    now: Timestamp,
+) -> (Vec<Run<'a>>, Vec<Attempt>) {
+    let (mut runs, mut superseded) = (Vec::new(), Vec::new());
+    for (due, rule) in owed.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))) {
+        match remainder(rule, due.scheduled, others) {
+            Ok(action) => runs.push(Run { due, rule, action }),
+            Err(later) => superseded.push(Attempt {
+                rule: rule.name.to_owned(),
+                scheduled: due.scheduled,
+                at: now,
+                outcome: Outcome::Superseded(later.message()),
+            }),
+        }
+    }
+    (runs, superseded)
+}
+
+/// Attempts of runs that are owed no more are of no use.
+fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
+    let rules = observed.rules(entry);
+    let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled));
+    let owed: Vec<_> = due.chain(observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled))).collect();
+    let name = |index: usize| rules.get(index).map(|rule| rule.name);
+    attempts.retain(|attempt| {
+        owed.iter().any(|(rule, scheduled)| *scheduled == attempt.scheduled && name(*rule) == Some(&*attempt.rule))
+    });
+}

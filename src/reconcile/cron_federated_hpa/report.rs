@@ -1,0 +1,225 @@
+//! Tells people (Events, log) and counters (metrics) what reconciles did. Posts nothing itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::info;
+
+use super::entry::Entry;
+use super::observe::Observed;
+use super::status::{self, SCHEDULED};
+use crate::controller::engine::QueueStats;
+use crate::controller::events::{Events, NOTE, Record, Reference, Severity};
+use crate::controller::failure::Failure;
+use crate::controller::key::Key;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::cron::ledger::{Action, Rule};
+use crate::decision::cron::settle::{Attempt, Outcome, attempt};
+use crate::runtime::clock::WallClock;
+use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ControllerMetrics;
+
+/// Reason of the Event of a run that was executed.
+pub const EXECUTED: &str = "RuleExecuted";
+/// Reason of the Event of a run that failed for good.
+pub const FAILED: &str = "RuleFailed";
+/// Reason of the Event of a run that a later one of another object superseded.
+pub const SUPERSEDED: &str = "RuleSuperseded";
+/// Reason of the Event of a run that was missed.
+pub const MISSED: &str = "RuleMissed";
+/// Reason of the Event about rules that cannot run.
+pub const INVALID: &str = "InvalidRules";
+
+/// Tells what happened.
+pub struct Reporter {
+    /// The Events.
+    pub events: Events,
+    /// The counters.
+    pub metrics: Arc<ControllerMetrics>,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+/// Whom an Event is about.
+#[derive(Clone, Copy)]
+struct Regarding<'a> {
+    leader: &'a Leader,
+    key: &'a Key,
+    entry: &'a Entry,
+}
+
+/// What is to be told of one reconcile. Runs that ended alike share an Event, as many as it holds.
+#[derive(Default)]
+struct Notes(Vec<(Severity, &'static str, String)>);
+
+impl Notes {
+    fn add(&mut self, severity: Severity, reason: &'static str, sentence: String) {
+        const BETWEEN: &str = "; ";
+        match self.0.last_mut() {
+            Some((_, last, note))
+                if *last == reason && note.len().saturating_add(BETWEEN.len() + sentence.len()) <= NOTE =>
+            {
+                note.push_str(BETWEEN);
+                note.push_str(&sentence);
+            }
+            _ => self.0.push((severity, reason, sentence)),
+        }
+    }
+}
+
+impl Reporter {
+    /// A status was written: tells of each run that it recorded.
+    pub fn recorded(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        before: &Entry,
+        written: &Entry,
+        observed: &Observed,
+        attempts: &[Attempt],
+    ) {
+        self.metrics.status_writes.inc();
+        let about = Regarding { leader, key, entry: before };
+        let rules = observed.rules(before);
+        let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled, None));
+        let missed = observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed)));
+        let mut notes = Notes::default();
+        for (index, scheduled, missed) in missed.chain(due) {
+            let Some(rule) = rules.get(index) else { continue };
+            let known = attempt(attempts, rule.name, scheduled);
+            match (known, missed) {
+                (Some(Attempt { outcome: Outcome::Executed(action), at, .. }), _) => {
+                    notes.add(Severity::Normal, EXECUTED, self.executed(about, rule, *action, (scheduled, *at)));
+                }
+                (Some(Attempt { outcome: Outcome::Superseded(why), .. }), _) => {
+                    self.metrics.superseded();
+                    notes.add(Severity::Normal, SUPERSEDED, format!("{}: {why}", run(rule.name, scheduled)));
+                }
+                (Some(Attempt { outcome: Outcome::GivenUp(error), .. }), _) => {
+                    self.metrics.failed();
+                    notes.add(Severity::Warning, FAILED, format!("{}: {error}", run(rule.name, scheduled)));
+                }
+                (Some(Attempt { outcome: Outcome::Postponed(error), .. }), Some(missed)) => {
+                    self.metrics.failed();
+                    let note = format!("{}: {}", run(rule.name, scheduled), missed.message(Some(error)));
+                    notes.add(Severity::Warning, FAILED, note);
+                }
+                (None, Some(missed)) => {
+                    self.metrics.missed_runs.inc();
+                    let note = format!("{}: {}", run(rule.name, scheduled), missed.message(None));
+                    notes.add(Severity::Warning, MISSED, note);
+                }
+                (Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None, None) => {}
+            }
+        }
+        for (severity, reason, note) in notes.0 {
+            self.tell(about, severity, reason, note);
+        }
+        self.rules_refused(about, written);
+    }
+
+    /// Counts a run, and says what was done.
+    fn executed(&self, about: Regarding<'_>, rule: &Rule<'_>, action: Action, times: (Timestamp, Timestamp)) -> String {
+        let (scheduled, at) = times;
+        let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
+        self.metrics.executed(late);
+        info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
+        format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(action))
+    }
+
+    /// Tells of rules that cannot run, when that is new.
+    fn rules_refused(&self, about: Regarding<'_>, written: &Entry) {
+        let said = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
+        let before = said(about.entry).and_then(|condition| condition.message);
+        if let Some(message) = said(written).and_then(|condition| condition.message)
+            && before.as_ref() != Some(&message)
+        {
+            self.tell(about, Severity::Warning, INVALID, message);
+        }
+    }
+
+    /// Due runs wait, because their target could not be set.
+    pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
+        let note = format!("due runs wait and are tried again: {failure}");
+        self.tell(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
+    }
+
+    /// Rules have what a foreign definition took away.
+    pub fn restored(&self, leader: &Leader, key: &Key, entry: &Entry, rules: &str) {
+        let note = format!(
+            "maxDelaySeconds of {rules}: restored from the annotation {}; another CustomResourceDefinition had made the API server \
+             drop it",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %key, "{note}");
+        self.tell(Regarding { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
+    }
+
+    /// A try failed and is made again.
+    pub fn retried(&self, class: ErrorClass) {
+        self.metrics.retried(class);
+        if class == ErrorClass::Conflict {
+            self.metrics.conflicts.inc();
+        }
+    }
+
+    /// A reconcile panicked.
+    pub fn panicked(&self) {
+        self.metrics.panics.inc();
+    }
+
+    /// So many rules are known, and so many objects are not ready for these reasons.
+    pub fn known(&self, rules: usize, unready: BTreeMap<String, usize>) {
+        self.metrics.cron_rules.set(number(rules));
+        for (reason, count) in unready {
+            self.metrics.cron_unready(reason, number(count));
+        }
+    }
+
+    /// What waits and what runs.
+    pub fn queue_stats(&self, queue_stats: QueueStats<'_>) {
+        self.metrics.next_due(queue_stats.delay_queue.next());
+        queue_stats.show(&self.metrics.cron);
+    }
+
+    /// A reconcile begins for an object that waited for so long.
+    pub fn dequeued(&self, waited: Duration) {
+        self.metrics.dequeued(waited);
+    }
+
+    fn tell(&self, about: Regarding<'_>, severity: Severity, reason: &'static str, note: String) {
+        let Regarding { leader, key, entry } = about;
+        let regarding = entry.own(key).reference();
+        let target = entry.target(key);
+        let related = Reference {
+            api_version: target.api_version.to_owned().into(),
+            kind: target.kind.to_owned().into(),
+            namespace: target.namespace.into(),
+            name: target.name.into(),
+            uid: Box::default(),
+        };
+        let at = (self.clock)();
+        let related = Some(related);
+        self.events
+            .record(leader, Record { severity, reason: reason.into(), action: "Scale", note, at, regarding, related });
+    }
+}
+
+fn run(rule: &str, scheduled: Timestamp) -> String {
+    format!("rule {rule:?} of {scheduled}")
+}
+
+/// What an action sets, in words.
+fn values(action: Action) -> String {
+    let Action { replicas, min_replicas, max_replicas } = action;
+    let named = [("replicas", replicas), ("minReplicas", min_replicas), ("maxReplicas", max_replicas)];
+    let texts: Vec<String> =
+        named.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value}"))).collect();
+    texts.join(", ")
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

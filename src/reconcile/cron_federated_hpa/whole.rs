@@ -1,0 +1,124 @@
+//! Whether a CronFederatedHPA is as the user wrote it, and the write that makes it so
+//! (docs/design.md#law-10-act-only-on-whole-objects). Talks to the API server.
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use super::entry::Entry;
+use crate::api::CronFederatedHPA;
+use crate::controller::failure::WriteError;
+use crate::controller::key::Key;
+use crate::controller::managers;
+use crate::convert::own;
+use crate::decision::mirror::{self, Standing};
+use crate::runtime::leader::Leader;
+
+/// How an object stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Wholeness {
+    /// As it is to be.
+    #[default]
+    Whole,
+    /// As the user wrote it; the annotation is to say this.
+    Uncopied(Box<str>),
+    /// A foreign definition took `maxDelaySeconds` from these rules, by their place, and which it was.
+    Lost(Box<[(usize, Box<str>, i64)]>),
+}
+
+impl Wholeness {
+    /// Of an object. Without a copy that can be read a rule is as it stands: what it lost says only how late a run may be.
+    #[must_use]
+    pub fn of(cron: &CronFederatedHPA) -> Self {
+        let notes = own::notes(&cron.metadata);
+        match mirror::judge(&own::cron_federated_hpa(cron), &notes) {
+            Standing::Whole | Standing::Unknown => Self::Whole,
+            Standing::Uncopied(wanted) => wanted.spec.map_or(Self::Whole, |text| Self::Uncopied(text.into_boxed_str())),
+            Standing::Lost(lost) => {
+                let rules = cron.spec.rules.iter().enumerate();
+                let known = rules.filter_map(|(at, rule)| {
+                    Some((at, rule.name.as_str().into(), mirror::late_by(&lost, &rule.name)?))
+                });
+                let known: Box<[_]> = known.collect();
+                // Rules of these names are gone, too.
+                if known.is_empty() { Self::Uncopied("{}".into()) } else { Self::Lost(known) }
+            }
+        }
+    }
+
+    /// What is to be written; none when the object is whole.
+    fn operations(&self) -> Vec<Value> {
+        match self {
+            Self::Whole => Vec::new(),
+            Self::Uncopied(text) => {
+                vec![json!({"op": "add", "path": format!("/metadata/annotations/{}", escaped()), "value": text})]
+            }
+            Self::Lost(rules) => {
+                let restore = |(at, _, seconds): &(usize, Box<str>, i64)| json!({"op": "add", "path": format!("/spec/rules/{at}/{}", mirror::OF_RULE[0]), "value": seconds});
+                rules.iter().map(restore).collect()
+            }
+        }
+    }
+
+    /// `up, down`: the rules that lost it.
+    #[must_use]
+    pub fn lost(&self) -> String {
+        let Self::Lost(rules) = self else { return String::new() };
+        rules.iter().map(|(_, name, _)| &**name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The name of the annotation in a JSON pointer.
+fn escaped() -> String {
+    mirror::SPEC.replace('/', "~1")
+}
+
+/// Makes the object whole.
+///
+/// # Errors
+/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Entry) -> Result<(), WriteError> {
+    let operations = entry.wholeness.operations();
+    let own = entry.own(key);
+    // Rules are known by their places: they hold for this version only.
+    let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": own.version});
+    let annotations = json!({"op": "add", "path": "/metadata/annotations", "value": {}});
+    let needed = !entry.annotated && matches!(entry.wholeness, Wholeness::Uncopied(_));
+    let all: Vec<Value> = [version].into_iter().chain(needed.then_some(annotations)).chain(operations).collect();
+    let parameters = PatchParams { field_manager: Some(managers::MIRROR.to_owned()), ..PatchParams::default() };
+    let request = own.requests().patch(&key.name, &parameters, &Patch::Merge(&all)).map(|mut request| {
+        // An array of operations is no merge patch.
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json-patch+json"));
+        request
+    });
+    own.patch::<IgnoredAny>(client, leader, None, request).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cron(rules: &Value, annotations: &Value) -> CronFederatedHPA {
+        serde_json::from_value(json!({"metadata": {"name": "shop", "annotations": annotations}, "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "rules": rules}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_rule_gets_back_what_it_lost() {
+        let copy = json!({"fhpa.karmada.io/spec": r#"{"rules":{"up":{"maxDelaySeconds":60}}}"#});
+        let with = json!([{"name": "down", "schedule": "0 1 * * *"}, {"name": "up", "schedule": "0 2 * * *", "maxDelaySeconds": 60}]);
+        assert_eq!(Wholeness::of(&cron(&with, &copy)), Wholeness::Whole);
+        assert!(matches!(Wholeness::of(&cron(&with, &json!({}))), Wholeness::Uncopied(_)));
+        let without = json!([{"name": "down", "schedule": "0 1 * * *"}, {"name": "up", "schedule": "0 2 * * *"}]);
+        let lost = Wholeness::of(&cron(&without, &copy));
+        assert_eq!(lost.lost(), "up");
+        assert_eq!(lost.operations(), [json!({"op": "add", "path": "/spec/rules/1/maxDelaySeconds", "value": 60})]);
+        assert_eq!(Wholeness::of(&cron(&without, &json!({}))), Wholeness::Whole);
+        let other = json!([{"name": "other", "schedule": "0 2 * * *"}]);
+        assert_eq!(Wholeness::of(&cron(&other, &copy)), Wholeness::Uncopied("{}".into()));
+    }
+}

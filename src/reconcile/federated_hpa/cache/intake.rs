@@ -1,0 +1,62 @@
+//! Watches -> what is seen. No I/O.
+
+use std::sync::Arc;
+
+use kube::Resource;
+
+use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, key};
+use super::{Cache, Kept};
+use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::controller::key::Key;
+use crate::runtime::watch::{Intake, KindReader, Readers};
+
+/// Reads the objects of one kind.
+pub struct Reader<K, I> {
+    cache: Arc<Cache>,
+    read: fn(&K) -> I,
+    listing: Vec<(Key, I)>,
+}
+
+impl<K, I> Reader<K, I> {
+    fn boxed(cache: &Arc<Cache>, read: fn(&K) -> I) -> Box<Self> {
+        Box::new(Self { cache: Arc::clone(cache), read, listing: Vec::new() })
+    }
+}
+
+impl Cache {
+    /// Has `readers` tell this.
+    pub fn read_by(self: &Arc<Self>, readers: &mut Readers) {
+        readers.federated_hpas.push(Reader::<FederatedHPA, FederatedHpaEntry>::boxed(self, FederatedHpaEntry::of));
+        readers.resource_bindings.push(Reader::<ResourceBinding, Binding>::boxed(self, Binding::of));
+        readers.clusters.push(Reader::<Cluster, ClusterEntry>::boxed(self, ClusterEntry::of));
+        readers.works.push(Reader::<Work, MemberHpa>::boxed(self, MemberHpa::of));
+        let cache = Arc::clone(self);
+        let reader = KindReader::new(Arc::clone(&self.kinds), move || cache.learnt_kinds());
+        readers.customizations.push(Box::new(reader));
+    }
+}
+
+impl<K: Resource, I: Kept + Send> Intake<K> for Reader<K, I>
+where
+    I: 'static,
+{
+    fn begin(&mut self) {
+        self.cache.begin::<I>();
+        self.listing.clear();
+    }
+    fn listed(&mut self, object: &K) {
+        self.listing.push((key(object.meta()), (self.read)(object)));
+    }
+    fn end(&mut self) {
+        self.cache.replace(std::mem::take(&mut self.listing));
+    }
+    fn put(&mut self, object: &K) {
+        self.cache.put(key(object.meta()), (self.read)(object));
+    }
+    fn take(&mut self, namespace: &str, name: &str) {
+        self.cache.take::<I>(&Key::new(namespace, name));
+    }
+    fn forget(&mut self) {
+        self.cache.forget::<I>();
+    }
+}

@@ -1,0 +1,269 @@
+//! Our HPAs on their way to clusters as they are kept, and what came back of them. No I/O.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize as _;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::api::Work;
+use crate::api::hpa::MetricSpec;
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::controller::key::Key;
+use crate::controller::table::Item;
+use crate::convert;
+use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
+use crate::decision::split::Replicas;
+use crate::reconcile::federated_hpa::{autoscaling_v1, names};
+
+/// What a member answers of an HPA is believed to measure its load for so long.
+const CURRENT: SignedDuration = SignedDuration::from_secs(60);
+
+/// What a member said of an HPA that carries the mark of the write.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// That mark.
+    pub mark: Box<str>,
+    /// Its status.
+    pub status: Arc<HorizontalPodAutoscalerStatus>,
+    /// How much there is to do.
+    pub load: Option<Load>,
+    /// When the answer came.
+    pub heard: Instant,
+    /// When it was taken in.
+    pub at: Timestamp,
+    /// The replicas that Karmada reported then: when these change, it is out of date.
+    pub beside: Reported,
+}
+
+/// `currentReplicas` and `desiredReplicas` as Karmada reports them.
+pub type Reported = (Option<i32>, Option<i32>);
+
+/// An HPA of ours on its way to a cluster, and what came back of it.
+#[derive(Clone, Debug)]
+pub struct MemberHpa {
+    /// `metadata.uid`
+    pub uid: Box<str>,
+    /// `metadata.resourceVersion`
+    pub version: Box<str>,
+    /// Name of the Work.
+    pub name: Box<str>,
+    /// Name of the cluster.
+    pub cluster: Box<str>,
+    /// The FederatedHPA it belongs to.
+    pub owner: Option<Key>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// What is written, for the plan.
+    pub hpa: Hpa,
+    /// Marks the write.
+    pub token: Box<str>,
+    /// Digest of everything but the bounds.
+    pub content: Box<str>,
+    /// What Karmada reports of the HPA in the cluster.
+    pub status: Arc<HorizontalPodAutoscalerStatus>,
+    /// How much there is to do, by that; nothing until the write is confirmed.
+    pub load: Option<Load>,
+    /// What the cluster itself said; only where Karmada does not report the mark of the write.
+    pub reading: Option<Reading>,
+    /// What Karmada says when it could not bring it there.
+    pub refused: Option<Box<str>>,
+    /// Whether Karmada says it brought it there.
+    pub applied: bool,
+}
+
+impl MemberHpa {
+    /// Of an object.
+    #[must_use]
+    pub fn of(work: &Work) -> Self {
+        let metadata = &work.metadata;
+        let annotation = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name));
+        let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
+        let number = |path: &str| manifest.pointer(path).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        let bounds = Bounds {
+            min: number("/spec/minReplicas").unwrap_or(1),
+            max: number("/spec/maxReplicas").unwrap_or_default(),
+        };
+        let old = manifest.get("apiVersion").and_then(Value::as_str) == Some("autoscaling/v1");
+        let mark = manifest.pointer("/metadata/annotations").and_then(|all| all.get(names::WRITE_ID));
+        let token = mark.and_then(Value::as_str).unwrap_or_default();
+        let status = work.status.manifest_statuses.first().map_or(&Value::Null, |entry| &entry.status);
+        let confirmed =
+            !token.is_empty() && status.get(names::REFLECTED_WRITE_ID).and_then(Value::as_str) == Some(token);
+        let outstanding = annotation(names::OUTSTANDING).and_then(|text| text.parse().ok()).unwrap_or(bounds.max);
+        let deleting = metadata.deletion_timestamp.is_some();
+        let hpa = if deleting {
+            let ceiling = if confirmed { bounds.max } else { outstanding.max(bounds.max) };
+            Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: ceiling, held: false }
+        } else {
+            let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
+            let held = annotation(names::HELD).is_some_and(|held| held == "true");
+            Hpa { written: Some(bounds), version, confirmed, outstanding, held }
+        };
+        let applied = work.status.conditions.iter().find(|condition| condition.type_ == "Applied");
+        let refused = applied.filter(|condition| condition.status == "False");
+        let space = metadata.namespace.as_deref().unwrap_or_default();
+        let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
+        let status = reported(status, old);
+        let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
+        Self {
+            uid: metadata.uid.as_deref().unwrap_or_default().into(),
+            version: metadata.resource_version.as_deref().unwrap_or_default().into(),
+            name: metadata.name.as_deref().unwrap_or_default().into(),
+            cluster: space.strip_prefix(crate::decision::names::EXECUTION_SPACE).unwrap_or_default().into(),
+            owner: owner.map(|(namespace, name)| Key::new(namespace, name)),
+            deleting,
+            hpa,
+            token: token.into(),
+            content: annotation(names::CONTENT).map(String::as_str).unwrap_or_default().into(),
+            status: Arc::new(status),
+            load,
+            reading: None,
+            refused: refused.map(|condition| condition.message.as_str().into()),
+            applied: applied.is_some_and(|condition| condition.status == "True"),
+        }
+    }
+}
+
+/// What Karmada reflects of an HPA, in the words of the newer API.
+fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
+    let mut status = HorizontalPodAutoscalerStatus::deserialize(reflected).unwrap_or_default();
+    if old {
+        let text = |name: &str| reflected.get(name).and_then(Value::as_str);
+        let cpu = reflected.get("currentCPUUtilizationPercentage").and_then(Value::as_i64);
+        let (current, conditions) = (text(names::REFLECTED_METRICS), text(names::REFLECTED_CONDITIONS));
+        let cpu = cpu.and_then(|percent| i32::try_from(percent).ok());
+        autoscaling_v1::Reported { current, conditions, cpu }.complete(&mut status);
+    }
+    status
+}
+
+/// How much the workload of the HPA has to do.
+fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) -> Option<Load> {
+    let metrics = if old {
+        autoscaling_v1::metrics(manifest)
+    } else {
+        let metrics = manifest.pointer("/spec/metrics").map(Vec::<MetricSpec>::deserialize).transpose().ok()?;
+        metrics.unwrap_or_default()
+    };
+    let namespace = manifest.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+    let reported = status.current_metrics.as_deref().unwrap_or_default();
+    convert::scaling::load(&metrics, reported, namespace)
+}
+
+impl MemberHpa {
+    /// What Karmada reports of replicas.
+    #[must_use]
+    pub fn reported(&self) -> Reported {
+        (self.status.current_replicas, self.status.desired_replicas)
+    }
+
+    /// Takes in what the member said: the write with that mark is in force there.
+    pub fn read(&mut self, reading: Reading) {
+        self.hpa.confirmed = !self.deleting && reading.mark == self.token;
+        self.reading = Some(reading);
+    }
+
+    /// What is reported, and of the rest what was read.
+    #[must_use]
+    pub fn shown(&self) -> HorizontalPodAutoscalerStatus {
+        let reported = &*self.status;
+        let Some(Reading { status: read, .. }) = &self.reading else { return reported.clone() };
+        HorizontalPodAutoscalerStatus {
+            observed_generation: reported.observed_generation.or(read.observed_generation),
+            last_scale_time: reported.last_scale_time.clone().or_else(|| read.last_scale_time.clone()),
+            current_replicas: reported.current_replicas.or(read.current_replicas),
+            desired_replicas: reported.desired_replicas.or(read.desired_replicas),
+            current_metrics: reported.current_metrics.clone().or_else(|| read.current_metrics.clone()),
+            conditions: reported.conditions.clone().or_else(|| read.conditions.clone()),
+        }
+    }
+
+    /// The conditions that are shown.
+    #[must_use]
+    pub fn conditions(&self) -> &[Condition] {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
+        self.status.conditions.as_deref().or_else(read).unwrap_or_default()
+    }
+
+    /// Replicas that it wants, as they are shown.
+    #[must_use]
+    pub fn wish(&self) -> Option<i32> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
+        self.status.desired_replicas.or_else(read)
+    }
+
+    /// When it last scaled, as it is shown.
+    #[must_use]
+    pub fn last_scale_time(&self) -> Option<Timestamp> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.last_scale_time.as_ref());
+        self.status.last_scale_time.as_ref().or_else(read).map(|time| time.0)
+    }
+
+    /// Whether nothing at all was heard of the HPA.
+    #[must_use]
+    pub fn is_unheard(&self) -> bool {
+        self.reading.is_none() && *self.status == HorizontalPodAutoscalerStatus::default()
+    }
+
+    /// What the HPA wants, once it is the one that was written.
+    #[must_use]
+    pub fn desired(&self) -> Option<Replicas> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
+        let desired = self.status.desired_replicas.or_else(read).filter(|_| self.hpa.confirmed);
+        Replicas::try_from(desired?).ok()
+    }
+
+    /// How much there is to do, once the HPA is the one that was written. What was read is out of date soon.
+    #[must_use]
+    pub fn load(&self, now: Timestamp) -> Option<Load> {
+        let young = |reading: &&Reading| now.duration_since(reading.at) < CURRENT;
+        let read = || self.reading.as_ref().filter(young).and_then(|reading| reading.load);
+        self.load.or_else(read).filter(|_| self.hpa.confirmed)
+    }
+
+    /// Whether another reconcile would decide alike: only the measurements differ, and not by much.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
+        let words = |sent: &Self| (sent.uid.clone(), sent.token.clone(), sent.content.clone(), sent.refused.clone());
+        let kinds = |sent: &Self| -> Vec<(String, String)> {
+            let conditions = sent.status.conditions.iter().flatten();
+            conditions.map(|one| (one.type_.clone(), one.status.clone())).collect()
+        };
+        rest(self) == rest(other) && words(self) == words(other) && kinds(self) == kinds(other)
+    }
+
+    /// The load as far as decisions look at it: below target, about at it, or so many replicas above.
+    fn pressure(&self) -> Option<(bool, Replicas)> {
+        let load = self.load?;
+        let running = self.status.current_replicas.and_then(|current| Replicas::try_from(current).ok());
+        let wanted = if load.is_above() { load.wanted(running.unwrap_or_default().max(1)) } else { 0 };
+        Some((load.is_below(), wanted))
+    }
+}
+
+impl Item for MemberHpa {
+    type IndexKey = Key;
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+    fn version(&self) -> &str {
+        &self.version
+    }
+    fn about(&self) -> Option<Key> {
+        self.owner.clone()
+    }
+    /// What a member said of a write holds until the next one, and is shown until that is found, too. What its HPA allows holds
+    /// until that is gone.
+    fn inherit(&mut self, known: &Self) {
+        let Some(reading) = known.reading.clone().filter(|_| self.uid == known.uid && !self.hpa.confirmed) else {
+            return;
+        };
+        if self.deleting && reading.mark == self.token {
+            self.hpa.outstanding = known.hpa.written.map_or(known.hpa.outstanding, |bounds| bounds.max);
+        }
+        self.read(reading);
+    }
+}

@@ -1,0 +1,60 @@
+//! Lets go of a workload: hands it back to Karmada, and shows how far that is. Talks to the API server.
+
+use jiff::SignedDuration;
+use tracing::debug;
+
+use super::cache::View;
+use super::cache::entry::FederatedHpaEntry;
+use super::reconcile::{LOOK_AGAIN, Progress};
+use super::status;
+use super::worker::DistributedWorker;
+use super::write::release::{Release, Released};
+use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::controller::failure::WriteError;
+use crate::decision::backoff::ErrorClass;
+use crate::runtime::leader::Leader;
+
+impl DistributedWorker {
+    /// Hands the workload back, one step each pass.
+    pub(super) async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let order = &view.order;
+        let now = (self.clock)();
+        let key = order.key();
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key };
+        let undone = match release.go_on().await? {
+            Released::Partly => return Ok(Progress::Wrote),
+            Released::Waits(time) => {
+                let wrote = self.show(leader, order, &status::handing_back(order, now)).await?;
+                let later = SignedDuration::try_from(time).unwrap_or(LOOK_AGAIN);
+                return Ok(if wrote { Progress::Wrote } else { Progress::Settled(now.checked_add(later).ok()) });
+            }
+            Released::Wholly(undone) => undone,
+        };
+        if !order.goes() && self.show(leader, order, &status::handed_back(order, now)).await? {
+            return Ok(Progress::Wrote);
+        }
+        self.takeover.let_go(leader, order).await?;
+        self.reporter.released(leader, order, &undone);
+        Ok(Progress::Wrote)
+    }
+
+    /// Writes a status that is only told: where it is refused the rest goes on. Returns whether it was written.
+    async fn show(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        status: &FederatedHPAStatus,
+    ) -> Result<bool, WriteError> {
+        self.count(order, status);
+        if status::stands(order, status) {
+            return Ok(false);
+        }
+        match self.put(leader, order, status).await {
+            Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
+                debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
+                Ok(false)
+            }
+            written => written.map(|()| true),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (docs/design.md#distributed-mode,
+//! docs/design.md#on-the-wire). A reconcile observes what watches brought, has `decision::plan` decide, writes the status
+//! and makes the steps.
+
+pub mod autoscaling_v1;
+pub mod cache;
+mod handing_back;
+pub mod names;
+pub mod observe;
+mod reconcile;
+pub mod status;
+mod sweep;
+mod unserved;
+pub mod wholeness;
+pub mod worker;
+pub mod write;

@@ -1,0 +1,92 @@
+//! How long clusters are waited for, and how many failovers there are at a time, over all objects. No I/O.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::time::Instant;
+
+use crate::controller::key::Key;
+use crate::decision::fleet::patience::Patience;
+use crate::decision::plan::REPLACEMENT;
+use crate::runtime::clock::steady;
+
+/// Whose turn came has so long to fail over before it waits again.
+const TURN: Duration = Duration::from_mins(1);
+/// Nothing is waited for longer, even where the rate says so.
+const MOST: Duration = Duration::from_secs(1000);
+
+/// What the operator chose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How long clusters are waited for.
+    pub patience: Patience,
+    /// How long a cluster that leaves waits until others run what it runs; nothing: for ever.
+    pub replacement: Option<SignedDuration>,
+    /// Failovers in a second, over all objects; 0: none.
+    pub rate: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5 }
+    }
+}
+
+/// Lets failovers through one after the other.
+#[derive(Debug, Default)]
+pub struct Queue(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the next may.
+    next: Option<Instant>,
+    /// Whose turn came, and when.
+    admitted: HashMap<(Key, String), Instant>,
+}
+
+impl Queue {
+    /// Which of the clusters of an object may fail over now, and after how long to ask for the others.
+    pub fn ask(&self, key: &Key, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
+        let now = steady();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.admitted.retain(|_, since| now.saturating_duration_since(*since) < TURN);
+        let between = Duration::try_from_secs_f64(1.0 / rate.max(0.0)).map_or(MOST, |between| between.min(MOST));
+        let mut admitted = Vec::new();
+        for cluster in clusters {
+            let who = (key.clone(), (*cluster).to_owned());
+            if state.admitted.contains_key(&who) {
+                admitted.push(who.1);
+                continue;
+            }
+            if rate <= 0.0 {
+                return (admitted, Some(MOST));
+            }
+            if let Some(next) = state.next.filter(|next| *next > now) {
+                return (admitted, Some(next.saturating_duration_since(now)));
+            }
+            state.next = now.checked_add(between);
+            admitted.push(who.1.clone());
+            state.admitted.insert(who, now);
+        }
+        (admitted, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_after_the_other_may_fail_over() {
+        let queue = Queue::default();
+        let [one, two] = ["one", "two"].map(|name| Key::new("prod", name));
+        assert_eq!(queue.ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None));
+        assert_eq!(queue.ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None), "its turn lasts a while");
+        assert_eq!(queue.ask(&two, &["a"], 0.5), (Vec::new(), Some(Duration::from_secs(2))));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(queue.ask(&two, &["a", "b"], 0.5), (vec!["a".to_owned()], Some(Duration::from_secs(2))));
+        assert_eq!(queue.ask(&two, &["c"], 0.0), (Vec::new(), Some(MOST)), "none at all");
+    }
+}

@@ -1,0 +1,354 @@
+//! Asks members through the cluster proxy what Karmada does not report: whether an HPA carries its mark, and which pods wait
+//! for a node (docs/design.md#on-the-wire). Talks to the API server; reads only.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kube::Client;
+use kube::api::{GetParams, ListParams};
+use kube::core::Request;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
+use crate::api::lenient::null_as_default;
+use crate::controller::failure;
+use crate::controller::failure::Asked;
+use crate::controller::key::Key;
+use crate::controller::query_cache::{QueryCache, QueryError, Source, Times, Word};
+use crate::controller::request::send;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::split::Replicas;
+use crate::estimator::messages::ObjectReference;
+use crate::reconcile::federated_hpa::{autoscaling_v1, names};
+use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
+
+/// Times of questions to members. An answer takes up to three requests.
+pub const TIMES: Times = Times {
+    fresh: Duration::from_secs(10),
+    kept: Duration::from_mins(1),
+    patience: Duration::ZERO,
+    answer: Duration::from_secs(5),
+    rest: Duration::from_secs(10),
+    absence: Duration::from_mins(1),
+};
+/// Pods that are looked at; where more wait, so many are known to.
+const PODS: u32 = 500;
+
+/// What a member is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Its HPA of that name.
+    Hpa {
+        /// Namespace and name.
+        key: Key,
+        /// `v1` or `v2`
+        version: &'static str,
+        /// The mark of the write that is looked for.
+        mark: Box<str>,
+    },
+    /// How many pods of the workload cannot be scheduled.
+    Unschedulable(ObjectReference),
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The status of the HPA with the mark; nothing where there is none.
+    Hpa(Option<Arc<HorizontalPodAutoscalerStatus>>),
+    /// So many pods.
+    Unschedulable(Replicas),
+}
+
+/// What is known from members.
+pub struct Members(Option<QueryCache<Question, Answer>>);
+
+impl Members {
+    /// Asks by `client`.
+    #[must_use]
+    pub fn new(client: Client, targets: Arc<Targets>) -> Self {
+        Self(Some(QueryCache::new(Box::new(Proxy { client, targets }), TIMES)))
+    }
+
+    /// Asks nobody.
+    #[must_use]
+    pub const fn unasked() -> Self {
+        Self(None)
+    }
+
+    /// Asks `cluster` unless the answer is younger than `fresh`, and waits for nothing.
+    pub fn look(&self, cluster: &str, question: &Question, fresh: Duration) {
+        if let Some(inquiry) = &self.0 {
+            inquiry.look(cluster, question, fresh);
+        }
+    }
+
+    fn word(&self, cluster: &str, question: &Question) -> Option<Word<Answer>> {
+        self.0.as_ref().map(|inquiry| inquiry.word(cluster, question))
+    }
+
+    /// The status of an HPA that carries the mark, and when that was heard.
+    #[must_use]
+    pub fn hpa(&self, cluster: &str, question: &Question) -> Option<(Instant, Arc<HorizontalPodAutoscalerStatus>)> {
+        match self.word(cluster, question)?.heard? {
+            (at, Answer::Hpa(Some(status))) => Some((at, status)),
+            _ => None,
+        }
+    }
+
+    /// Why it was refused to answer.
+    #[must_use]
+    pub fn refused(&self, cluster: &str, question: &Question) -> Option<String> {
+        self.word(cluster, question)?.refused
+    }
+
+    /// Pods that cannot be scheduled; nothing while nobody said.
+    #[must_use]
+    pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
+        match self.word(cluster, &Question::Unschedulable(workload.clone()))?.heard? {
+            (_, Answer::Unschedulable(pods)) => Some(pods),
+            _ => None,
+        }
+    }
+
+    /// Waits until there is another answer.
+    pub async fn news(&self) {
+        match &self.0 {
+            Some(inquiry) => inquiry.news().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What has another answer since this was last asked.
+    #[must_use]
+    pub fn changed(&self) -> HashSet<Question> {
+        self.0.as_ref().map(QueryCache::changed).unwrap_or_default()
+    }
+}
+
+/// Karmada's way to the API servers of members.
+struct Proxy {
+    client: Client,
+    targets: Arc<Targets>,
+}
+
+impl Source<Question, Answer> for Proxy {
+    fn who(&self) -> &'static str {
+        "proxy"
+    }
+
+    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, QueryError>> {
+        let way = Way { client: self.client.clone(), cluster: cluster.to_owned() };
+        let (targets, question) = (Arc::clone(&self.targets), question.clone());
+        async move {
+            match question {
+                Question::Hpa { key, version, mark } => way.hpa(&key, version, &mark).await.map(Answer::Hpa),
+                Question::Unschedulable(workload) => {
+                    way.unschedulable(&targets, &workload).await.map(Answer::Unschedulable)
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn forget(&self, _: &str) {}
+}
+
+/// Where the API of a member is: what follows is a path there.
+#[must_use]
+pub fn proxied(cluster: &str, path: &str) -> String {
+    format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy{path}")
+}
+
+/// The way to one member.
+struct Way {
+    client: Client,
+    cluster: String,
+}
+
+impl Way {
+    async fn get<T: DeserializeOwned>(
+        &self,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+        what: &str,
+    ) -> Result<T, failure::Failure> {
+        let object = format!("{what} in cluster {}", self.cluster);
+        let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
+        send(&self.client, request, asked).await
+    }
+
+    async fn hpa(
+        &self,
+        key: &Key,
+        version: &str,
+        mark: &str,
+    ) -> Result<Option<Arc<HorizontalPodAutoscalerStatus>>, QueryError> {
+        let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
+        let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
+        match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
+            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.said()))),
+            Ok(_) => Ok(None),
+            Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
+            Err(failure) => Err(unanswered(failure)),
+        }
+    }
+
+    /// Pods by the selector that the workload's `scale` names, so that every kind that can be scaled will do.
+    async fn unschedulable(&self, targets: &Targets, workload: &ObjectReference) -> Result<Replicas, QueryError> {
+        let ObjectReference { api_version, kind, namespace, name } = workload;
+        let target = TargetRef { namespace, api_version, kind, name };
+        let ResourcePath { path, .. } = targets.place(&target).await.map_err(unanswered)?;
+        let request = Request::new(proxied(&self.cluster, &path)).get_subresource("scale", name);
+        let scale: Scale = self.get(request, &target.to_string()).await.map_err(unanswered)?;
+        if scale.status.selector.is_empty() {
+            return Err(QueryError::Refused(format!(
+                "the scale subresource of {target} names no selector of its pods"
+            )));
+        }
+        let waiting = ListParams::default().labels(&scale.status.selector).fields("status.phase=Pending").limit(PODS);
+        let pods = proxied(&self.cluster, &format!("/api/v1/namespaces/{namespace}/pods"));
+        let list: Pods = self.get(Request::new(pods).list(&waiting), "pods").await.map_err(unanswered)?;
+        Ok(list.unschedulable())
+    }
+}
+
+/// What cannot be asked at present is asked again; what is refused is told.
+fn unanswered(failure: failure::Failure) -> QueryError {
+    match failure.class {
+        ErrorClass::Transient => QueryError::Unusable(failure.message),
+        _ => QueryError::Refused(failure.message),
+    }
+}
+
+/// What of an HPA is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Hpa {
+    #[serde(deserialize_with = "null_as_default")]
+    metadata: kube::core::ObjectMeta,
+    #[serde(deserialize_with = "null_as_default")]
+    status: HpaStatus,
+}
+
+/// The status in the words of both APIs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct HpaStatus {
+    #[serde(rename = "currentCPUUtilizationPercentage")]
+    cpu: Option<i32>,
+    #[serde(flatten)]
+    newer: HorizontalPodAutoscalerStatus,
+}
+
+impl Hpa {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    fn mark(&self) -> Option<&str> {
+        self.annotation(names::WRITE_ID)
+    }
+
+    /// Its status in the words of the newer API.
+    fn said(&self) -> HorizontalPodAutoscalerStatus {
+        let (current, conditions) =
+            (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
+        let mut status = self.status.newer.clone();
+        autoscaling_v1::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
+        status
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Scale {
+    #[serde(deserialize_with = "null_as_default")]
+    status: ScaleStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScaleStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    selector: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pods {
+    #[serde(deserialize_with = "null_as_default")]
+    items: Vec<Pod>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pod {
+    #[serde(deserialize_with = "null_as_default")]
+    metadata: PodMetadata,
+    #[serde(deserialize_with = "null_as_default")]
+    status: PodStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodMetadata {
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<PodCondition>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodCondition {
+    #[serde(rename = "type", deserialize_with = "null_as_default")]
+    type_: String,
+    #[serde(deserialize_with = "null_as_default")]
+    status: String,
+    #[serde(deserialize_with = "null_as_default")]
+    reason: String,
+}
+
+impl Pods {
+    /// Pods that the scheduler of the cluster tried and could not place.
+    fn unschedulable(&self) -> Replicas {
+        let is = |one: &PodCondition| {
+            (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable")
+        };
+        let waits = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
+        self.items.iter().filter(waits).count().try_into().unwrap_or(Replicas::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_pods_that_the_scheduler_could_not_place_count() {
+        let pod = |status: &str, reason: &str, deleted: Option<&str>| {
+            json!({"metadata": {"deletionTimestamp": deleted},
+                "status": {"conditions": [{"type": "PodScheduled", "status": status, "reason": reason}]}})
+        };
+        let list = json!({"items": [
+            pod("False", "Unschedulable", None),
+            pod("False", "SchedulingGated", None),
+            pod("True", "", None),
+            pod("False", "Unschedulable", Some("2026-11-20T08:00:00Z")),
+            {"metadata": {}, "status": {"conditions": null}},
+            {"metadata": {}},
+        ]});
+        assert_eq!(serde_json::from_value::<Pods>(list).unwrap().unschedulable(), 1);
+        assert_eq!(serde_json::from_value::<Pods>(json!({"items": null})).unwrap().unschedulable(), 0);
+    }
+}

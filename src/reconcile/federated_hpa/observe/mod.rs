@@ -1,0 +1,389 @@
+//! What is seen -> what a plan starts from (observe). No I/O.
+
+pub mod capacity;
+pub mod confirmation;
+pub mod failover;
+pub mod live_state;
+pub mod members;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::cache::View;
+use super::cache::entry::{Binding, MemberHpa};
+use super::names;
+use super::observe::capacity::{Requirements, Room};
+use super::observe::live_state::{LiveState, can_be_asked};
+use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
+use super::write::write_id;
+use crate::api::ResourceBinding;
+use crate::api::federated_hpa::FederatedHPASpec;
+use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
+use crate::convert;
+use crate::convert::fleet::replicas;
+use crate::convert::instant::stored;
+use crate::decision::defaults::MIN_REPLICAS;
+use crate::decision::fleet::patience::Past;
+use crate::decision::fleet::placement::Placement;
+use crate::decision::fleet::spread::Unmet;
+use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
+use crate::decision::fleet::{Member, Readiness};
+use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
+use crate::decision::plan::{
+    Bounds, Cause, Cluster, Memory, Plan, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+};
+use crate::decision::split::Replicas;
+use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
+use crate::estimator::messages::ObjectReference;
+
+/// What the user and the placement say, as the rules read it.
+#[derive(Clone)]
+pub struct Words<'a> {
+    assignment: Option<Assignment<'a>>,
+    affinity: Option<ClusterAffinity<'a>>,
+    placement: Placement<'a>,
+    group: &'a str,
+    /// Clusters whose turn to fail over has come; nothing: all that failed.
+    may_fail: Option<Vec<String>>,
+}
+
+impl<'a> Words<'a> {
+    /// Of what is seen.
+    ///
+    /// # Errors
+    /// What of the binding cannot be read: nothing is planned by it.
+    pub fn of(view: &'a View, binding: &'a Binding) -> Result<Self, &'a str> {
+        let spec = &view.order.object.spec;
+        Ok(Self {
+            assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
+            affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
+            placement: convert::fleet::placement(binding.placement()?),
+            group: &binding.object.status.scheduler_observing_affinity_name,
+            may_fail: None,
+        })
+    }
+
+    /// Only these clusters may fail over now.
+    #[must_use]
+    pub fn admitting(self, clusters: Vec<String>) -> Self {
+        Self { may_fail: Some(clusters), ..self }
+    }
+}
+
+/// What a plan starts from.
+pub struct Observed<'a> {
+    /// For the plan.
+    pub request: Request<'a>,
+    /// Name of the group of the placement in use.
+    pub group: &'a str,
+    /// When to look again, if nothing happens.
+    pub next: Option<Timestamp>,
+    /// Clusters of which nobody said how much room they have, while the policy goes by it.
+    pub unknown_capacity: Vec<&'a str>,
+    /// What each replica asks for.
+    pub requirements: Requirements,
+    /// Clusters in which not all replicas are ready: it is worth asking which pods wait for a node.
+    pub unready: Vec<&'a str>,
+    /// Clusters that do not confirm what was written and refuse to be asked, and what was said of the first.
+    pub unread: Option<(Vec<&'a str>, String)>,
+    /// What of the placement's spread constraints cannot be kept.
+    pub unmet: Vec<Unmet<'a>>,
+    /// Clusters that failed and whose turn to fail over has not come.
+    pub waiting: Vec<&'a str>,
+    /// Nothing fails over: so many clusters of so many are not Ready.
+    pub paused: Option<(usize, usize)>,
+}
+
+impl<'a> Observed<'a> {
+    /// Clusters whose room decides what the plan assigns; none where what is assigned stays, or goes by something else.
+    #[must_use]
+    pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
+        let request = &self.request;
+        let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
+        let stays =
+            request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
+        if stays || !request.policy.goes_by_room() {
+            return Vec::new();
+        }
+        let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.standing == Standing::Serving;
+        request.clusters.iter().filter(serving).map(|cluster| cluster.name).collect()
+    }
+}
+
+impl<'a> Observed<'a> {
+    /// Pods that wait for a node are among the replicas that are not ready; others may just be starting.
+    fn count_pending(&mut self, cluster: &mut Cluster<'a>, live: &LiveState, workload: &ObjectReference) {
+        let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
+        if unready > 0 {
+            self.unready.push(cluster.name);
+            let pends = cluster.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+            // Until somebody says something else it is as it was: a new leader has not asked yet.
+            let before = if pends { unready } else { 0 };
+            cluster.pending = live.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
+        }
+    }
+}
+
+/// Observes at `now`.
+#[must_use]
+pub fn observe<'a>(
+    view: &'a View,
+    binding: &'a Binding,
+    words: &'a Words<'a>,
+    live: &LiveState,
+    now: Timestamp,
+) -> Observed<'a> {
+    let by_name = Known::of(view, binding);
+    let past = by_name.past(view, words, now);
+    let intent = Intent {
+        assignment: words.assignment.as_ref(),
+        affinity: words.affinity.as_ref(),
+        placement: &words.placement,
+        observed_group: words.group,
+    };
+    let Survey { policy, group, clusters, next, unmet, waiting, paused } =
+        survey(&intent, &view.fleet.members, &past, &live.failover.patience, now);
+    let spec = &view.order.object.spec;
+    let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
+    let most = replicas(spec.max_replicas);
+    let mut observed = Observed {
+        request: Request::default(),
+        group,
+        next,
+        unknown_capacity: Vec::new(),
+        requirements,
+        unready: Vec::new(),
+        unread: confirmation::unread(live, view),
+        unmet,
+        waiting,
+        paused,
+    };
+    let workload = workload(binding);
+    let look = |surveyed: &Surveyed<'a>| {
+        let known = live.cache.place(surveyed.name);
+        let room = known.as_ref().map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
+        if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
+            observed.unknown_capacity.push(surveyed.name);
+        }
+        let (mut cluster, due) = cluster(view, &by_name, surveyed, room, now);
+        observed.next = [observed.next, due].into_iter().flatten().min();
+        if !is_silent(view, surveyed.name) {
+            observed.count_pending(&mut cluster, live, &workload);
+        }
+        cluster.reach = known.map_or(Reach::Scale, |place| reach(&place.object, spec));
+        cluster
+    };
+    let clusters = clusters.iter().map(look).collect();
+    let status = view.order.object.status.as_ref();
+    observed.request = Request {
+        total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: most },
+        policy,
+        scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
+        scale_assist: spec.scale_assist.unwrap_or(true),
+        basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
+        clusters,
+        purge: purge(binding),
+        // Whole seconds, as what follows from it is stored.
+        now: stored(now).map_or(now, |time| time.0),
+        delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
+        window: window(spec),
+        period: live.period,
+        replacement: live.failover.replacement,
+        idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
+        divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
+    };
+    observed
+}
+
+/// What the objects say of each cluster, by its name.
+struct Known<'a> {
+    entries: HashMap<&'a str, Replicas>,
+    reported: HashMap<&'a str, WorkloadStatus>,
+    leaving: HashSet<&'a str>,
+    /// When others than the controller began to evict what runs there.
+    evicted: BTreeMap<&'a str, Timestamp>,
+    kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
+}
+
+impl<'a> Known<'a> {
+    fn of(view: &'a View, binding: &'a Binding) -> Self {
+        let ResourceBinding { spec, status, .. } = &binding.object;
+        let tasks = &spec.graceful_eviction_tasks;
+        let own = view.order.object.status.as_ref().and_then(|status| status.cluster_hpa_desired.as_ref());
+        let kept = own.into_iter().flatten().map(|kept| (kept.cluster_name.as_str(), convert::memory::read(kept)));
+        let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
+        let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
+        let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
+        for (cluster, since) in
+            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
+        {
+            let known = evicted.entry(cluster).or_insert(since);
+            *known = since.max(*known);
+        }
+        Self {
+            entries: spec.clusters.iter().map(|entry| (entry.name.as_str(), replicas(entry.replicas))).collect(),
+            reported: status
+                .aggregated_status
+                .iter()
+                .filter_map(|one| Some((&*one.cluster_name, said(one)?)))
+                .collect(),
+            leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
+            evicted,
+            kept,
+        }
+    }
+
+    /// What the rules need of it.
+    fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
+        let noted = |of: fn(&Memory) -> bool| {
+            self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
+        };
+        let sent = view.sent.iter().map(|sent| &*sent.cluster);
+        Past {
+            held: self.entries.keys().copied().chain(sent).collect(),
+            known: noted(|memory| memory.lost.is_some()),
+            evicted: self.evicted.clone(),
+            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
+            resumed: resumed(view, now),
+            may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
+        }
+    }
+}
+
+/// When failovers were last possible again, as the condition says.
+fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
+    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
+    let time = condition.last_transition_time.as_ref().map(|time| time.0);
+    // While it lasts nobody fails over, and when it ends now the waiting begins now.
+    if condition.status == "True" { Some(now) } else { time }
+}
+
+fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
+    task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+/// From which cluster something is evicted, and since when.
+fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
+    Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
+}
+
+/// One cluster, and when it is to be waited for no longer.
+fn cluster<'a>(
+    view: &View,
+    known: &Known<'_>,
+    surveyed: &Surveyed<'a>,
+    room: Room,
+    now: Timestamp,
+) -> (Cluster<'a>, Option<Timestamp>) {
+    let Surveyed { name, chosen, standing, settings } = *surveyed;
+    let place = view.fleet.get(name);
+    let reported = known.reported.get(name).copied();
+    let answers = place.is_some_and(|(member, _)| answers(member));
+    let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
+    let sent = view.sent(name);
+    let hpa = sent.map(|sent| sent.hpa);
+    let heard = sent.filter(|_| answers);
+    let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
+    let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
+    let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
+    let cluster = Cluster {
+        name,
+        chosen,
+        standing,
+        weight: settings.weight,
+        priority: settings.priority,
+        limits: settings.limits,
+        cap: cap(view, name, room),
+        current: reported.map(|status| replicas(status.replicas)),
+        last: sent.and_then(|sent| sent.status.current_replicas).map(replicas),
+        ready,
+        pending: 0,
+        available: room.available,
+        desired: heard.and_then(|sent| sent.desired()),
+        load: heard.and_then(|sent| sent.load(now)),
+        reach: Reach::Scale,
+        hpa,
+        version: place.map(|(_, version)| version).unwrap_or_default(),
+        entry: known.entries.get(name).copied(),
+        evicting: known.leaving.contains(name),
+        overdue,
+        target,
+        memory,
+    };
+    (cluster, due)
+}
+
+/// How replicas of the cluster are written.
+fn reach(cluster: &crate::api::Cluster, spec: &FederatedHPASpec) -> Reach {
+    if can_be_asked(cluster) {
+        return Reach::Scale;
+    }
+    let metrics = spec.metrics.as_deref().unwrap_or_default();
+    Reach::Bounds { zero: convert::fleet::scales_to_zero(&cluster.status.kubernetes_version, metrics) }
+}
+
+/// The stabilization window of scaling down.
+fn window(spec: &FederatedHPASpec) -> SignedDuration {
+    let rules = spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
+    let seconds = rules.and_then(|rules| rules.stabilization_window_seconds).unwrap_or(DOWN_WINDOW_SECONDS);
+    SignedDuration::from_secs(seconds.into())
+}
+
+/// The workload of a binding.
+#[must_use]
+pub fn workload(binding: &Binding) -> ObjectReference {
+    let resource = &binding.object.spec.resource;
+    ObjectReference {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+        namespace: resource.namespace.clone(),
+        name: resource.name.clone(),
+    }
+}
+
+/// What the cluster said last of the workload; nothing while its controllers have not looked at it.
+pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
+    said(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
+}
+
+fn said(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
+    entry.status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
+}
+
+/// How the replicas of a cluster that is left go: what `spec.failover` says for clusters, in new and older words.
+fn purge(binding: &Binding) -> Purge {
+    match binding.object.spec.failover.pointer("/cluster/purgeMode").and_then(|mode| mode.as_str()) {
+        Some("Directly" | "Immediately") => Purge::Directly,
+        Some("Never") => Purge::Never,
+        _ => Purge::Gracefully,
+    }
+}
+
+/// Whether the cluster is there to say something. What a dead one said last stays, and never counts as ready.
+#[must_use]
+pub fn answers(member: &Member<'_>) -> bool {
+    member.readiness == Readiness::Ready && !member.deleting
+}
+
+fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
+    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    let share =
+        preferences.filter(|preference| preference.cluster_name == name).find_map(|own| own.max_resource_usage)?;
+    Some(Cluster::cap(room.whole?, share))
+}
+
+/// Whether the others wait for the cluster no longer, and else when that will be.
+fn overdue(sent: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
+    let Some(sent) = sent else { return (false, None) };
+    let Some(written) = write_id::time(&sent.token) else { return (false, None) };
+    let patience = if !sent.hpa.confirmed {
+        UNCONFIRMED
+    } else if ready < sent.hpa.written.unwrap_or_default().min {
+        UNREADY
+    } else {
+        return (false, None);
+    };
+    let due = written.checked_add(patience).unwrap_or(Timestamp::MAX);
+    if due <= now { (true, None) } else { (false, Some(due)) }
+}

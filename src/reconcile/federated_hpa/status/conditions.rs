@@ -1,0 +1,215 @@
+//! Conditions of a FederatedHPA: a reason for machines and a sentence that says what to do. No I/O.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::health;
+use super::{FAILOVER_PAUSED, is_silent, known_condition};
+use crate::api::hpa_status::Condition;
+use crate::controller::condition::ConditionParts;
+use crate::controller::failure::Failure;
+use crate::decision::few::{Few, FewParts};
+use crate::decision::health::{DISABLED, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
+use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::observe::Observed;
+
+/// Karmada's own controller wrote the status within this time: it runs.
+pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
+
+/// The workload does not exist.
+pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
+/// The workload is not propagated.
+pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
+
+/// Karmada's own controller writes the object too.
+const UPSTREAM: &str = "UpstreamControllersRunning";
+
+/// The object lost its mode, or other fields that nobody knows any more.
+pub const MODE_UNKNOWN: &str = "ModeUnknown";
+/// Members have not confirmed everything yet.
+pub const WAITING: &str = "WaitingForMembers";
+/// The workload is being handed back to Karmada.
+pub const HANDING_BACK: &str = "HandingBack";
+/// The workload is handed back to Karmada.
+pub const HANDED_BACK: &str = "HandedBack";
+
+/// Another FederatedHPA scales the workload.
+pub const CONFLICT: &str = "ConflictingFederatedHPA";
+
+/// Whether every cluster has the bounds it is to have.
+#[must_use]
+pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> ConditionParts {
+    for note in &plan.notes {
+        if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
+            let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
+            return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
+        }
+    }
+    if !plan.steps.is_empty() {
+        return ("False", WAITING, waiting(plan));
+    }
+    let unconfirmed = health::unconfirmed(view, plan);
+    if !unconfirmed.is_empty() {
+        let message = format!("{} did not confirm the bounds that were written yet", Few(&unconfirmed));
+        return ("False", WAITING, message);
+    }
+    let shares: Vec<String> = plan
+        .shares
+        .iter()
+        .filter(|share| share.kept().is_some())
+        .map(|share| {
+            let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
+            format!("{} {}{hold}", share.cluster, share.target)
+        })
+        .collect();
+    let mut message = Few(&shares).to_string();
+    for note in &plan.notes {
+        message = format!("{message}; {note}");
+    }
+    if !observed.unknown_capacity.is_empty() {
+        message = format!(
+            "{message}; nobody said how much room there is in {}, which counts as none: check that these clusters report \
+             status.resourceSummary",
+            Few(&observed.unknown_capacity)
+        );
+        return ("True", "CapacityUnknown", message);
+    }
+    if !observed.unmet.is_empty() {
+        let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();
+        return ("True", "SpreadConstraintNotMet", format!("{message}; {}", unmet.join("; ")));
+    }
+    let code = plan.notes.first().map_or("Assigned", |note| note.code());
+    ("True", code, message)
+}
+
+/// Whether somebody should look after it. What is normal while things come about is none of that.
+#[must_use]
+pub fn is_bad(condition: &Condition) -> bool {
+    let reason = condition.reason.as_deref().unwrap_or_default();
+    let comes_about = [WAITING, MISSING, DISABLED, HANDING_BACK, HANDED_BACK].contains(&reason);
+    condition.status == "False" && condition.type_ != SCALING_LIMITED && !comes_about
+}
+
+/// What is not done yet.
+fn waiting(plan: &Plan<'_>) -> String {
+    let name = |step: &Step<'_>| {
+        let what = match &step.action {
+            Action::ApplyHpa { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
+            Action::UpdateBinding { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
+            Action::Scale { cluster, replicas } => format!("{cluster} is to run {replicas}"),
+            Action::DeleteHpa { cluster } => format!("{cluster} is to lose its HPA"),
+        };
+        let what_for = match step.wait {
+            Wait::Nothing => "is being written",
+            Wait::Lowered => "waits for lower bounds elsewhere to be confirmed",
+            Wait::Replaced => "waits for the replicas that replace it",
+            Wait::Shrunk => "waits for running replicas to shrink",
+            Wait::Gone => "waits for its old HPA to be gone",
+        };
+        format!("{what} ({}; {what_for})", step.why)
+    };
+    let missing = plan.notes.iter().filter(|note| matches!(note, Note::Missing { .. } | Note::LeftUnreplaced { .. }));
+    let missing = missing.map(ToString::to_string);
+    FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
+}
+
+/// What keeps clusters that failed from failing over, where something does. It is no error of the object's own.
+#[must_use]
+pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
+    let Some((unready, all)) = observed.paused else {
+        // When it ended is remembered: clusters are waited for from then on.
+        known_condition(&view.order, FAILOVER_PAUSED)?;
+        return Some(("False", "ClustersReady", "clusters that fail are replaced".to_owned()));
+    };
+    let message = format!(
+        "{unready} of {all} clusters are not Ready at once: the control plane is more likely cut off than they are gone, so \
+         each keeps what it has (--unhealthy-cluster-threshold)"
+    );
+    Some(("True", "TooManyClustersNotReady", message))
+}
+
+/// What an HPA says of itself, of all members.
+pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, ConditionParts)> {
+    verdicts(members).into_iter().map(|(type_, verdict)| (type_, said(verdict)))
+}
+
+fn said(Verdict { status, reason, message }: Verdict) -> ConditionParts {
+    (status, reason, message)
+}
+
+/// Whether all is put together as it should be: nothing stands in the way of the controller, and the HPA of each candidate
+/// is there as written, with its workload, and alone.
+#[must_use]
+pub fn ready(
+    view: &View,
+    observed: &Observed<'_>,
+    plan: &Plan<'_>,
+    members: &[Member<'_>],
+    failure: Option<&Failure>,
+    now: Timestamp,
+) -> ConditionParts {
+    if let Some(failure) = failure {
+        return ("False", failure.reason, failure.message.clone());
+    }
+    if let Some(said) = refused(view) {
+        return said;
+    }
+    if upstream_until(view, now).is_some() {
+        let message = "karmada-controller-manager writes this object too: start it with \
+                       --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
+        return ("False", UPSTREAM, message.to_owned());
+    }
+    let takes_part = |name: &str| {
+        let clusters = &observed.request.clusters;
+        clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.standing != Standing::Serving)
+    };
+    let clusters = observed.request.clusters.iter().map(|cluster| cluster.name);
+    let silent: Vec<&str> = clusters.filter(|name| takes_part(name) && is_silent(view, name)).collect();
+    if !silent.is_empty() {
+        let message =
+            format!("{} cannot be reached: bring the cluster back, or take it out of the placement", Few(&silent));
+        return ("False", "MembersUnreachable", message);
+    }
+    if plan.notes.iter().any(|note| matches!(note, Note::NoCandidates)) {
+        return ("False", "NoCandidates", Note::NoCandidates.to_string());
+    }
+    if let Some((clusters, why)) = &observed.unread {
+        let message = format!(
+            "{} did not confirm what was written, and cannot be asked through the cluster proxy: see to it that no other \
+             ResourceInterpreterCustomization reflects the status of HPAs, or let the controller read HPAs there: {why}",
+            Few(clusters)
+        );
+        return ("False", "MemberStatusUnknown", message);
+    }
+    match broken(members) {
+        Some(verdict) => said(verdict),
+        None => ("True", "MemberHPAsReady", "the HPA of each member cluster is there as it was written".to_owned()),
+    }
+}
+
+/// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace of it
+/// but the condition.
+#[must_use]
+pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
+    let conditions = view.order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let mut noticed = conditions.into_iter().flatten().filter(|one| one.reason.as_deref() == Some(UPSTREAM));
+    let noticed = noticed.find_map(|one| one.last_transition_time.as_ref()).map(|time| time.0);
+    let last = [view.order.upstream, noticed].into_iter().flatten().max()?;
+    last.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
+}
+
+/// What Karmada could not bring to a cluster.
+fn refused(view: &View) -> Option<ConditionParts> {
+    let mut refused = view.sent.iter().filter_map(|sent| Some((&sent.cluster, sent.refused.as_ref()?)));
+    let (cluster, why) = refused.next()?;
+    let key = view.order.key();
+    if why.contains("not managed by Karmada") {
+        let message = format!(
+            "{cluster} has an HPA {key} that is not ours: delete it there, or annotate this object with {}: \"true\" to have \
+             it taken over",
+            crate::reconcile::federated_hpa::names::ADOPT
+        );
+        return Some(("False", "ForeignHPA", message));
+    }
+    Some(("False", "NotApplied", format!("Karmada could not bring the HPA {key} to {cluster}: {why}")))
+}

@@ -1,0 +1,78 @@
+//! What is seen of the members' HPAs, as the rules that judge them read it (status). No I/O.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::is_silent;
+use crate::api::hpa_status::Condition;
+use crate::decision::health::{Heard, Member, Presence};
+use crate::decision::plan::{Plan, UNCONFIRMED};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
+use crate::reconcile::federated_hpa::observe::Observed;
+use crate::reconcile::federated_hpa::write::write_id;
+
+/// The members that have a share, and the candidates that were lost and have none, by name.
+#[must_use]
+pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, now: Timestamp) -> Vec<Member<'a>> {
+    let holds = plan.shares.iter().filter(|share| share.target.is_some());
+    let mut members: Vec<Member<'a>> = holds
+        .map(|share| {
+            let sent = view.sent(share.cluster).filter(|sent| !sent.deleting);
+            let conditions = sent.map(|sent| sent.conditions().iter().map(heard).collect());
+            Member {
+                cluster: share.cluster,
+                presence: presence(view, share.cluster, sent.map(|sent| &**sent), now),
+                conditions: conditions.unwrap_or_default(),
+                zero: share.memory.zero,
+                away: false,
+                stuck: share.memory.stuck.is_some(),
+            }
+        })
+        .collect();
+    let held: BTreeSet<&str> = members.iter().map(|member| member.cluster).collect();
+    let lost = observed.request.clusters.iter().filter(|cluster| cluster.chosen && is_silent(view, cluster.name));
+    let lost = lost.filter(|cluster| !held.contains(cluster.name)).map(|cluster| Member {
+        cluster: cluster.name,
+        presence: Presence::Silent,
+        away: true,
+        ..Member::default()
+    });
+    members.extend(lost);
+    members.sort_by_key(|member| member.cluster);
+    members
+}
+
+fn heard(condition: &Condition) -> Heard<'_> {
+    Heard {
+        type_: &condition.type_,
+        status: &condition.status,
+        reason: condition.reason.as_deref().unwrap_or_default(),
+        message: condition.message.as_deref().unwrap_or_default(),
+    }
+}
+
+fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp) -> Presence {
+    if is_silent(view, cluster) {
+        return Presence::Silent;
+    }
+    let Some(sent) = sent else { return Presence::Missing };
+    if sent.hpa.confirmed {
+        return Presence::There;
+    }
+    if !sent.applied && sent.is_unheard() {
+        return Presence::Missing;
+    }
+    let written = write_id::time(&sent.token);
+    let late = written.and_then(|written| written.checked_add(UNCONFIRMED).ok()).is_some_and(|due| due <= now);
+    if late { Presence::Outdated } else { Presence::There }
+}
+
+/// Clusters whose bounds are not known to be in force.
+#[must_use]
+pub fn unconfirmed<'a>(view: &View, plan: &Plan<'a>) -> Vec<&'a str> {
+    let takes_part = plan.shares.iter().filter(|share| share.target.is_some());
+    let confirmed = |cluster: &str| view.sent(cluster).is_some_and(|sent| sent.hpa.confirmed);
+    takes_part.map(|share| share.cluster).filter(|cluster| !confirmed(cluster)).collect()
+}

@@ -1,0 +1,235 @@
+//! What a FederatedHPA's status says in Distributed mode: made here, compared with what stands, and written only when it
+//! differs (status). Talks to the API server.
+
+pub mod conditions;
+pub mod health;
+pub mod publish;
+pub mod report;
+pub mod shown;
+pub mod throttle;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::cache::View;
+use super::cache::entry::FederatedHpaEntry;
+use super::observe::{Observed, answers};
+use super::write::writer::Writer;
+use crate::api::FederatedHPA;
+use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
+use crate::api::hpa_status::Condition;
+use crate::controller::condition;
+use crate::controller::condition::ConditionParts;
+use crate::controller::failure::{Failure, WriteError};
+use crate::controller::managers;
+use crate::convert;
+use crate::convert::fleet::number;
+use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
+use crate::decision::plan::Plan;
+use crate::runtime::leader::Leader;
+
+/// Type of the condition that says whether every cluster has the bounds it is to have.
+pub const ASSIGNED: &str = "Assigned";
+/// Type of the condition that says whether all is put together as it should be.
+pub const READY: &str = "Ready";
+/// Type of the condition that is there while clusters that failed keep what they have.
+pub const FAILOVER_PAUSED: &str = "FailoverPaused";
+/// Types of the conditions that say over all members what an HPA says of one.
+pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
+
+/// The status after a plan.
+#[must_use]
+pub fn planned(
+    view: &View,
+    observed: &Observed<'_>,
+    plan: &Plan<'_>,
+    failure: Option<&Failure>,
+    now: Timestamp,
+) -> FederatedHPAStatus {
+    let known = view.order.object.status.as_ref();
+    let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
+    let kept: HashMap<&str, &ClusterHPADesired> = kept.map(|kept| (kept.cluster_name.as_str(), kept)).collect();
+    let desired = plan.shares.iter().map(|share| {
+        let mut share = *share;
+        share.memory.got = share.memory.got.filter(|got| observed.request.minds(*got));
+        convert::memory::write(&share, kept.get(share.cluster).copied())
+    });
+    let members = health::members(view, observed, plan, now);
+    let (mut current, mut wanted) = (0_i32, 0_i32);
+    for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
+        let has = number(cluster.current.unwrap_or_default());
+        current = current.saturating_add(has);
+        let wish = view.sent(cluster.name).filter(|sent| !sent.deleting).and_then(|sent| sent.wish());
+        let wish = wish.filter(|wish| *wish > 0);
+        wanted = wanted.saturating_add(wish.unwrap_or(has));
+    }
+    let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
+    let own = [
+        (ASSIGNED, conditions::assigned(view, observed, plan)),
+        (READY, conditions::ready(view, observed, plan, &members, failure, now)),
+    ];
+    let paused = conditions::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
+    let (parts, omitted) = shown::parts(view, &members);
+    FederatedHPAStatus {
+        observed_generation: view.order.object.metadata.generation,
+        last_scale_time: scaled.map(Time),
+        current_replicas: Some(current),
+        desired_replicas: wanted,
+        current_metrics: None,
+        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).collect()),
+        cluster_hpa_desired: Some(desired.collect()),
+        assignment_hash: Some(plan.basis.to_string()),
+        idle_start_time: plan.idle.and_then(convert::instant::stored),
+        last_rebalance_time: plan.divided.and_then(convert::instant::stored),
+        clusters: Some(shown::counts(&members)),
+        aggregated_status: Some(parts),
+        aggregated_status_omitted: omitted,
+    }
+}
+
+/// The status while nothing can be planned: what was assigned stays.
+#[must_use]
+pub fn unplanned(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> FederatedHPAStatus {
+    let before = order.object.status.clone().unwrap_or_default();
+    FederatedHPAStatus {
+        observed_generation: order.object.metadata.generation,
+        conditions: Some(unscaled(order, assigned, ready, now)),
+        ..before
+    }
+}
+
+/// All conditions while no HPA of a member can be judged: what an HPA says is unknown, for the reason that stands in the way.
+fn unscaled(
+    order: &FederatedHpaEntry,
+    assigned: ConditionParts,
+    ready: ConditionParts,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let (_, reason, message) = ready.clone();
+    let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
+    let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
+    all.map(|(type_, said)| condition(order, type_, said, now)).collect()
+}
+
+/// The status while the workload is being handed back.
+#[must_use]
+pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
+    let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
+    let said = ("False", conditions::HANDING_BACK, message.to_owned());
+    unplanned(order, said.clone(), said, now)
+}
+
+/// The status once the workload is handed back: nothing is left of what was assigned and remembered.
+#[must_use]
+pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
+    let said = ("False", conditions::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
+    FederatedHPAStatus {
+        observed_generation: order.object.metadata.generation,
+        conditions: Some(unscaled(order, said.clone(), said, now)),
+        ..FederatedHPAStatus::default()
+    }
+}
+
+fn condition(order: &FederatedHpaEntry, type_: &str, said: ConditionParts, now: Timestamp) -> Condition {
+    let known = known_condition(order, type_);
+    condition::condition(type_, said, known, order.object.metadata.generation, now)
+}
+
+/// The condition of that type as it stands.
+pub fn known_condition<'a>(order: &'a FederatedHpaEntry, type_: &str) -> Option<&'a Condition> {
+    let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
+}
+
+/// Whether the status of `order` says this already. Conditions of others are theirs.
+#[must_use]
+pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let Some(known) = &order.object.status else { return false };
+    // The list is a map by type: its order says nothing.
+    let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
+    let same = status.conditions.iter().flatten().all(stands);
+    same && FederatedHPAStatus { conditions: None, ..known.clone() }
+        == FederatedHPAStatus { conditions: None, ..status.clone() }
+}
+
+/// Whether the status of `order` says this already, but for what the HPAs of members measure.
+#[must_use]
+pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
+        let parts = parts.iter().flatten();
+        parts
+            .map(|ClusterHPAStatus { cluster_name, status }| {
+                let time = status.last_scale_time.as_ref().map(|time| time.0);
+                (cluster_name.clone(), status.current_replicas, status.desired_replicas, time)
+            })
+            .collect()
+    };
+    let Some(known) = &order.object.status else { return false };
+    let measured = |condition: &Condition| {
+        let known = known_condition(order, &condition.type_).filter(|known| SCALING.contains(&&*known.type_));
+        known.unwrap_or(condition).clone()
+    };
+    let shown = FederatedHPAStatus {
+        conditions: status.conditions.as_ref().map(|conditions| conditions.iter().map(measured).collect()),
+        clusters: known.clusters,
+        aggregated_status: known.aggregated_status.clone(),
+        ..status.clone()
+    };
+    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
+}
+
+/// Whether the status of `order` says this already, but for the wording of conditions: how far something has come.
+#[must_use]
+pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let worded = |condition: &Condition| {
+        let same = |known: &&Condition| {
+            (&known.status, &known.reason, known.observed_generation)
+                == (&condition.status, &condition.reason, condition.observed_generation)
+        };
+        known_condition(order, &condition.type_).filter(same).unwrap_or(condition).clone()
+    };
+    let conditions = status.conditions.as_ref().map(|conditions| conditions.iter().map(worded).collect());
+    stands(order, &FederatedHPAStatus { conditions, ..status.clone() })
+}
+
+/// Whether the assignment of `order` is another one than that of `status`.
+#[must_use]
+pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let bounds = |status: Option<&FederatedHPAStatus>| -> Vec<_> {
+        let desired = status.and_then(|status| status.cluster_hpa_desired.as_deref()).unwrap_or_default();
+        let bounds =
+            |desired: &ClusterHPADesired| (desired.cluster_name.clone(), desired.min_replicas, desired.max_replicas);
+        desired.iter().map(bounds).collect()
+    };
+    bounds(order.object.status.as_ref()) != bounds(Some(status))
+}
+
+/// Writes the status, provided that the object is as it was seen.
+///
+/// # Errors
+/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+pub async fn write(
+    writer: &Writer,
+    leader: &Leader,
+    order: &FederatedHpaEntry,
+    status: &FederatedHPAStatus,
+) -> Result<(), WriteError> {
+    let key = order.key();
+    let written: FederatedHPA = order.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
+    writer.cache.wrote_order(&written);
+    Ok(())
+}
+
+/// Whether a cluster that takes part does not answer.
+#[must_use]
+pub fn is_silent(view: &View, cluster: &str) -> bool {
+    !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
+}

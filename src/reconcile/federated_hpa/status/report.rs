@@ -1,0 +1,149 @@
+//! Tells people (Events, log) what reconciles did. Posts nothing itself.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tracing::{info, warn};
+
+use super::conditions;
+use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::controller::events::{Events, Record, Severity};
+use crate::controller::failure::Failure;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::few::Few;
+use crate::decision::plan::{Note, Plan, Request, Why};
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::status;
+use crate::runtime::clock::WallClock;
+use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ControllerMetrics;
+
+/// Reason of the Event that others are to run what a cluster ran.
+const REPLACEMENT_STARTED: &str = "ReplacementStarted";
+
+/// Tells what happened.
+pub struct Reporter {
+    /// The Events.
+    pub events: Events,
+    /// The counters.
+    pub metrics: Arc<ControllerMetrics>,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+impl Reporter {
+    /// The assignment changed.
+    pub fn assigned(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
+        let share =
+            |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
+        let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
+        let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
+        let first = order.object.status.as_ref().is_none_or(|status| status.assignment_hash.is_none());
+        let reason = if first { "Assigned" } else { "Reassigned" };
+        self.say(leader, order, reason, note);
+    }
+
+    /// Clusters leave although what they ran does not run elsewhere.
+    pub fn unreplaced(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
+        let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
+        if let Some(note) = plan.notes.iter().find(late) {
+            info!(object = %order.key(), "{}: {note}", note.code());
+            self.tell(leader, order, Severity::Warning, note.code(), note.to_string());
+        }
+    }
+
+    /// What was decided of clusters beside their bounds: who cannot scale, who helps, who goes to zero and comes back.
+    pub fn helped(&self, leader: &Leader, order: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
+        for share in &plan.shares {
+            let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
+            let before = known.map(|cluster| cluster.memory).unwrap_or_default();
+            let after = share.memory;
+            if let Some(lost) = after.lost.filter(|_| before.lost.is_none()) {
+                let note = format!("{} leaves or failed: others are to run its {} replicas", share.cluster, lost.ran);
+                self.say(leader, order, REPLACEMENT_STARTED, note);
+            }
+            let cause = after.stuck.map(|stuck| stuck.cause);
+            if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
+                self.say(leader, order, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
+            }
+            if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
+                let note = format!("{} is to run {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
+                self.say(leader, order, Why::ScaleAssisted.code(), note);
+            }
+            let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
+            if after.zero != before.zero {
+                self.say(leader, order, why.code(), format!("{} {why}", share.cluster));
+            }
+        }
+    }
+
+    fn say(&self, leader: &Leader, order: &FederatedHpaEntry, reason: &'static str, note: String) {
+        info!(object = %order.key(), "{reason}: {note}");
+        self.tell(leader, order, Severity::Normal, reason, note);
+    }
+
+    /// The workload is handed back; what could not be done of it is told.
+    pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
+        let note = "the workload is handed back to Karmada with the replicas it has".to_owned();
+        if undone.is_empty() {
+            info!(object = %order.key(), "{note}");
+            return self.tell(leader, order, Severity::Normal, "Released", note);
+        }
+        let note = format!("the workload is let go, and this was left undone: {}", undone.join("; "));
+        warn!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
+    }
+
+    /// Fields that a foreign definition took away are back.
+    pub fn restored(&self, leader: &Leader, order: &FederatedHpaEntry, fields: &str) {
+        let note = format!(
+            "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
+            crate::decision::mirror::SPEC
+        );
+        info!(object = %order.key(), "{note}");
+        self.tell(leader, order, Severity::Warning, "FieldsRestored", note);
+    }
+
+    /// Something fails, and is tried again.
+    pub fn failed(&self, leader: &Leader, order: &FederatedHpaEntry, failure: &Failure) {
+        info!(object = %order.key(), reason = failure.reason, "{failure}");
+        self.tell(leader, order, Severity::Warning, failure.reason, failure.message.clone());
+    }
+
+    /// Conditions that turned bad, or are bad for another reason than they were. Each reason is told once.
+    pub fn worsened(&self, leader: &Leader, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
+        let mut told: Vec<&str> = Vec::new();
+        for condition in status.conditions.iter().flatten() {
+            let reason = condition.reason.as_deref().unwrap_or_default();
+            let known = status::known_condition(order, &condition.type_);
+            let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
+            if stays || told.contains(&reason) || !conditions::is_bad(condition) {
+                continue;
+            }
+            told.push(reason);
+            let note = condition.message.clone().unwrap_or_default();
+            info!(object = %order.key(), "{}={} {reason}: {note}", condition.type_, condition.status);
+            self.tell(leader, order, Severity::Warning, reason.to_owned(), note);
+        }
+    }
+
+    /// A reconcile is tried again.
+    pub fn retried(&self, class: ErrorClass) {
+        self.metrics.retried(class);
+    }
+
+    fn tell(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        severity: Severity,
+        reason: impl Into<Cow<'static, str>>,
+        note: String,
+    ) {
+        let reason = reason.into();
+        let key = order.key();
+        let regarding = order.own(&key).reference();
+        let at = (self.clock)();
+        self.events.record(leader, Record { severity, reason, action: "Assign", note, at, regarding, related: None });
+    }
+}

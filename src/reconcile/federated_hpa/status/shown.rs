@@ -1,0 +1,92 @@
+//! What a status shows beside what must be remembered: the parts of the clusters, and what becomes of them where the store
+//! takes no more. No I/O.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::api::federated_hpa::{ClusterCounts, ClusterHPAStatus, FederatedHPAStatus};
+use crate::controller::key::Key;
+use crate::convert::fleet::count;
+use crate::decision::health::{self, Grade, Member};
+use crate::decision::showing::{Before, chosen};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
+
+/// What the clusters report, and of how many that is left out.
+#[must_use]
+pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Option<i32>) {
+    let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
+    // One that leaves is worth a look.
+    let grade = |sent: &MemberHpa| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
+    let sent: Vec<&MemberHpa> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
+    let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
+    let known = view.order.object.status.as_ref();
+    let shown = known.and_then(|status| status.aggregated_status.as_ref()).into_iter().flatten();
+    let before = Before {
+        shown: shown.map(|part| part.cluster_name.as_str()).collect(),
+        partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
+    };
+    let part = |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() };
+    let Some(chosen) = chosen(&of_members, &before) else { return (sent.iter().map(part).collect(), None) };
+    let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(&*sent.cluster)).map(part).collect();
+    let omitted = sent.len().saturating_sub(parts.len());
+    (parts, Some(count(omitted)))
+}
+
+/// The counts as they are stored.
+#[must_use]
+pub fn counts(members: &[Member<'_>]) -> ClusterCounts {
+    let health::Counts { total, ready, limited, unknown, scaled_to_zero } = health::counts(members);
+    ClusterCounts {
+        total: count(total),
+        ready: count(ready),
+        limited: count(limited),
+        unknown: count(unknown),
+        scaled_to_zero: count(scaled_to_zero),
+    }
+}
+
+/// The status without what is only shown: all that whoever comes after must know.
+#[must_use]
+pub fn ledger(status: &FederatedHPAStatus) -> FederatedHPAStatus {
+    let shown = status.aggregated_status.as_ref().map_or(0, Vec::len);
+    let omitted = status.aggregated_status_omitted.unwrap_or_default().saturating_add(count(shown));
+    FederatedHPAStatus { aggregated_status: None, aggregated_status_omitted: Some(omitted), ..status.clone() }
+}
+
+/// What was refused as too large; lost with the process.
+#[derive(Debug, Default)]
+pub struct TooLarge(Mutex<HashMap<Key, usize>>);
+
+impl TooLarge {
+    fn refused(&self) -> MutexGuard<'_, HashMap<Key, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The API server refused this status.
+    pub fn refuse(&self, key: &Key, status: &FederatedHPAStatus) {
+        self.refused().insert(key.clone(), size(status));
+    }
+
+    /// The status, without what is only shown if it is about as large as one that was refused.
+    #[must_use]
+    pub fn fit(&self, key: &Key, status: FederatedHPAStatus) -> FederatedHPAStatus {
+        let Some(refused) = self.refused().get(key).copied() else { return status };
+        // A little less would be refused as well, and tried each time.
+        if size(&status) < refused.saturating_sub(refused / 10) {
+            self.forget(key);
+            return status;
+        }
+        ledger(&status)
+    }
+
+    /// The object is gone, or its status is smaller now.
+    pub fn forget(&self, key: &Key) {
+        self.refused().remove(key);
+    }
+}
+
+/// Bytes of a status.
+fn size(status: &FederatedHPAStatus) -> usize {
+    serde_json::to_vec(status).map_or(usize::MAX, |text| text.len())
+}

@@ -1,0 +1,75 @@
+//! How often a status is written for what nobody decides by: what the HPAs of many clusters measure every few seconds, and
+//! how far a step has come. No I/O.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::controller::key::Key;
+
+use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::status;
+
+/// Measurements are shown at most so often.
+pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
+/// Other words of the same condition are shown at most so often.
+const WORDS: SignedDuration = SignedDuration::from_secs(2);
+
+/// When statuses were last written; lost with the process.
+#[derive(Debug, Default)]
+pub struct StatusThrottle(Mutex<HashMap<Key, Timestamp>>);
+
+impl StatusThrottle {
+    fn written(&self) -> MutexGuard<'_, HashMap<Key, Timestamp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A status is written at `now`.
+    pub fn wrote(&self, key: &Key, now: Timestamp) {
+        self.written().insert(key.clone(), now);
+    }
+
+    /// When a status that is not that of `order` may be written; nothing: now.
+    #[must_use]
+    pub fn due(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
+        if status::words_only(order, status) {
+            self.after(&order.key(), WORDS, now)
+        } else if status::measures_only(order, status) {
+            self.after(&order.key(), MEASUREMENTS, now)
+        } else {
+            None
+        }
+    }
+
+    fn after(&self, key: &Key, pace: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+        let due = self.written().get(key)?.checked_add(pace).ok()?;
+        // A clock that was set back is no reason to wait.
+        (due > now && due.duration_since(now) <= pace).then_some(due)
+    }
+
+    /// The object is gone.
+    pub fn forget(&self, key: &Key) {
+        self.written().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_wait_for_their_turn() {
+        let (pace, key) = (StatusThrottle::default(), Key::new("prod", "web"));
+        let at = |second| Timestamp::constant(second, 0);
+        assert_eq!(pace.after(&key, MEASUREMENTS, at(100)), None);
+        pace.wrote(&key, at(100));
+        assert_eq!(
+            [100, 129, 130, 50].map(|now| pace.after(&key, MEASUREMENTS, at(now))),
+            [Some(at(130)), Some(at(130)), None, None]
+        );
+        pace.forget(&key);
+        assert_eq!(pace.after(&key, MEASUREMENTS, at(101)), None);
+    }
+}

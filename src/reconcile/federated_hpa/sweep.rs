@@ -1,0 +1,122 @@
+//! Gives back what no FederatedHPA acts on: bindings that were suspended for one that is gone, or turned to something else before
+//! it took hold, and HPAs of one that is gone (docs/design.md#law-8-always-let-go). Talks to the API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kube::api::GetParams;
+use kube::core::{ObjectMeta, Request};
+use tracing::info;
+
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::reconcile::Progress;
+use super::worker::DistributedWorker;
+use super::write::release::{Release, Released};
+use super::write::writer::Meta;
+use crate::api::FederatedHPA;
+use crate::api::federated_hpa::FederatedHPASpec;
+use crate::api::hpa::CrossVersionObjectReference;
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::key::Key;
+use crate::controller::request::send;
+use crate::decision::api_version::{GROUP, VERSION};
+use crate::runtime::leader::Leader;
+
+/// A FederatedHPA that exists and is not seen yet will be seen by then.
+pub(super) const UNSEEN: Duration = Duration::from_secs(5);
+
+impl DistributedWorker {
+    /// Does the next thing that is to be done for what the FederatedHPA `key` left behind, whether it exists or not.
+    pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
+        let marked = self.live.cache.marked_for(key);
+        let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order);
+        let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
+        let stray = marked.into_iter().filter(|marked| !marked.orders.iter().any(served)).map(|marked| marked.binding);
+        let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
+        let orphans = view.is_none() && self.live.cache.has_sent(key);
+        if stray.is_empty() && !orphans {
+            return Ok(Progress::Settled(None));
+        }
+        if view.is_none() && self.exists(key).await? {
+            return Ok(Progress::Settled(self.after(UNSEEN)));
+        }
+        let mut wake = None;
+        for binding in &stray {
+            match self.give_back(leader, key, binding).await? {
+                Progress::Wrote => return Ok(Progress::Wrote),
+                Progress::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
+            }
+        }
+        if stray.is_empty() {
+            let nothing = stand_in(key, CrossVersionObjectReference::default());
+            let left = self.live.cache.left_behind(nothing, None);
+            return self.release_left(leader, key, &left).await;
+        }
+        Ok(Progress::Settled(wake))
+    }
+
+    /// Hands the workload of a binding back that no FederatedHPA holds.
+    pub(super) async fn give_back(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        binding: &Arc<Binding>,
+    ) -> Result<Progress, WriteError> {
+        let resource = &binding.object.spec.resource;
+        let target = CrossVersionObjectReference {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            name: resource.name.clone(),
+        };
+        let name = binding.object.metadata.name.as_deref().unwrap_or_default();
+        let view = self.live.cache.left_behind(stand_in(key, target), Some(Arc::clone(binding)));
+        let about = Key::new(&key.namespace, &format!("{}/{name}", key.name));
+        let round = self.release_left(leader, &about, &view).await?;
+        if let Progress::Wrote = round {
+            info!(binding = %about, "a ResourceBinding that no FederatedHPA acts on is given back to Karmada's scheduler");
+        }
+        Ok(round)
+    }
+
+    async fn release_left(&self, leader: &Leader, key: &Key, view: &View) -> Result<Progress, WriteError> {
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key };
+        match release.go_on().await? {
+            Released::Partly => Ok(Progress::Wrote),
+            Released::Waits(time) => Ok(Progress::Settled(self.after(time))),
+            Released::Wholly(_) => {
+                self.takeover.releases.forget(key);
+                Ok(Progress::Settled(None))
+            }
+        }
+    }
+
+    pub(super) fn after(&self, time: Duration) -> Option<Timestamp> {
+        (self.clock)().checked_add(SignedDuration::try_from(time).ok()?).ok()
+    }
+
+    /// Whether the FederatedHPA exists, although it is not seen.
+    async fn exists(&self, key: &Key) -> Result<bool, Failure> {
+        let path = format!("/apis/{GROUP}/{VERSION}/namespaces/{}/federatedhpas", key.namespace);
+        let request = Request::new(path).get_metadata(&key.name, &GetParams::default());
+        let object = format!("FederatedHPA {key}");
+        let asked = Asked { verb: "get", group: GROUP, resource: "federatedhpas", object: &object };
+        match send::<Meta>(&self.writer.client, request, asked).await {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.reason == reason::NOT_FOUND => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What stands in for a FederatedHPA that is gone: its name and what it scaled.
+fn stand_in(key: &Key, target: CrossVersionObjectReference) -> FederatedHpaEntry {
+    let metadata = ObjectMeta {
+        name: Some(key.name.to_string()),
+        namespace: Some(key.namespace.to_string()),
+        ..ObjectMeta::default()
+    };
+    let spec = FederatedHPASpec { scale_target_ref: target, ..FederatedHPASpec::default() };
+    FederatedHpaEntry::of(&FederatedHPA { metadata, spec, status: None })
+}

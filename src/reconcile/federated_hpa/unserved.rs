@@ -1,0 +1,67 @@
+//! Objects whose workload cannot be scaled now: says why, and moves nothing. Talks to the API server.
+
+use super::cache::View;
+use super::cache::entry::FederatedHpaEntry;
+use super::reconcile::Progress;
+use super::status;
+use super::status::conditions;
+use super::worker::DistributedWorker;
+use super::write::takeover::target;
+use crate::controller::failure::{WriteError, reason};
+use crate::decision::backoff::ErrorClass;
+use crate::runtime::leader::Leader;
+
+impl DistributedWorker {
+    /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
+    pub(super) async fn mode_unknown(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        why: &str,
+    ) -> Result<Progress, WriteError> {
+        let said = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        if !status::stands(order, &status) {
+            status::write(&self.writer, leader, order, &status).await?;
+        }
+        Ok(Progress::Settled(None))
+    }
+
+    /// Another FederatedHPA scales the workload: two would fight.
+    pub(super) async fn stand_back(
+        &self,
+        leader: &Leader,
+        view: &View,
+        rival: &FederatedHpaEntry,
+    ) -> Result<Progress, WriteError> {
+        let message = format!(
+            "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
+            rival.key()
+        );
+        self.say_why(leader, view, conditions::CONFLICT, message).await?;
+        Ok(Progress::Settled(None))
+    }
+
+    /// There is no binding: says whether the workload is missing or not propagated.
+    pub(crate) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let key = view.order.key();
+        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let (reason, message) = match self.takeover.template(target).await {
+            Ok(_) => {
+                let message = format!(
+                    "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \
+                     selects it"
+                );
+                (conditions::BINDING_NOT_FOUND, message)
+            }
+            Err(failure) if matches!(failure.reason, reason::NOT_FOUND | reason::TARGET_NOT_FOUND) => (
+                conditions::WORKLOAD_NOT_FOUND,
+                format!("{target} does not exist; create it or correct spec.scaleTargetRef"),
+            ),
+            Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
+            Err(failure) => (failure.reason, failure.message),
+        };
+        self.say_why(leader, view, reason, message).await?;
+        Ok(Progress::Settled(self.later()))
+    }
+}

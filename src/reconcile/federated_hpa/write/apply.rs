@@ -1,0 +1,182 @@
+//! Steps of a plan -> writes (apply). Talks to the API server.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::manifest::{self, Write};
+use super::takeover::target;
+use super::write_id;
+use super::writer::{Writer, is_applied};
+use crate::api::ResourceBinding;
+use crate::controller::failure::{Asked, WriteError};
+use crate::convert::instant::stored;
+use crate::decision::plan::{Action, Entry, Eviction, Purge};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::names;
+use crate::reconcile::federated_hpa::observe::members::proxied;
+use crate::reconcile::scale_target::{ResourcePath, Targets};
+use crate::runtime::clock::WallClock;
+use crate::runtime::leader::Leader;
+
+/// Applies steps.
+pub struct Applier {
+    /// Writes.
+    pub writer: Arc<Writer>,
+    /// Knows where kinds are.
+    pub targets: Arc<Targets>,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+/// Whom a step is about.
+#[derive(Clone, Copy)]
+pub struct ApplyContext<'a> {
+    /// Who may write.
+    pub leader: &'a Leader,
+    /// What the plan was made from.
+    pub view: &'a View,
+    /// The binding of the workload.
+    pub binding: &'a Binding,
+    /// Group of the placement in use.
+    pub group: &'a str,
+}
+
+impl Applier {
+    /// Makes one step.
+    ///
+    /// # Errors
+    /// When this process leads no more, or the API server refuses or is not reached.
+    pub async fn apply(&self, about: ApplyContext<'_>, action: &Action<'_>) -> Result<(), WriteError> {
+        let ApplyContext { leader, view, .. } = about;
+        match action {
+            Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
+                let sent = view.sent(cluster);
+                let token = write_id::next(sent.map(|sent| &*sent.token), (self.clock)());
+                let hpa = &view.order.object;
+                let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
+                let write = Write { cluster, bounds, version, outstanding, held, token: &token };
+                let work = manifest::work_of(hpa, write);
+                let name = manifest::work_name(hpa);
+                self.writer.work(leader, cluster, &name, sent.map(|sent| &**sent), work).await
+            }
+            Action::DeleteHpa { cluster } => match view.sent(cluster) {
+                Some(sent) => self.writer.unsend(leader, sent).await,
+                None => Ok(()),
+            },
+            Action::UpdateBinding { entries, evictions } => self.bind(about, entries, evictions).await,
+            Action::Scale { cluster, replicas } => {
+                let key = view.order.key();
+                let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+                let ResourcePath { path, .. } = self.targets.place(&target).await?;
+                let path = proxied(cluster, &path);
+                let object = format!("{target} in cluster {cluster}");
+                let asked =
+                    Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
+                if *replicas == 0 {
+                    return self.writer.scale(leader, &path, target.name, *replicas, asked).await;
+                }
+                self.writer.raise(leader, &path, target.name, *replicas, asked).await
+            }
+        }
+    }
+
+    /// Writes the entries with everything that the scheduler would write with them, in one patch; then that they are made.
+    async fn bind(
+        &self,
+        about: ApplyContext<'_>,
+        entries: &[Entry<'_>],
+        evictions: &[Eviction<'_>],
+    ) -> Result<(), WriteError> {
+        let binding = &about.binding.object;
+        let clusters: Vec<Value> =
+            entries.iter().map(|entry| json!({"name": entry.cluster, "replicas": entry.replicas})).collect();
+        let mut patch = json!({
+            "metadata": {"annotations": {names::APPLIED_PLACEMENT: binding.spec.placement.to_string()}},
+            "spec": {"clusters": clusters},
+        });
+        if !evictions.is_empty() {
+            let mut tasks = binding.spec.graceful_eviction_tasks.clone();
+            let now = (self.clock)();
+            tasks.extend(evictions.iter().map(|eviction| task(*eviction, now)));
+            if let Some(spec) = patch.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.insert("gracefulEvictionTasks".to_owned(), json!(tasks));
+            }
+        }
+        let written = self.writer.binding(about.leader, binding, patch, false).await?;
+        self.answer(about.leader, &written, about.group, true).await
+    }
+
+    /// Brings what the scheduler would say of the binding up to date. Returns whether there was something to say.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub async fn follow(&self, about: ApplyContext<'_>) -> Result<bool, WriteError> {
+        let binding = &about.binding.object;
+        if !is_applied(about.binding) {
+            let applied = binding.spec.placement.to_string();
+            let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});
+            let written = self.writer.binding(about.leader, binding, patch, false).await?;
+            self.answer(about.leader, &written, about.group, true).await?;
+            return Ok(true);
+        }
+        if binding.status.scheduler_observed_generation == binding.metadata.generation {
+            return Ok(false);
+        }
+        self.answer(about.leader, binding, about.group, !is_scheduled(binding)).await?;
+        Ok(true)
+    }
+
+    /// Says that the generation of `binding` is answered; `decided`: by a decision.
+    async fn answer(
+        &self,
+        leader: &Leader,
+        binding: &ResourceBinding,
+        group: &str,
+        decided: bool,
+    ) -> Result<(), WriteError> {
+        let now = (self.clock)();
+        let mut status = json!({"schedulerObservedGeneration": binding.metadata.generation});
+        if let Some(status) = status.as_object_mut().filter(|_| decided) {
+            status.insert("lastScheduledTime".to_owned(), json!(stored(now)));
+            status.insert("conditions".to_owned(), json!(scheduled(binding, now)));
+            if !group.is_empty() {
+                status.insert("schedulerObservingAffinityName".to_owned(), json!(group));
+            }
+        }
+        self.writer.binding(leader, binding, json!({"status": status}), true).await.map(|_| ())
+    }
+}
+
+fn is_scheduled(binding: &ResourceBinding) -> bool {
+    let said = |condition: &&Value, name: &str, value: &str| condition.get(name).and_then(Value::as_str) == Some(value);
+    let mut conditions = binding.status.conditions.iter();
+    conditions.any(|condition| said(&condition, "type", "Scheduled") && said(&condition, "status", "True"))
+}
+
+/// The conditions, with `Scheduled` as the scheduler would say it.
+fn scheduled(binding: &ResourceBinding, now: Timestamp) -> Vec<Value> {
+    let is_ours = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some("Scheduled");
+    let before = binding.status.conditions.iter().find(is_ours);
+    let since = before.filter(|_| is_scheduled(binding)).and_then(|before| before.get("lastTransitionTime")).cloned();
+    let mut conditions: Vec<Value> = binding.status.conditions.iter().filter(|one| !is_ours(one)).cloned().collect();
+    conditions.push(json!({
+        "type": "Scheduled", "status": "True", "reason": "Success",
+        "message": "Binding has been scheduled successfully.",
+        "lastTransitionTime": since.unwrap_or_else(|| json!(stored(now))),
+    }));
+    conditions
+}
+
+fn task(eviction: Eviction<'_>, now: Timestamp) -> Value {
+    let purge = match eviction.purge {
+        Purge::Gracefully => "Gracefully",
+        Purge::Directly => "Directly",
+        Purge::Never => "Never",
+    };
+    json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "purgeMode": purge,
+        "producer": names::PRODUCER,
+        "reason": "TaintUntolerated", "creationTimestamp": json!(stored(now))})
+}

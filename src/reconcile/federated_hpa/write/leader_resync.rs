@@ -1,0 +1,62 @@
+//! What a new leader reads before its first write: the Works as they are stored now, so that a write of its predecessor that no
+//! watch brought yet counts (docs/design.md#law-2-stay-within-the-budget). Talks to the API server; reads only.
+
+use kube::Client;
+use kube::api::ListParams;
+use kube::core::{ObjectList, Request};
+use tokio::sync::Mutex;
+use tracing::info;
+
+use crate::api::Work;
+use crate::controller::failure::{Asked, Failure};
+use crate::controller::request::send;
+use crate::reconcile::federated_hpa::cache::Cache;
+use crate::runtime::leader::Leader;
+use crate::runtime::watch::{MANAGED_BY, OURS};
+
+/// Works of one answer.
+const PAGE: u32 = 500;
+
+/// The term for which Works were read.
+#[derive(Debug, Default)]
+pub struct LeaderResync(Mutex<Option<Leader>>);
+
+impl LeaderResync {
+    /// Reads all our Works, once in each term; whoever comes meanwhile waits for that.
+    ///
+    /// # Errors
+    /// When the API server refuses or is not reached: then nothing may be written yet.
+    pub async fn read(&self, client: &Client, cache: &Cache, leader: &Leader) -> Result<(), Failure> {
+        let mut term = self.0.lock().await;
+        if term.as_ref().is_some_and(|known| known.is_same(leader)) {
+            return Ok(());
+        }
+        let reading = cache.read_works();
+        let mut works: usize = 0;
+        let mut next = None;
+        loop {
+            // No resourceVersion: the answer is as new as the last write that was acknowledged to anybody.
+            let page = self::page(client, next.as_deref()).await?;
+            works = works.saturating_add(page.items.len());
+            for work in &page.items {
+                reading.put(work);
+            }
+            next = page.metadata.continue_.filter(|token| !token.is_empty());
+            if next.is_none() {
+                break;
+            }
+        }
+        info!(works, "reads its Works before the first write");
+        *term = Some(leader.clone());
+        Ok(())
+    }
+}
+
+async fn page(client: &Client, next: Option<&str>) -> Result<ObjectList<Work>, Failure> {
+    let mut ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}")).limit(PAGE);
+    if let Some(token) = next {
+        ours = ours.continue_token(token);
+    }
+    let asked = Asked { verb: "list", group: "work.karmada.io", resource: "works", object: &"Works" };
+    send(client, Request::new("/apis/work.karmada.io/v1alpha1/works").list(&ours), asked).await
+}

@@ -1,0 +1,142 @@
+//! Looks before a workload is taken: whether it can be scaled, read and given back
+//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Talks to the API server; nothing
+//! of the workload, its binding or Karmada's interpreter is written.
+
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tracing::debug;
+
+use super::takeover::{Takeover, target};
+use super::writer::merging;
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::managers;
+use crate::controller::request::write;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::kinds::{self, Unfit};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
+use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
+use crate::reconcile::federated_hpa::sweep::UNSEEN;
+use crate::reconcile::federated_hpa::worker::DistributedWorker;
+use crate::reconcile::federated_hpa::{names, status};
+use crate::runtime::leader::Leader;
+
+/// The ResourceBinding cannot be read.
+pub const BINDING_UNREADABLE: &str = "BindingUnreadable";
+/// The installation does not name the kind.
+pub const KIND_NOT_ALLOWED: &str = "KindNotAllowed";
+/// It is not known yet which kinds the installation allows.
+const KINDS_UNKNOWN: &str = "KindsUnknown";
+
+/// What is said of a binding that cannot be read.
+#[must_use]
+pub fn unreadable(binding: &Binding, why: &str) -> Failure {
+    let name = binding.object.metadata.name.as_deref().unwrap_or_default();
+    let message = format!(
+        "ResourceBinding {name} cannot be read, so nothing is decided by it: {why}; see that its policy can be read, or update fhpa \
+         to the Karmada that wrote it"
+    );
+    Failure::new(ErrorClass::Refused, BINDING_UNREADABLE, message)
+}
+
+impl DistributedWorker {
+    /// Looks, and takes hold of the FederatedHPA if all is well.
+    pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        match self.fits(&view.order) {
+            // The kinds are being listed.
+            Err(failure) if failure.class == ErrorClass::Transient => {
+                self.say_why(leader, view, failure.reason, failure.message).await?;
+                return Ok(Progress::Settled(self.after(UNSEEN)));
+            }
+            Err(failure) => return self.decline(leader, view, failure).await,
+            Ok(()) => {}
+        }
+        let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
+        if let Err(why) = binding.placement() {
+            return self.decline(leader, view, unreadable(binding, why)).await;
+        }
+        match self.takeover.rehearse(leader, view).await {
+            Ok(()) => {
+                self.takeover.hold(leader, &view.order).await?;
+                Ok(Progress::Wrote)
+            }
+            Err(WriteError::Failed(failure)) if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing) => {
+                self.decline(leader, view, failure).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the installation allows the kind.
+    fn fits(&self, order: &FederatedHpaEntry) -> Result<(), Failure> {
+        let target = &order.object.spec.scale_target_ref;
+        let (api_version, kind) = (&*target.api_version, &*target.kind);
+        let kept = self.live.cache.kinds.keeps(api_version, kind);
+        kinds::divisible(api_version, kind, kept).map_err(|unfit| {
+            let message = format!("{kind} of {api_version}: {unfit}");
+            let reason = match unfit {
+                Unfit::Fixed { .. } => reason::TARGET_NOT_SCALABLE,
+                Unfit::NotAllowed { .. } => KIND_NOT_ALLOWED,
+            };
+            Failure::new(ErrorClass::Refused, reason, message)
+        })?;
+        if kept.is_none() && !kinds::keeps_by_itself(api_version, kind) {
+            let message = "it is not known yet which kinds members keep replicas of: the user of the kubeconfig needs list and \
+                           watch on resourceinterpretercustomizations";
+            return Err(Failure::new(ErrorClass::Transient, KINDS_UNKNOWN, message.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The workload cannot be taken over: says why, and gives a binding back that was suspended for it when it was made.
+    async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
+        debug!(object = %view.order.key(), reason = failure.reason, "a workload is not taken over: {failure}");
+        self.say_why(leader, view, failure.reason, failure.message).await?;
+        if let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some())
+            && let Progress::Wrote = self.give_back(leader, &view.order.key(), binding).await?
+        {
+            return Ok(Progress::Wrote);
+        }
+        Ok(Progress::Settled(self.later()))
+    }
+
+    /// Says why nothing is planned: what was assigned stays.
+    pub(crate) async fn say_why(
+        &self,
+        leader: &Leader,
+        view: &View,
+        reason: &'static str,
+        message: String,
+    ) -> Result<(), WriteError> {
+        let said = ("False", reason, message);
+        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
+        self.say(leader, &view.order, &status).await
+    }
+}
+
+impl Takeover {
+    /// Reads the template, and has the API server judge what will be written to it.
+    async fn rehearse(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
+        let key = view.order.key();
+        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let (place, read) = self.template(target).await?;
+        let labels = json!({names::RETAIN_REPLICAS: "true"});
+        let body = json!({
+            "apiVersion": target.api_version, "kind": target.kind,
+            "metadata": {"name": target.name, "namespace": target.namespace, "uid": read.metadata.uid, "labels": labels},
+        });
+        let requests = Request::new(&place.path);
+        let parameters = PatchParams { dry_run: true, ..PatchParams::apply(managers::RETENTION).force() };
+        let labelled = requests.patch(target.name, &parameters, &Patch::Apply(&body));
+        let asked = Asked { verb: "patch", group: &place.group, resource: &place.plural, object: &target };
+        write::<IgnoredAny>(&self.writer.client, leader, labelled, asked).await?;
+        let parameters = PatchParams { dry_run: true, ..merging(managers::REPLICAS) };
+        let scaled = requests.patch_subresource("scale", target.name, &parameters, &Patch::Merge(json!({"spec": {}})));
+        let resource = format!("{}/scale", place.plural);
+        let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
+        write::<IgnoredAny>(&self.writer.client, leader, scaled, asked).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! Writes, one request each: each is guarded by the version that was seen, so that it meets only what the decision was made
+//! on, and its answer is seen at once. Talks to the API server.
+
+use std::sync::Arc;
+
+use kube::Client;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::Request;
+use kube::core::params::Preconditions;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::api::{FederatedHPA, ResourceBinding, Work};
+use crate::controller::failure::{Asked, Failure, WriteError};
+use crate::controller::managers;
+use crate::controller::request::{send, write};
+use crate::convert::fleet::number;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::names::execution_space;
+use crate::reconcile::federated_hpa::cache::Cache;
+use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry, MemberHpa};
+use crate::runtime::leader::Leader;
+
+/// A Work stands where ours would be, or an HPA.
+pub const FOREIGN: &str = "ForeignHPA";
+
+/// What of a written object is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Meta {
+    /// `metadata`
+    pub metadata: kube::core::ObjectMeta,
+}
+
+/// Writes to the API server.
+pub struct Writer {
+    /// Speaks to it.
+    pub client: Client,
+    /// Is told of what is written.
+    pub cache: Arc<Cache>,
+}
+
+/// A merge patch in the name of `manager`.
+#[must_use]
+pub fn merging(manager: &str) -> PatchParams {
+    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
+}
+
+impl Writer {
+    /// Merges `patch` into a FederatedHPA.
+    ///
+    /// # Errors
+    /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+    pub async fn order(&self, leader: &Leader, order: &FederatedHpaEntry, patch: Value) -> Result<(), WriteError> {
+        self.order_as(managers::FINALIZER, leader, order, patch).await
+    }
+
+    /// As [`Self::order`], in the name of `manager`.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn order_as(
+        &self,
+        manager: &str,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        mut patch: Value,
+    ) -> Result<(), WriteError> {
+        let key = order.key();
+        let own = order.own(&key);
+        guard(&mut patch, own.version);
+        let request = own.requests().patch(&key.name, &merging(manager), &Patch::Merge(&patch));
+        let written: FederatedHPA = own.patch(&self.client, leader, None, request).await?;
+        self.cache.wrote_order(&written);
+        Ok(())
+    }
+
+    /// Merges `patch` into a ResourceBinding, or into its `status`.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn binding(
+        &self,
+        leader: &Leader,
+        binding: &ResourceBinding,
+        mut patch: Value,
+        status: bool,
+    ) -> Result<ResourceBinding, WriteError> {
+        let metadata = &binding.metadata;
+        guard(&mut patch, metadata.resource_version.as_deref().unwrap_or_default());
+        let (namespace, name) =
+            (metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default());
+        let request = Request::new(format!("/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings"));
+        let (parameters, patch) = (merging(managers::BINDING), Patch::Merge(&patch));
+        let (request, resource) = if status {
+            (request.patch_subresource("status", name, &parameters, &patch), "resourcebindings/status")
+        } else {
+            (request.patch(name, &parameters, &patch), "resourcebindings")
+        };
+        let object = format!("ResourceBinding {namespace}/{name}");
+        let asked = Asked { verb: "patch", group: "work.karmada.io", resource, object: &object };
+        let written: ResourceBinding = write(&self.client, leader, request, asked).await?;
+        self.cache.wrote_binding(&written);
+        Ok(written)
+    }
+
+    /// Writes a Work: makes it, or brings the one that was `sent` to what `work` says.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn work(
+        &self,
+        leader: &Leader,
+        cluster: &str,
+        name: &str,
+        sent: Option<&MemberHpa>,
+        mut work: Value,
+    ) -> Result<(), WriteError> {
+        let space = execution_space(cluster);
+        let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
+        let object = format!("Work {space}/{name}");
+        let asked = |verb| Asked { verb, group: "work.karmada.io", resource: "works", object: &object };
+        if let Some(sent) = sent {
+            guard(&mut work, &sent.version);
+            let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
+            let request = requests.patch(name, &parameters, &Patch::Apply(&work));
+            let written: Work = write(&self.client, leader, request, asked("patch")).await?;
+            self.cache.wrote_work(&written);
+            return Ok(());
+        }
+        let parameters = PostParams { field_manager: Some(managers::MEMBER_HPA.to_owned()), ..PostParams::default() };
+        let request = requests.create(&parameters, work.to_string().into_bytes());
+        match write::<Work>(&self.client, leader, request, asked("create")).await {
+            Ok(made) => {
+                self.cache.made_work(&made);
+                Ok(())
+            }
+            Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
+                let message = format!(
+                    "{object} exists already: an HPA of that name is propagated to the cluster, or a write of ours is not \
+                     seen yet; take that HPA out of its PropagationPolicy"
+                );
+                Err(Failure::new(ErrorClass::Transient, FOREIGN, message).into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a Work; Karmada takes the HPA out of the cluster.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn unsend(&self, leader: &Leader, sent: &MemberHpa) -> Result<(), WriteError> {
+        let space = execution_space(&sent.cluster);
+        let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
+        let preconditions =
+            Preconditions { uid: Some(sent.uid.to_string()), resource_version: Some(sent.version.to_string()) };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        let object = format!("Work {space}/{}", sent.name);
+        let asked = Asked { verb: "delete", group: "work.karmada.io", resource: "works", object: &object };
+        let request = requests.delete(&sent.name, &parameters);
+        match write::<Value>(&self.client, leader, request, asked).await {
+            Ok(answer) => {
+                // A Status, when it is gone at once: the watch tells of that.
+                if let Some(going) =
+                    serde_json::from_value::<Work>(answer).ok().filter(|work| work.metadata.uid.is_some())
+                {
+                    self.cache.wrote_work(&going);
+                }
+                Ok(())
+            }
+            Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Missing => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets replicas of a workload by its `scale` subresource. `path` leads to the objects of its kind, in a cluster or not.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn scale(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        replicas: u32,
+        asked: Asked<'_>,
+    ) -> Result<(), WriteError> {
+        self.patch_scale(leader, path, name, json!({"spec": {"replicas": replicas}}), asked).await
+    }
+
+    /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn raise(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        replicas: u32,
+        asked: Asked<'_>,
+    ) -> Result<(), WriteError> {
+        let scale = self.read_scale(path, name, Asked { verb: "get", ..asked }).await?;
+        if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
+            return Ok(());
+        }
+        let mut wanted = json!({"spec": {"replicas": replicas}});
+        guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
+        self.patch_scale(leader, path, name, wanted, asked).await
+    }
+
+    /// Replicas that a workload asks for by its `scale` subresource; nothing where that is refused or not reached.
+    pub async fn wanted(&self, path: &str, name: &str, asked: Asked<'_>) -> Option<i32> {
+        self.read_scale(path, name, asked).await.ok()?.spec.replicas
+    }
+
+    async fn read_scale(&self, path: &str, name: &str, asked: Asked<'_>) -> Result<Scale, Failure> {
+        send(&self.client, Request::new(path).get_subresource("scale", name), asked).await
+    }
+
+    async fn patch_scale(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        wanted: Value,
+        asked: Asked<'_>,
+    ) -> Result<(), WriteError> {
+        let wanted = Patch::Merge(wanted);
+        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
+        write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
+    }
+}
+
+/// What of a `scale` subresource is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Scale {
+    metadata: kube::core::ObjectMeta,
+    spec: ScaleSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScaleSpec {
+    replicas: Option<i32>,
+}
+
+/// Makes the API server refuse when the object is not as it was seen.
+fn guard(patch: &mut Value, version: &str) {
+    if let Some(patch) = patch.as_object_mut() {
+        let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.insert("resourceVersion".to_owned(), json!(version));
+        }
+    }
+}
+
+/// The entries of a binding as they are stored.
+#[must_use]
+pub fn is_applied(binding: &Binding) -> bool {
+    let annotations = binding.object.metadata.annotations.as_ref();
+    let applied = annotations.and_then(|all| all.get(crate::reconcile::federated_hpa::names::APPLIED_PLACEMENT));
+    let applied = applied.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    applied.as_ref() == Some(&binding.object.spec.placement)
+}
