@@ -195,7 +195,7 @@ impl<'de> Deserialize<'de> for Review<'de> {
                         "kind" => review.kind = map.next_value()?,
                         // Which of two would be stored is anybody's guess.
                         "request" if review.request.is_some() => {
-                            return Err(A::Error::custom("`request` stands twice"));
+                            return Err(A::Error::custom("duplicate field `request`"));
                         }
                         "request" => review.request = map.next_value()?,
                         _ => skip(&mut map)?,

@@ -42,7 +42,7 @@ pub fn base_url(text: &str) -> Result<String, String> {
     }
     let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     if authority.is_empty() || authority.contains('@') {
-        return Err("it is to name a host, and no user".to_owned());
+        return Err("must contain a host and no user".to_owned());
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() || text.contains('#') {
         return Err("it is to end with the port: each kind has a path of its own, which is added".to_owned());

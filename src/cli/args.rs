@@ -10,8 +10,7 @@ use crate::run::{both, controller, webhook};
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
 ///
-/// The admission webhook for FederatedHPA and CronFederatedHPA, the controller that runs cron rules, and their rules on the
-/// command line.
+/// The admission webhook and the controller of FederatedHPA and CronFederatedHPA, and their rules on the command line.
 #[derive(Debug, Parser)]
 #[command(name = "fhpa", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub struct Cli {
@@ -31,7 +30,7 @@ Examples:
     fhpa validate shop.yaml
   Which bounds would each cluster get?
     fhpa plan shop.yaml policy.yaml clusters.yaml
-  How does it get on under load, hour by hour?
+  How does it behave under load, hour by hour?
     fhpa simulate examples/simulate/cloud-burst.yaml --chart burst.svg
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
@@ -47,27 +46,27 @@ Examples:
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start the webhook for a moment and send manifests to it, over TLS.
+    /// Start a temporary webhook and send manifests to it over TLS.
     Try(trial::Args),
     /// Serve the admission webhook over TLS.
     Webhook(Box<webhook::Args>),
-    /// Run cron rules, as one of several processes of which one acts.
+    /// Run the controller (leader-elected).
     Controller(Box<controller::Args>),
-    /// Serve the webhook and be the controller, in one process.
+    /// Serve the webhook and run the controller in one process.
     Run(Box<both::Args>),
     /// Check manifests by the rules of the webhook, without a cluster.
     Validate(validate::Args),
     /// Show which bounds each member cluster would get, and why.
     Plan(Box<plan::Args>),
-    /// Let a fleet, a load and faults go on in virtual time, and show what becomes of them.
+    /// Simulate a fleet under load and faults in virtual time.
     Simulate(simulate::Args),
     /// Show when a schedule runs next.
     Cron(cron::Args),
-    /// Put into karmada-apiserver what fhpa needs there.
+    /// Install definitions, permissions and webhooks into karmada-apiserver.
     Install(Box<install::Args>),
-    /// Hand all workloads back and take away what was installed.
+    /// Hand all workloads back to Karmada and remove the installation.
     Uninstall(Box<uninstall::Args>),
-    /// Say what is wrong with an installation, and what to do.
+    /// Check an installation and say how to fix it.
     Doctor(doctor::Args),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),

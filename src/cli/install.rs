@@ -285,7 +285,7 @@ fn notes(settings: &Settings) -> Vec<&'static str> {
     }
     if settings.subject.is_none() {
         notes.push(
-            "The roles are bound to nobody: the user of the kubeconfig is an administrator, or unknown; --user names another.",
+            "The roles have no subject: the user of the kubeconfig is an administrator, or unknown; --user names another.",
         );
     }
     notes

@@ -42,15 +42,15 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-First the controller is kept off, by taking its Lease; then the webhook is registered no more, and every
-workload is handed back to Karmada with the replicas it has. Only then the rest goes. The definitions stay,
-with all objects; Karmada's own controllers and webhooks can go on with them. It can be run again.
+Uninstall stops the controller by taking its Lease, deletes the webhook registration, and hands every
+workload back to Karmada with its current replicas. Only then it removes the rest. The definitions and all
+objects stay, for Karmada's own controllers and webhooks. The command can be repeated.
 
 Example:
   fhpa uninstall --kubeconfig karmada.config
 
 Exit codes:
-  0  everything is taken back
+  0  everything was removed
   1  something is left; the output says what
   2  the arguments or the kubeconfig cannot be used";
 
@@ -116,7 +116,7 @@ impl Removal {
             self.say(&format!("The Lease could not be kept from controllers that still run: {error}"));
         }
         if !whole {
-            self.say("\nNot everything is taken back: see above, and run it again.");
+            self.say("\nNot everything was removed: see above, and run it again.");
         }
         whole
     }

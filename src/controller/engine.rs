@@ -182,7 +182,7 @@ impl<W: Worker> Engine<W> {
         if leader.is_some() {
             self.clocks = Clocks { wall: (self.clock)(), steady: clock::steady() };
             self.enqueue_all();
-            info!(objects = self.queue.len(), "looks at all objects");
+            info!(objects = self.queue.len(), "requeueing all objects");
         }
     }
 
@@ -205,7 +205,7 @@ impl<W: Worker> Engine<W> {
     fn dispatch(&mut self, leader: &Leader) {
         let now = (self.clock)();
         if self.jumped(now) {
-            warn!(%now, "the clock of this machine jumped: all objects are looked at again");
+            warn!(%now, "the clock of this machine jumped; requeueing all objects");
             self.enqueue_all();
         }
         self.clocks = Clocks { wall: now, steady: clock::steady() };

@@ -246,7 +246,7 @@ impl Poster {
         if drained.await.is_err() {
             let lost = posts.len().saturating_add(records.len());
             (0..lost).for_each(|_| post.observer.dropped(Dropped::Stopped));
-            warn!(lost, "events were not posted before the process stopped");
+            warn!(lost, "Events were lost because the process stopped");
         }
     }
 }
@@ -280,7 +280,7 @@ impl Post {
                     sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
                 }
                 Err(failure) => {
-                    warn!(%failure, reason = &*record.reason, "an event is dropped");
+                    warn!(%failure, reason = &*record.reason, "dropped an Event");
                     break;
                 }
             }

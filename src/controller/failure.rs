@@ -152,7 +152,7 @@ impl Failure {
         let said = excerpt(&status.message, QUOTED);
         let Asked { verb, group, resource, object } = asked;
         let message = match reason {
-            reason::CONFLICT => format!("somebody else changed {object} at the same time; it is tried again: {said}"),
+            reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {said}"),
             reason::NOT_FOUND => format!("{object} does not exist"),
             reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
             reason::FORBIDDEN => format!(

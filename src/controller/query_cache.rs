@@ -388,21 +388,21 @@ impl<Q: Asked, A> Known<Q, A> {
 /// Says once when a cluster begins or ceases to answer.
 fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A, QueryError>) {
     match outcome {
-        Ok(_) if before == Some(false) => info!(cluster, "the {who} of the cluster answers"),
+        Ok(_) if before == Some(false) => info!(cluster, "{who} of the cluster responds again"),
         Err(failure @ QueryError::Refused(_)) => {
             let failure = failure.to_string();
-            debug!(cluster, error = excerpt(&failure, SHOWN), "the {who} of the cluster does not know");
+            debug!(cluster, error = excerpt(&failure, SHOWN), "{who} returned no answer for the cluster");
         }
         Err(failure) if before != Some(false) => {
             let absent = matches!(failure, QueryError::Absent(_));
             let failure = failure.to_string();
             let error = excerpt(&failure, SHOWN);
             if absent && before.is_none() {
-                info!(cluster, error, "the cluster has no {who}");
+                info!(cluster, error, "no {who} found for the cluster");
             } else {
                 warn!(
                     cluster,
-                    error, "the {who} of the cluster does not answer; its last answers are used while they last"
+                    error, "{who} of the cluster does not respond; its last answers are used until they expire"
                 );
             }
         }

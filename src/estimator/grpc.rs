@@ -58,13 +58,13 @@ impl std::str::FromStr for Address {
     /// When it is not `HOST:PORT` with `{cluster}` in it.
     fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains(CLUSTER) {
-            return Err(format!("{CLUSTER} must stand where the name of the cluster belongs"));
+            return Err(format!("the address must contain {CLUSTER}, which stands for the name of the cluster"));
         }
         let address = Self(text.to_owned());
         let authority = address.of("1").parse::<http::uri::Authority>().map_err(|error| error.to_string())?;
         match authority.port_u16() {
             Some(_) if !authority.as_str().contains('@') => Ok(address),
-            _ => Err("it is not HOST:PORT".to_owned()),
+            _ => Err("must be HOST:PORT".to_owned()),
         }
     }
 }

@@ -34,7 +34,7 @@ released; the next process acts within seconds.
 Examples:
   Act on the control plane of a kubeconfig:
     fhpa controller --kubeconfig karmada.config
-  Two that do not meet, on one control plane:
+  Two independent controllers on one control plane:
     fhpa controller --lease-name fhpa-blue";
 
 impl Args {

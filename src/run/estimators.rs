@@ -31,7 +31,7 @@ pub struct EstimatorArgs {
     /// Where the estimator of a cluster is.
     #[arg(long, default_value_t = Address::default(), value_name = "HOST:PORT")]
     estimator_address: Address,
-    /// File with the CA that signs the certificates of estimators; without it they are talked to without TLS.
+    /// File with the CA that signs the certificates of estimators; if unset, connections are plaintext.
     #[arg(long, value_name = "FILE")]
     estimator_ca: Option<PathBuf>,
     /// File with the certificate that is shown to estimators.

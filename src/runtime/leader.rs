@@ -35,7 +35,7 @@ pub struct Candidate {
 enum TryError {
     #[error("the API server did not answer in time")]
     TimedOut,
-    #[error("somebody else wrote the Lease first")]
+    #[error("another process wrote the Lease first")]
     Conflict,
     #[error(transparent)]
     Api(#[from] kube::Error),
@@ -99,7 +99,7 @@ impl Contest {
         let pause = match result {
             Ok(pause) => {
                 if self.trouble.take().is_some() {
-                    info!(lease = self.candidate.lease, "the Lease can be held and read again");
+                    info!(lease = self.candidate.lease, "the Lease is reachable again");
                 }
                 pause
             }
@@ -121,18 +121,18 @@ impl Contest {
         let (lease, place) = (&self.candidate.lease, self.api.resource_url());
         let advice = match error {
             TryError::Conflict => {
-                debug!(place, lease, "somebody else wrote the Lease first");
+                debug!(place, lease, "another process wrote the Lease first");
                 return;
             }
             TryError::Api(kube::Error::Api(status)) => advice(status.code),
             TryError::Api(_) | TryError::TimedOut => "is the API server of the kubeconfig up and reachable?",
         };
         if self.trouble.replace(advice) == Some(advice) {
-            debug!(%error, place, lease, "the Lease still cannot be held or read");
+            debug!(%error, place, lease, "the Lease is still unreachable");
         } else {
             let error = error.to_string();
             let error = excerpt(&error, SHOWN);
-            warn!(error, place, lease, "the Lease cannot be held or read, and is tried again; {advice}");
+            warn!(error, place, lease, "failed to acquire or read the Lease; retrying; {advice}");
         }
     }
 
@@ -156,7 +156,7 @@ impl Contest {
         let written = match step {
             Step::Wait(pause) => {
                 if self.leader.is_some() {
-                    self.stand_down(leadership, "somebody else holds the Lease");
+                    self.stand_down(leadership, "another process holds the Lease");
                 }
                 return Ok(pause);
             }
@@ -203,7 +203,7 @@ impl Contest {
         if let Some(leader) = &self.leader {
             leader.extend(timings, sent);
         } else {
-            info!(identity = self.candidate.identity, lease = self.candidate.lease, "this process leads");
+            info!(identity = self.candidate.identity, lease = self.candidate.lease, "became leader");
             let leader = Leader::begin(self.start, self.clocks, timings, sent);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
@@ -214,11 +214,7 @@ impl Contest {
         if let Some(leader) = self.leader.take() {
             leader.end();
             leadership.send_replace(None);
-            warn!(
-                identity = self.candidate.identity,
-                lease = self.candidate.lease,
-                "this process leads no more: {why}"
-            );
+            warn!(identity = self.candidate.identity, lease = self.candidate.lease, "lost leadership: {why}");
         }
     }
 
@@ -235,9 +231,9 @@ impl Contest {
         }
         let name = self.candidate.lease.clone();
         match timeout(self.candidate.timings.retry, self.give_up()).await {
-            Ok(Ok(())) => info!(lease = name, "the Lease is released"),
-            Ok(Err(error)) => warn!(%error, lease = name, "the Lease could not be released"),
-            Err(_) => warn!(lease = name, "the Lease could not be released in time"),
+            Ok(Ok(())) => info!(lease = name, "released the Lease"),
+            Ok(Err(error)) => warn!(%error, lease = name, "failed to release the Lease"),
+            Err(_) => warn!(lease = name, "timed out while releasing the Lease"),
         }
     }
 

@@ -27,7 +27,7 @@ pub struct LogArgs {
     /// Form of the log lines.
     #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]
     pub log_format: Format,
-    /// Least level that is logged (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. Filters that
+    /// Minimum log level (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. Filters that
     /// let libraries speak below `info` may show what was sent.
     #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL")]
     pub log_level: String,

@@ -200,7 +200,7 @@ async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_e
     one.signal("TERM").await;
     let asked = clock::steady();
     assert_eq!(one.ends().await, Some(0));
-    one.says("the Lease is released").await;
+    one.says("released the Lease").await;
     let lease = plane.held_by("two").await;
     assert!(asked.elapsed() < LEASE, "it did not wait for the lease to run out: {:?}", asked.elapsed());
     assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
@@ -287,7 +287,7 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
     one.says(&words).await;
     plane.namespace("karmada-system").await;
     plane.server.faults().heal();
-    one.says("the Lease can be held and read again").await;
+    one.says("the Lease is reachable again").await;
     plane.held_by("one").await;
     assert_eq!(one.said("the Lease cannot be held or read"), 2);
 }
@@ -313,7 +313,7 @@ async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
 
     one.signal("TERM").await;
     assert_eq!(one.ends().await, Some(0));
-    one.says("the Lease is released").await;
+    one.says("released the Lease").await;
     let leases: Api<Lease> = Api::namespaced(plane.client().await, namespace[1]);
     let spec = leases.get("fhpa").await.unwrap().spec.unwrap();
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some(""), Some(1)));

@@ -263,7 +263,7 @@ async fn a_definition_that_was_deleted_is_not_made_anew() {
     assert_eq!(stage.bed.delete(HPAS, &Value::Null).await.code, 200);
     stage.pass(30).await;
     assert_eq!(stage.bed.get(HPAS).await.code, 404);
-    assert_eq!(stage.events().await, ["DefinitionMissing: it does not exist: run `fhpa install` to have it back"]);
+    assert_eq!(stage.events().await, ["DefinitionMissing: it does not exist: run `fhpa install` to restore it"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -162,11 +162,11 @@ fn our_own_fields_are_checked() {
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].targetCluster.labelSelector.matchExpressions[1].values: Required value: operator In needs at least one value
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].targetCluster.labelSelector.matchExpressions[2].values: Forbidden: operator Exists takes no values
     denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[2].targetCluster.clusterNames[1]: Required value: must be the name of a member cluster
-    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[2].targetCluster: Duplicate value: as in spec.federatedHPAAssignment.clusterAutoscalingPreference[0]: each choice of clusters stands once
+    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[2].targetCluster: Duplicate value: as in spec.federatedHPAAssignment.clusterAutoscalingPreference[0]: each targetCluster must be unique
     denied: spec.clusterAffinity.fieldSelector.matchExpressions[0].key: Unsupported value: "regions": supported values: "provider", "region", "zone": did you mean "region"?
     denied: spec.autoscaleMultiClusterDelay: Invalid value: -1: must be between 0 and 86400
     denied: spec.clusterHPAPreference[0].maxResourceUsage: Invalid value: 1.5: must be a share greater than 0 and at most 1, for example 0.5
-    denied: spec.clusterHPAPreference[1].clusterName: Duplicate value: "m1": each cluster stands once
+    denied: spec.clusterHPAPreference[1].clusterName: Duplicate value: "m1": each cluster must be unique
     denied: spec.clusterHPAPreference[1].maxResourceUsage: Invalid value: 0: must be a share greater than 0 and at most 1, for example 0.5
     denied: spec.clusterHPAPreference[2].clusterName: Required value: must be the name of a member cluster
     denied: spec.clusterHPAPreference[3].maxResourceUsage: Required value: must be a share greater than 0 and at most 1, for example 0.5

@@ -147,7 +147,10 @@ async fn a_certificate_that_is_not_valid_now_is_not_ready() {
     publish(directory.path(), "old", &ca.server(|params| params.not_after = rcgen::date_time_ymd(2001, 1, 1)));
     let server = serve(directory.path()).await;
     let admin = server.admin.unwrap();
-    assert_eq!(probe(admin, "/readyz").await, (503, "not ready: the certificate is not valid now\n".to_owned()));
+    assert_eq!(
+        probe(admin, "/readyz").await,
+        (503, "not ready: the certificate is not valid at this time\n".to_owned())
+    );
     publish(directory.path(), "new", &ca.server(|_| {}));
     while probe(admin, "/readyz").await.0 != 200 {}
 }

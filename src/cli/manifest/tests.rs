@@ -108,7 +108,7 @@ fn anchors_end_with_their_document() {
 
 #[test]
 fn an_alias_inside_of_its_anchor_is_refused() {
-    assert_eq!(error("a: &a [*a]").message, "this alias stands inside of what it refers to");
+    assert_eq!(error("a: &a [*a]").message, "this alias is inside the node it refers to");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn deep_nesting_is_refused_however_it_is_built() {
 fn a_key_that_stands_twice_is_refused_with_both_places() {
     let text = "a: 1\nb: 2\n\"a\": 3\n";
     let error = error(text);
-    assert_eq!(error.message, "the key \"a\" stands twice in this mapping");
+    assert_eq!(error.message, "the key \"a\" is a duplicate in this mapping");
     assert_eq!((&text[error.span], &text[error.other.unwrap().0]), ("\"a\"", "a"));
 }
 

@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
 
     fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), SyntaxError> {
         let Some(node) = self.anchors.get(&anchor).cloned() else {
-            return Err(SyntaxError::new("this alias stands inside of what it refers to", span));
+            return Err(SyntaxError::new("this alias is inside the node it refers to", span));
         };
         self.charge(node.size, &span)?;
         if self.frames.len() + node.height >= MAX_DEPTH {
@@ -185,7 +185,7 @@ impl<'a> Builder<'a> {
         if let Key::Name(name, span) = &new
             && let Some(first) = keys.insert(Rc::clone(name), span.clone())
         {
-            let mut error = SyntaxError::new(format!("the key {name:?} stands twice in this mapping"), span.clone());
+            let mut error = SyntaxError::new(format!("the key {name:?} is a duplicate in this mapping"), span.clone());
             error.other = Some((first, "first here"));
             return Err(error.with_help("only one of them would count: remove or rename the other"));
         }

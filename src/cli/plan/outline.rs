@@ -225,7 +225,7 @@ fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<CodedMessage> {
         forecast.plan.notes.iter().map(|note| CodedMessage { code: note.code(), message: note.to_string() }).collect();
     if !forecast.unknown_capacity.is_empty() {
         let names = forecast.unknown_capacity.join(", ");
-        let message = format!("nobody says how much room there is in {names}: that counts as none");
+        let message = format!("free capacity of {names} is unknown and counts as zero");
         notes.push(CodedMessage { code: "CapacityUnknown", message });
     }
     let looked = |name: &str| forecast.request.clusters.iter().any(|cluster| cluster.name == name);

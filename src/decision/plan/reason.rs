@@ -105,18 +105,22 @@ impl fmt::Display for Reason {
             }
             Self::Priority { priority: None, capacity } => write!(f, "no priority, room for {capacity} replicas"),
             Self::Unchanged => f.write_str("as assigned before"),
-            Self::ReplicasTakenOver { more } => write!(f, "takes over {more} that no other cluster has"),
+            Self::ReplicasTakenOver { more } => write!(f, "takes over {more} that no other cluster can run"),
             Self::HeadroomReleased { less } => write!(f, "gives {less} to others"),
-            Self::ClusterRecovered => f.write_str("is back: its min now, headroom at the next rebalance"),
-            Self::ScaleUpBlocked => f.write_str("its pods cannot be scheduled: others have what it does not run"),
-            Self::HeadroomReceived => f.write_str("gets what other clusters cannot use"),
-            Self::RaisedAtMax => f.write_str("is at its max and above target: gets what others do not want"),
-            Self::HeadroomDonated => f.write_str("wants less than its max: clusters at their max have the rest"),
-            Self::PriorityDrained => {
-                f.write_str("the lowest priority with little to do: higher ones have its headroom")
+            Self::ClusterRecovered => f.write_str("recovered: min restored now, headroom at the next rebalance"),
+            Self::ScaleUpBlocked => f.write_str("pods are unschedulable: unused max was moved to other clusters"),
+            Self::HeadroomReceived => f.write_str("receives headroom that other clusters cannot use"),
+            Self::RaisedAtMax => {
+                f.write_str("at max and above target: receives headroom that other clusters do not need")
             }
-            Self::HeadroomRebalanced => f.write_str("headroom is divided again by the room there is"),
-            Self::Replaced => f.write_str("leaves or failed: others run what it ran"),
+            Self::HeadroomDonated => {
+                f.write_str("needs less than its max: the rest was moved to clusters at their max")
+            }
+            Self::PriorityDrained => {
+                f.write_str("lowest priority and mostly idle: headroom moved to higher priorities")
+            }
+            Self::HeadroomRebalanced => f.write_str("headroom rebalanced by free capacity"),
+            Self::Replaced => f.write_str("leaving or failed: other clusters run its replicas"),
         }
     }
 }
@@ -153,10 +157,12 @@ impl Hold {
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Running { running } => write!(f, "{running} replicas run and are not taken away for other clusters"),
-            Self::Budget => f.write_str("other clusters still run what it is to get"),
+            Self::Running { running } => {
+                write!(f, "{running} replicas are running and are not removed for other clusters")
+            }
+            Self::Budget => f.write_str("waiting for other clusters to release the replicas"),
             Self::Replaces { replicas } => {
-                write!(f, "runs at least {replicas} while it replaces clusters that leave or failed")
+                write!(f, "keeps at least {replicas} while it replaces leaving or failed clusters")
             }
         }
     }
@@ -233,18 +239,20 @@ impl fmt::Display for Bounds {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Assigned => f.write_str("gets its share"),
-            Self::MaxLowered { from } => write!(f, "gives up part of {from}"),
-            Self::MaxRaised { from } => write!(f, "gets more than {from}"),
-            Self::MaxRaisedPartially { to } => write!(f, "gets what fits of {to} while a cluster does not answer"),
+            Self::Assigned => f.write_str("receives its share"),
+            Self::MaxLowered { from } => write!(f, "lowered from {from}"),
+            Self::MaxRaised { from } => write!(f, "raised from {from}"),
+            Self::MaxRaisedPartially { to } => {
+                write!(f, "raised part of the way to {to} while a cluster does not respond")
+            }
             Self::BoundsChanged { from } => write!(f, "changes from {from}"),
-            Self::ClusterLeaving => f.write_str("has to go: gives up what it does not run, its replicas follow"),
-            Self::ClusterRemoved => f.write_str("leaves once the others run what it ran"),
-            Self::ClusterFailed => f.write_str("failed: others have its share"),
-            Self::BindingUpdated => f.write_str("entries follow the bounds"),
-            Self::ScaledFromZero => f.write_str("has no replicas and is to have some"),
-            Self::ScaledToZero => f.write_str("is idle and the others can carry everything"),
-            Self::ScaleAssisted => f.write_str("runs replicas in the place of clusters that cannot"),
+            Self::ClusterLeaving => f.write_str("leaving: releases what it does not run, its replicas follow"),
+            Self::ClusterRemoved => f.write_str("removed once other clusters run its replicas"),
+            Self::ClusterFailed => f.write_str("failed: its share was moved to other clusters"),
+            Self::BindingUpdated => f.write_str("entries updated to match the bounds"),
+            Self::ScaledFromZero => f.write_str("scaled from zero"),
+            Self::ScaledToZero => f.write_str("idle, and the other clusters can carry the load"),
+            Self::ScaleAssisted => f.write_str("runs replicas for clusters that cannot"),
         }
     }
 }
@@ -348,7 +356,7 @@ impl fmt::Display for Note {
                 f.write_str("no cluster is a candidate: check the placement of the workload and spec.clusterAffinity")
             }
             Self::AllAway { candidates } => {
-                write!(f, "none of {candidates} candidate clusters is usable; the last bounds stay")
+                write!(f, "none of {candidates} candidate clusters is usable; keeping the last bounds")
             }
             Self::Unassigned { left } => {
                 write!(f, "{left} of maxReplicas cannot be assigned; raise a threshold or add a cluster")
@@ -370,7 +378,7 @@ impl fmt::Display for Note {
                 write!(f, "{by} more than maxReplicas may be in effect until all clusters have confirmed their bounds")
             }
             Self::Missing { missing, obstacle } => {
-                write!(f, "{missing} replicas of clusters that leave or failed are not ready elsewhere: {obstacle}")
+                write!(f, "{missing} replicas of leaving or failed clusters are not ready elsewhere: {obstacle}")
             }
             Self::LeftUnreplaced { missing, obstacle } => write!(
                 f,

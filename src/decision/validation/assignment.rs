@@ -47,7 +47,7 @@ fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &
         let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
         if let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same) {
             let value = BadValue::Json(format!("as in {}", path.index(earlier)));
-            let detail = "each choice of clusters stands once";
+            let detail = "each targetCluster must be unique";
             findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
         }
     }
@@ -110,7 +110,7 @@ fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, fin
             continue;
         } else if !seen.insert(&preference.cluster_name) {
             let value = BadValue::from(&*preference.cluster_name);
-            findings.refuse(RULE, &name, Cause::Duplicate(value), "each cluster stands once");
+            findings.refuse(RULE, &name, Cause::Duplicate(value), "each cluster must be unique");
         }
         let usage = path.field("maxResourceUsage");
         match preference.max_resource_usage {

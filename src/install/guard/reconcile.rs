@@ -162,7 +162,7 @@ impl GuardWorker {
                 // Who deletes a definition wants all objects gone.
                 Part::Definition => Found::Foreign(
                     "DefinitionMissing",
-                    "it does not exist: run `fhpa install` to have it back".to_owned(),
+                    "it does not exist: run `fhpa install` to restore it".to_owned(),
                 ),
                 _ => Found::Differs(vec!["all of it".to_owned()]),
             };
@@ -173,7 +173,7 @@ impl GuardWorker {
             [] => Found::Stands,
             _ if karmadas && !self.means.manage_karmada => {
                 let sentence = format!(
-                    "it is not as fhpa needs it ({}), and is not put right (--manage-karmada=false): run `fhpa install`",
+                    "it differs from what fhpa needs ({}), and is not corrected (--manage-karmada=false): run `fhpa install`",
                     places.join(", ")
                 );
                 Found::Foreign("DriftDetected", sentence)
@@ -195,8 +195,8 @@ impl GuardWorker {
         let contest = self.known().get(key).cloned().unwrap_or_default().contest;
         if let Step::Pause(until) = contest.step(now) {
             let sentence = format!(
-                "{} changes it again each time it is put back ({} times in a row): keep one of the two from it; it is put back \
-                 at {until} again",
+                "{} changes it each time it is corrected ({} times in a row): stop one of the two; it is corrected again at \
+                 {until}",
                 other(live),
                 contest.acts()
             );
@@ -213,7 +213,7 @@ impl GuardWorker {
                 let known = Known { contest: contest.acted(now), reported: None };
                 self.known().insert(key.clone(), known);
                 self.stands(key, guarded);
-                let note = format!("{} had changed it ({}); it is put back", other(live), places.join(", "));
+                let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
                 self.tell(leader, key, live, Severity::Normal, "DriftCorrected", note);
                 Ok(Ended::default())

@@ -158,7 +158,7 @@ impl Sight {
             match event {
                 Ok(object) => {
                     if std::mem::take(&mut failing) {
-                        info!(object = %key, "the watch works again");
+                        info!(object = %key, "watch recovered");
                     }
                     // Elements of a list need not say what they are.
                     let typed = |mut object: DynamicObject| {
@@ -172,7 +172,7 @@ impl Sight {
                     let error = error.to_string();
                     if !std::mem::replace(&mut failing, true) {
                         let error = excerpt(&error, SHOWN);
-                        warn!(object = %key, error, "it cannot be watched, and is not put back when it is changed");
+                        warn!(object = %key, error, "watch failed; drift of this object is not corrected");
                     }
                 }
             }

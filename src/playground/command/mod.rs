@@ -39,7 +39,7 @@ Examples:
     fhpa playground recover member1
     fhpa playground nodes member2 +4
 
-It is for trying and testing only: all is in memory, nobody is asked who they are.";
+It is for trying and testing only: all state is in memory, and there is no authentication.";
 
 /// Arguments of a start.
 #[derive(Clone, Debug, clap::Args)]

@@ -137,7 +137,9 @@ impl CronWorker {
                 }
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
                 // It is whole all the same: its runs do not wait for the copy.
-                Err(WriteError::Failed(failure)) => warn!(object = %key, error = %failure, "its fields are not copied"),
+                Err(WriteError::Failed(failure)) => {
+                    warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation")
+                }
             },
         }
         let now = (self.clock)();
@@ -159,7 +161,7 @@ impl CronWorker {
             Ok(()) => retry_state.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
             Err(WriteError::LeaseLost(lost)) => return Err(lost),
             Err(WriteError::Failed(unrecorded)) => {
-                warn!(object = %key, error = %unrecorded, "the status could not be written");
+                warn!(object = %key, error = %unrecorded, "failed to write the status");
                 failure = Some(unrecorded);
             }
         }
@@ -188,7 +190,7 @@ impl CronWorker {
             }
             Err(WriteError::LeaseLost(lost)) => Err(lost),
             Err(WriteError::Failed(failure)) => {
-                warn!(object = %key, error = %failure, "what it lost cannot be restored");
+                warn!(object = %key, error = %failure, "failed to restore the fields that the object lost");
                 let retry = Some(self.wait(key, &failure, &mut retry_state));
                 Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
             }

@@ -142,7 +142,7 @@ impl Reporter {
 
     /// Due runs wait, because their target could not be set.
     pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
-        let note = format!("due runs wait and are tried again: {failure}");
+        let note = format!("due runs are delayed and will be retried: {failure}");
         self.tell(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
     }
 

@@ -110,7 +110,7 @@ fn scheduled(entry: &Entry) -> ConditionParts {
         return (
             "True",
             "Suspended",
-            "all rules are suspended: set suspend to false for those that shall run".to_owned(),
+            "all rules are suspended: set suspend to false for the rules that should run".to_owned(),
         );
     }
     ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())

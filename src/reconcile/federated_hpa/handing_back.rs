@@ -51,7 +51,7 @@ impl DistributedWorker {
         }
         match self.put(leader, order, status).await {
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
-                debug!(object = %order.key(), %failure, "the status of what is handed back cannot be written");
+                debug!(object = %order.key(), %failure, "failed to write the status while handing the workload back");
                 Ok(false)
             }
             written => written.map(|()| true),

@@ -62,7 +62,7 @@ impl DistributedWorker {
         mut retry_state: FederatedHpaRetryState,
     ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
         if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
-            warn!(%failure, "the Works cannot be read, so nothing may be written yet");
+            warn!(%failure, "failed to list Works; nothing is written until that succeeds");
             retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
             let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
@@ -93,7 +93,7 @@ impl DistributedWorker {
         retry_state.endless = retry_state.endless.saturating_add(1);
         let wait = backoff::wait(ErrorClass::Refused, retry_state.endless, key, None);
         retry_state.rests_until = steady().checked_add(wait);
-        warn!(object = %key, seconds = wait.as_secs_f64(), "a FederatedHPA does not come to rest");
+        warn!(object = %key, seconds = wait.as_secs_f64(), "reconcile did not converge; backing off");
         self.reporter.retried(ErrorClass::Refused);
         Ended { retry_state: Some(retry_state), wake: None, retry: Some(wait) }
     }

@@ -75,7 +75,7 @@ impl DistributedWorker {
         let about = Key::new(&key.namespace, &format!("{}/{name}", key.name));
         let round = self.release_left(leader, &about, &view).await?;
         if let Progress::Wrote = round {
-            info!(binding = %about, "a ResourceBinding that no FederatedHPA acts on is given back to Karmada's scheduler");
+            info!(binding = %about, "resumed a ResourceBinding that no FederatedHPA uses: karmada-scheduler divides its replicas again");
         }
         Ok(round)
     }

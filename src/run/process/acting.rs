@@ -125,7 +125,7 @@ impl Acts {
     pub(super) async fn stop(self, patience: Duration) {
         self.stop_controller.send_replace(true);
         if self.controller.within(patience).await {
-            warn!(seconds = patience.as_secs_f64(), "reconciles under way are dropped");
+            warn!(seconds = patience.as_secs_f64(), "dropping reconciles in progress");
         }
         self.stop_leader.send_replace(true);
         // The election bounds its last write itself.

@@ -200,7 +200,7 @@ impl Server {
         self.readiness.drain();
         let Drain { keep_serving, finish } = self.drain;
         if served.is_some() {
-            info!(seconds = keep_serving.as_secs_f64(), "not ready from now on; still serving");
+            info!(seconds = keep_serving.as_secs_f64(), "unready; still serving");
         }
         let acts_end = async {
             if let Some(acts) = acts {

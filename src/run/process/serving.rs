@@ -59,7 +59,7 @@ impl Serving {
     ) -> Result<Self, Error> {
         let Unbound { listen, kept, limits, bodies, reviews } = unbound;
         let current = kept.keeper.current();
-        readiness.check("the certificate is not valid now", move |now| current.load().is_valid_at(now));
+        readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let journal = Arc::new(AdmissionLog::new(Arc::clone(metrics)));
         let desk = Arc::new(Desk::new(judge, clocks, journal, bodies, reviews));
@@ -69,7 +69,7 @@ impl Serving {
         let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
         let reviews = Listener::bind(listen, security, router(&desk), limits, shared, counted).await.map_err(failed)?;
         let local = reviews.local_addr().map_err(failed)?;
-        let listening = readiness.condition("the socket does not listen");
+        let listening = readiness.condition("the socket is not listening");
         Ok(Self { reviews, local, kept, listening, lifecycle })
     }
 
@@ -110,7 +110,7 @@ impl Served {
         if tokio::time::timeout(drain.finish, self.reviews.wait()).await.is_ok() {
             return Ended::Drained;
         }
-        warn!(seconds = drain.finish.as_secs_f64(), "reviews in flight are dropped");
+        warn!(seconds = drain.finish.as_secs_f64(), "dropping reviews in flight");
         Ended::TimedOut
     }
 }

@@ -60,7 +60,7 @@ impl Tasks {
             Err(error) => (error.id(), error.is_panic()),
         };
         let part = self.names.remove(&id).unwrap_or_default();
-        error!(part, panicked, "a part of the process has ended that must not; the process ends, to be started again");
+        error!(part, panicked, "task exited unexpectedly; exiting so that the process is restarted");
     }
 }
 

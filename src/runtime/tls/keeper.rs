@@ -68,7 +68,7 @@ impl Keeper {
         let served = Served::new(&pair, loaded.as_ref(), min_version)?;
         if !served.is_valid_at(now) {
             let (from, to) = (served.not_before, served.not_after);
-            warn!(not_before = %from, not_after = %to, "the certificate is not valid now; not ready until it is replaced");
+            warn!(not_before = %from, not_after = %to, "the certificate is not valid at this time; not ready until it is replaced");
         }
         metrics.certificate_expires(served.not_after);
         let current = Arc::new(ArcSwap::from_pointee(served));

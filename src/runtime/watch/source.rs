@@ -216,7 +216,7 @@ async fn watch<K>(
     while let Some(event) = events.next().await {
         // `Init` says only that a list is asked for.
         if failing && event.as_ref().is_ok_and(|event| !matches!(event, watcher::Event::Init)) {
-            info!(kind, "the watch works again");
+            info!(kind, "watch recovered");
             failing = false;
         }
         match event {

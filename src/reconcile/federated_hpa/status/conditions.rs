@@ -50,7 +50,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
     }
     let unconfirmed = health::unconfirmed(view, plan);
     if !unconfirmed.is_empty() {
-        let message = format!("{} did not confirm the bounds that were written yet", Few(&unconfirmed));
+        let message = format!("waiting for {} to confirm the bounds that were written", Few(&unconfirmed));
         return ("False", WAITING, message);
     }
     let shares: Vec<String> = plan
@@ -68,7 +68,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
     }
     if !observed.unknown_capacity.is_empty() {
         message = format!(
-            "{message}; nobody said how much room there is in {}, which counts as none: check that these clusters report \
+            "{message}; free capacity of {} is unknown and counts as zero: check that these clusters report \
              status.resourceSummary",
             Few(&observed.unknown_capacity)
         );
@@ -94,10 +94,10 @@ pub fn is_bad(condition: &Condition) -> bool {
 fn waiting(plan: &Plan<'_>) -> String {
     let name = |step: &Step<'_>| {
         let what = match &step.action {
-            Action::ApplyHpa { cluster, bounds, .. } => format!("{cluster} is to have {bounds}"),
-            Action::UpdateBinding { .. } => "the entries of the ResourceBinding are to follow".to_owned(),
-            Action::Scale { cluster, replicas } => format!("{cluster} is to run {replicas}"),
-            Action::DeleteHpa { cluster } => format!("{cluster} is to lose its HPA"),
+            Action::ApplyHpa { cluster, bounds, .. } => format!("setting {cluster} to {bounds}"),
+            Action::UpdateBinding { .. } => "updating the entries of the ResourceBinding".to_owned(),
+            Action::Scale { cluster, replicas } => format!("scaling {cluster} to {replicas}"),
+            Action::DeleteHpa { cluster } => format!("removing the HPA of {cluster}"),
         };
         let what_for = match step.wait {
             Wait::Nothing => "is being written",
@@ -119,7 +119,7 @@ pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
     let Some((unready, all)) = observed.paused else {
         // When it ended is remembered: clusters are waited for from then on.
         known_condition(&view.order, FAILOVER_PAUSED)?;
-        return Some(("False", "ClustersReady", "clusters that fail are replaced".to_owned()));
+        return Some(("False", "ClustersReady", "clusters that fail are replaced by others".to_owned()));
     };
     let message = format!(
         "{unready} of {all} clusters are not Ready at once: the control plane is more likely cut off than they are gone, so \
@@ -183,7 +183,7 @@ pub fn ready(
     }
     match broken(members) {
         Some(verdict) => said(verdict),
-        None => ("True", "MemberHPAsReady", "the HPA of each member cluster is there as it was written".to_owned()),
+        None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
 }
 

@@ -130,7 +130,11 @@ pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPASt
 /// The status once the workload is handed back: nothing is left of what was assigned and remembered.
 #[must_use]
 pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
-    let said = ("False", conditions::HANDED_BACK, "the workload is Karmada's again: nothing scales it here".to_owned());
+    let said = (
+        "False",
+        conditions::HANDED_BACK,
+        "the workload was handed back to Karmada; fhpa does not scale it".to_owned(),
+    );
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
         conditions: Some(unscaled(order, said.clone(), said, now)),

@@ -59,7 +59,10 @@ impl Reporter {
             let before = known.map(|cluster| cluster.memory).unwrap_or_default();
             let after = share.memory;
             if let Some(lost) = after.lost.filter(|_| before.lost.is_none()) {
-                let note = format!("{} leaves or failed: others are to run its {} replicas", share.cluster, lost.ran);
+                let note = format!(
+                    "{} is leaving or has failed: other clusters take over its {} replicas",
+                    share.cluster, lost.ran
+                );
                 self.say(leader, order, REPLACEMENT_STARTED, note);
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
@@ -67,7 +70,7 @@ impl Reporter {
                 self.say(leader, order, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
             if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
-                let note = format!("{} is to run {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
+                let note = format!("{} takes over {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
                 self.say(leader, order, Why::ScaleAssisted.code(), note);
             }
             let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
@@ -84,12 +87,12 @@ impl Reporter {
 
     /// The workload is handed back; what could not be done of it is told.
     pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
-        let note = "the workload is handed back to Karmada with the replicas it has".to_owned();
+        let note = "handed the workload back to Karmada with its current replicas".to_owned();
         if undone.is_empty() {
             info!(object = %order.key(), "{note}");
             return self.tell(leader, order, Severity::Normal, "Released", note);
         }
-        let note = format!("the workload is let go, and this was left undone: {}", undone.join("; "));
+        let note = format!("released the workload, but could not finish: {}", undone.join("; "));
         warn!(object = %order.key(), "{note}");
         self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
     }

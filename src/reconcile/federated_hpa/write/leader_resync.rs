@@ -46,7 +46,7 @@ impl LeaderResync {
                 break;
             }
         }
-        info!(works, "reads its Works before the first write");
+        info!(works, "listing Works before the first write of this term");
         *term = Some(leader.clone());
         Ok(())
     }

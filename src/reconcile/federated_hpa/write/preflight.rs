@@ -92,7 +92,7 @@ impl DistributedWorker {
 
     /// The workload cannot be taken over: says why, and gives a binding back that was suspended for it when it was made.
     async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
-        debug!(object = %view.order.key(), reason = failure.reason, "a workload is not taken over: {failure}");
+        debug!(object = %view.order.key(), reason = failure.reason, "workload not taken over: {failure}");
         self.say_why(leader, view, failure.reason, failure.message).await?;
         if let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some())
             && let Progress::Wrote = self.give_back(leader, &view.order.key(), binding).await?
