@@ -21,8 +21,10 @@ use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
 use fhpa::run::process::{Surroundings, judge};
+use fhpa::run::review_log::ReviewLog;
+use fhpa::run::review_metrics::ReviewMetrics;
 use fhpa::runtime::zones::ZoneDatabase;
-use fhpa::runtime::{admission_log::AdmissionLog, clock, metrics::Metrics};
+use fhpa::runtime::{clock, metrics::Metrics};
 use http_body_util::BodyExt as _;
 use tower::Service as _;
 
@@ -35,7 +37,7 @@ fn reviews(c: &mut Criterion) {
         frozen: None,
     });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
-    let journal = Arc::new(AdmissionLog::new(Arc::new(Metrics::new())));
+    let journal = Arc::new(ReviewLog::new(Arc::new(Metrics::with(ReviewMetrics::new).1)));
     let desk = Arc::new(Desk::new(judge.clone(), clocks, journal, Limits::default(), 64));
     let mut router = router(&desk);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

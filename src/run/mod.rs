@@ -6,6 +6,8 @@ pub mod controller;
 pub mod estimators;
 pub mod forecast;
 pub mod process;
+pub mod review_log;
+pub mod review_metrics;
 pub mod webhook;
 pub mod withdrawal;
 

@@ -1,7 +1,6 @@
 //! The shell: sockets, files, signals, clocks, metrics, TLS.
 
 pub mod admin;
-pub mod admission_log;
 pub mod clock;
 pub mod connection;
 pub mod control_plane;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
 use fhpa::admission::router::Outcome;
+use fhpa::run::review_metrics::ReviewMetrics;
 use fhpa::runtime::metrics::{Code, HandshakeFailure, Metrics, Verb};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,15 +22,15 @@ const ADDED: [&str; 3] = ["namespace", "job", "pod"];
 
 /// Metrics of which each has a series, with all labels that the code can give it; of HTTP statuses and kinds some.
 pub fn filled() -> Metrics {
-    let metrics = Metrics::new();
+    let (metrics, reviews) = Metrics::with(ReviewMetrics::new);
     for endpoint in Endpoint::ALL {
         for operation in Operation::ALL {
             for outcome in Outcome::ALL {
-                metrics.reviewed(endpoint, operation, outcome, Duration::from_micros(30));
+                reviews.reviewed(endpoint, operation, outcome, Duration::from_micros(30));
             }
         }
     }
-    metrics.denied("schedule");
+    reviews.denied("schedule");
     metrics.certificate_expires(Timestamp::UNIX_EPOCH);
     for reason in [
         HandshakeFailure::Timeout,

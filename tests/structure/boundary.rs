@@ -10,7 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("convert", &["api", "decision"]),
     ("simulation", &["decision"]),
     ("admission", &["convert", "decision"]),
-    ("runtime", &["admission", "api", "convert", "decision"]),
+    ("runtime", &["api", "convert", "decision"]),
     ("controller", &["api", "convert", "decision", "runtime"]),
     ("estimator", &["api", "controller", "runtime"]),
     ("reconcile", &["api", "controller", "convert", "decision", "estimator", "runtime"]),

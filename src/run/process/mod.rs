@@ -23,6 +23,7 @@ use crate::admission::review::{Frozen, Preview, Reviewer};
 use crate::admission::router::Judge;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
 use crate::decision::validation::Settings;
+use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
 use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
@@ -84,7 +85,8 @@ impl Server {
     /// As [`Self::bind`].
     pub async fn bind_with(options: Options, judge: impl FnOnce(Surroundings) -> Judge) -> Result<Self, Error> {
         let Options { webhook, controller, admin, control_plane, settings, drain } = options;
-        let metrics = Arc::new(Metrics::new());
+        let (metrics, reviews) = Metrics::with(ReviewMetrics::new);
+        let (metrics, reviews) = (Arc::new(metrics), Arc::new(reviews));
         let readiness = Arc::new(Readiness::default());
         let (client, client_keeper) = client_of(control_plane, &metrics).await?;
         let unbound = match webhook {
@@ -116,7 +118,7 @@ impl Server {
                 let preview = acting.as_ref().map(Acting::preview);
                 let frozen = readers.definitions.clone().map(|told| Arc::new(move || told.is_frozen()) as Frozen);
                 let judge = judge(Surroundings { related_objects, zones, preview, frozen });
-                Some(Serving::bind(unbound, judge, &metrics, &readiness).await?)
+                Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
         };
         let watches = client.map(|client| (client, Watches::new(readers, &readiness)));

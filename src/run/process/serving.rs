@@ -10,7 +10,8 @@ use super::sharing::{Kept, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Desk, Judge, router};
-use crate::runtime::admission_log::AdmissionLog;
+use crate::run::review_log::ReviewLog;
+use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
@@ -55,19 +56,20 @@ impl Serving {
         unbound: Unbound,
         judge: Judge,
         metrics: &Arc<Metrics>,
+        counted: Arc<ReviewMetrics>,
         readiness: &Readiness,
     ) -> Result<Self, Error> {
         let Unbound { listen, kept, limits, bodies, reviews } = unbound;
         let current = kept.keeper.current();
         readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
-        let journal = Arc::new(AdmissionLog::new(Arc::clone(metrics)));
-        let desk = Arc::new(Desk::new(judge, clocks, journal, bodies, reviews));
+        let log = Arc::new(ReviewLog::new(counted));
+        let desk = Arc::new(Desk::new(judge, clocks, log, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
         let security = Security::Tls(kept.keeper.current());
-        let (shared, counted) = (Arc::clone(&lifecycle), Arc::clone(metrics));
+        let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));
         let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
-        let reviews = Listener::bind(listen, security, router(&desk), limits, shared, counted).await.map_err(failed)?;
+        let reviews = Listener::bind(listen, security, router(&desk), limits, shared, metrics).await.map_err(failed)?;
         let local = reviews.local_addr().map_err(failed)?;
         let listening = readiness.condition("the socket is not listening");
         Ok(Self { reviews, local, kept, listening, lifecycle })

@@ -5,9 +5,7 @@ mod controller;
 mod guard;
 mod requests;
 
-use std::array;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
@@ -15,13 +13,8 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
-
-use crate::admission::endpoint::Endpoint;
-use crate::admission::envelope::Operation;
-use crate::admission::router::Outcome;
+use prometheus_client::registry::Registry;
 
 pub use conditions::ConditionMetrics;
 pub use controller::{ControllerMetrics, EngineMetrics, LATE_AFTER};
@@ -30,29 +23,6 @@ pub use requests::{Code, RequestMetrics, Verb};
 
 /// Content type of the text that [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Upper bounds of the latency histogram, in seconds.
-const LATENCY: [f64; 12] =
-    [0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReviewLabels {
-    kind: &'static str,
-    action: &'static str,
-    operation: &'static str,
-    verdict: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EndpointLabels {
-    kind: &'static str,
-    action: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RuleLabels {
-    rule: &'static str,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
@@ -82,20 +52,12 @@ struct HandshakeLabels {
     reason: HandshakeFailure,
 }
 
-const OUTCOMES: usize = Outcome::ALL.len();
-const OPERATIONS: usize = Operation::ALL.len();
-const ENDPOINTS: usize = Endpoint::ALL.len();
-
 /// All counters, with handles kept for what counts on each review.
 pub struct Metrics {
     registry: Registry,
     controller: Arc<ControllerMetrics>,
     requests: Arc<RequestMetrics>,
     guard: Arc<GuardMetrics>,
-    reviews: Family<ReviewLabels, Counter>,
-    review_handles: [OnceLock<Counter>; OUTCOMES * OPERATIONS * ENDPOINTS],
-    durations: [Histogram; ENDPOINTS],
-    denials: Family<RuleLabels, Counter>,
     handshake_failures: Family<HandshakeLabels, Counter>,
     certificate_not_after: Gauge,
     authority_not_after: Gauge,
@@ -104,10 +66,6 @@ pub struct Metrics {
     known_objects: Family<KindLabels, Gauge>,
     /// 1 while the definitions of our kinds are another's, so that nothing is written.
     pub frozen: Gauge,
-    /// Reviews being answered.
-    pub in_flight: Gauge,
-    /// Panics caught in reviews.
-    pub panics: Counter,
     /// Certificates exchanged.
     pub reloads_ok: Counter,
     /// Certificates refused.
@@ -132,6 +90,11 @@ impl Metrics {
     /// A registry with everything at zero.
     #[must_use]
     pub fn new() -> Self {
+        Self::with(|_| ()).0
+    }
+
+    /// As [`Self::new`], with what `register` adds to the registry.
+    pub fn with<T>(register: impl FnOnce(&mut Registry) -> T) -> (Self, T) {
         let mut r = Registry::with_prefix("fhpa");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "What runs", build);
@@ -143,15 +106,11 @@ impl Metrics {
         );
         let [connections_accepted, connections_refused] =
             by_result(&mut r, "connections", "Connections that came in", ["accepted", "refused"]);
-        let durations = durations(&mut r);
-        Self {
+        let added = register(&mut r);
+        let metrics = Self {
             controller: Arc::new(ControllerMetrics::new(&mut r)),
             requests: Arc::new(RequestMetrics::new(&mut r)),
             guard: Arc::new(GuardMetrics::new(&mut r)),
-            reviews: registered(&mut r, "reviews", "Reviews answered"),
-            review_handles: array::from_fn(|_| OnceLock::new()),
-            durations,
-            denials: registered(&mut r, "denials", "Denials by rule; a denial by several rules counts for each"),
             handshake_failures: registered(&mut r, "tls_handshake_failures", "TLS handshakes that failed"),
             certificate_not_after: registered(
                 &mut r,
@@ -175,8 +134,6 @@ impl Metrics {
                 "frozen",
                 "1 while karmada-apiserver serves definitions without the fields of fhpa, so that nothing is written",
             ),
-            in_flight: registered(&mut r, "reviews_in_flight", "Reviews being answered"),
-            panics: registered(&mut r, "webhook_panics", "Panics caught while reviewing"),
             reloads_ok,
             reloads_failed,
             connections: registered(&mut r, "connections_open", "Connections open"),
@@ -184,7 +141,8 @@ impl Metrics {
             connections_refused,
             accept_errors: registered(&mut r, "accept_errors", "Failures to accept a connection"),
             registry: r,
-        }
+        };
+        (metrics, added)
     }
 
     /// All counters in the OpenMetrics text format.
@@ -208,28 +166,6 @@ impl Metrics {
     /// What the guard over the installation counts.
     pub fn guard(&self) -> Arc<GuardMetrics> {
         Arc::clone(&self.guard)
-    }
-
-    /// One review was answered.
-    pub fn reviewed(&self, endpoint: Endpoint, operation: Operation, outcome: Outcome, took: Duration) {
-        let (e, o, v) = (endpoint as usize, operation as usize, outcome as usize);
-        if let Some(handle) = self.review_handles.get((e * OPERATIONS + o) * OUTCOMES + v) {
-            let labels = || ReviewLabels {
-                kind: endpoint.kind(),
-                action: endpoint.action(),
-                operation: operation.as_str(),
-                verdict: outcome.as_str(),
-            };
-            handle.get_or_init(|| self.reviews.get_or_create(&labels()).clone()).inc();
-        }
-        if let Some(histogram) = self.durations.get(e) {
-            histogram.observe(took.as_secs_f64());
-        }
-    }
-
-    /// `rule` denied an object.
-    pub fn denied(&self, rule: &'static str) {
-        self.denials.get_or_create(&RuleLabels { rule }).inc();
     }
 
     /// A TLS handshake failed.
@@ -263,18 +199,6 @@ impl Metrics {
     }
 }
 
-/// Histograms of the time of reviews, in the order of [`Endpoint::ALL`].
-fn durations<const N: usize>(registry: &mut Registry) -> [Histogram; N] {
-    let family = Family::<EndpointLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
-    let help = "Time from the head of a request to its answer";
-    registry.register_with_unit("review_duration", help, Unit::Seconds, family.clone());
-    array::from_fn(|index| {
-        let endpoint = Endpoint::ALL.get(index).copied().unwrap_or(Endpoint::ValidateFederatedHPA);
-        let labels = EndpointLabels { kind: endpoint.kind(), action: endpoint.action() };
-        family.get_or_create(&labels).clone()
-    })
-}
-
 /// A counter with the label `result`, and its children.
 fn by_result<const N: usize>(
     registry: &mut Registry,
@@ -287,49 +211,12 @@ fn by_result<const N: usize>(
     results.map(|result| family.get_or_create(&ResultLabels { result }).clone())
 }
 
-fn registered<M>(registry: &mut Registry, name: &str, help: &str) -> M
+/// A metric that is registered and starts at zero.
+pub fn registered<M>(registry: &mut Registry, name: &str, help: &str) -> M
 where
     M: prometheus_client::registry::Metric + Clone + Default,
 {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use jiff::Timestamp;
-
-    use super::Metrics;
-    use crate::admission::endpoint::Endpoint;
-    use crate::admission::envelope::Operation;
-    use crate::admission::router::Outcome;
-
-    #[test]
-    fn every_review_has_its_own_series() {
-        let metrics = Metrics::new();
-        for endpoint in Endpoint::ALL {
-            for operation in Operation::ALL {
-                for outcome in Outcome::ALL {
-                    metrics.reviewed(endpoint, operation, outcome, Duration::from_micros(30));
-                }
-            }
-        }
-        metrics.denied("schedule");
-        metrics.certificate_expires(Timestamp::from_second(1_800_000_000).unwrap());
-        let text = metrics.text();
-        let ones = text.lines().filter(|line| line.starts_with("fhpa_reviews_total{") && line.ends_with(" 1"));
-        assert_eq!(ones.count(), 6 * 5 * 6);
-        for line in [
-            r#"fhpa_reviews_total{kind="FederatedHPA",action="validate",operation="UPDATE",verdict="denied"} 1"#,
-            r#"fhpa_denials_total{rule="schedule"} 1"#,
-            "fhpa_certificate_not_after_timestamp_seconds 1800000000",
-            r#"fhpa_review_duration_seconds_bucket{le="0.00005",kind="FederatedHPA",action="mutate"} 30"#,
-        ] {
-            assert!(text.lines().any(|l| l == line), "{line} not in:\n{text}");
-        }
-        assert!(text.ends_with("# EOF\n"));
-    }
 }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use tracing::{Level, debug, enabled, error, info};
 
-use super::metrics::Metrics;
+use super::review_metrics::ReviewMetrics;
 use crate::admission::response::names;
 use crate::admission::router::{Observer, Outcome, Reviewed};
 use crate::admission::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
 
 /// Counts and logs reviews.
-pub struct AdmissionLog {
-    metrics: Arc<Metrics>,
+pub struct ReviewLog {
+    metrics: Arc<ReviewMetrics>,
 }
 
-impl AdmissionLog {
+impl ReviewLog {
     /// Counts in `metrics`.
     #[must_use]
-    pub fn new(metrics: Arc<Metrics>) -> Self {
+    pub fn new(metrics: Arc<ReviewMetrics>) -> Self {
         Self { metrics }
     }
 }
 
-impl Observer for AdmissionLog {
+impl Observer for ReviewLog {
     fn reviewed(&self, reviewed: &Reviewed<'_>) {
         self.metrics.reviewed(reviewed.endpoint, reviewed.operation, reviewed.outcome, reviewed.took);
         if reviewed.outcome == Outcome::Allowed {
@@ -54,7 +54,7 @@ impl Observer for AdmissionLog {
     }
 }
 
-impl AdmissionLog {
+impl ReviewLog {
     fn count(&self, reviewed: &Reviewed<'_>) {
         if reviewed.outcome == Outcome::Failed {
             self.metrics.panics.inc();
