@@ -298,7 +298,7 @@ async fn a_run_that_was_missed_while_nobody_was_there_is_made_up() {
 async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_again() {
     let plane = Plane::new(&[]).await;
     let mut one = Replica::controller(&plane, "one").await;
-    let line = one.says("the Lease cannot be held or read").await;
+    let line = one.says("failed to acquire or read the Lease").await;
     let (message, error) = (line["message"].as_str().unwrap(), line["error"].as_str().unwrap());
     assert!(message.contains("the namespace does not exist: create it"), "{message}");
     assert!(message.contains("--lease-namespace") && error.contains("karmada-system"), "{message} {error}");
@@ -307,14 +307,14 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
     let leases = Which { resource: "leases".into(), ..Which::default() };
     let denied = "leases.coordination.k8s.io \"fhpa\" is forbidden: User \"fhpa\" cannot get resource \"leases\"";
     plane.server.faults().fail(leases, 1_000_000, StatusError::plain(403, "Forbidden", denied));
-    let mut words = "the Lease cannot be held or read, and is tried again; the user of the kubeconfig".to_owned();
+    let mut words = "failed to acquire or read the Lease; retrying; the user of the kubeconfig".to_owned();
     words.push_str(" needs the verbs get, create and update on leases");
     one.says(&words).await;
     plane.namespace("karmada-system").await;
     plane.server.faults().heal();
     one.says("the Lease is reachable again").await;
     plane.held_by("one").await;
-    assert_eq!(one.said("the Lease cannot be held or read"), 2);
+    assert_eq!(one.said("failed to acquire or read the Lease"), 2);
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
     plane.install_karmada();
     let namespace = ["--lease-namespace", "lease-of-a-process"];
     let mut one = Replica::start("controller", &plane.kubeconfig(), "one", &namespace, PathBuf::new()).await;
-    one.says("the Lease cannot be held or read, and is tried again; the namespace does not exist").await;
+    one.says("failed to acquire or read the Lease; retrying; the namespace does not exist").await;
     plane.namespace(namespace[1]);
     one.counts("fhpa_leader 1").await;
     one.is_ready().await;
@@ -333,7 +333,7 @@ async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
     let file = directory.path().join("kubeconfig");
     std::fs::write(&file, plane.kubeconfig_of("nobody")).unwrap();
     let mut denied = Replica::start("controller", &file, "two", &namespace, PathBuf::new()).await;
-    let line = denied.says("the Lease cannot be held or read, and is tried again; the user of the kubeconfig").await;
+    let line = denied.says("failed to acquire or read the Lease; retrying; the user of the kubeconfig").await;
     assert!(line["error"].as_str().unwrap().contains("User \"nobody\" cannot get resource \"leases\""), "{line}");
 
     one.signal("TERM").await;

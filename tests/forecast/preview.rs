@@ -113,7 +113,7 @@ async fn the_policy_of_the_object_goes_before_that_of_the_placement() {
     let expected = ["member1 2..9, member3 2..9 (Duplicated, from federatedHPAAssignment)"];
     assert_eq!(judged.told(&own("Duplicated"), true).await, expected);
     let told = judged.told(&own("DynamicWeighted"), true).await;
-    assert_eq!(told.last().unwrap(), "nobody said how much room there is in member1 and 1 more, which counts as zero");
+    assert_eq!(told.last().unwrap(), "free capacity of member1 and 1 more is unknown and counts as zero");
 }
 
 #[tokio::test(start_paused = true)]

@@ -169,7 +169,7 @@ async fn what_an_upgrade_of_karmada_restores_is_put_back_within_a_second() {
     stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 1"));
     assert_eq!(
         stage.events().await,
-        ["DriftCorrected: karmada-operator had changed it (spec.versions); it is put back"]
+        ["DriftCorrected: karmada-operator had changed it (spec.versions); corrected"]
     );
 
     let path = format!("{MUTATING}/mutating-config");
@@ -230,7 +230,7 @@ async fn what_is_not_managed_is_reported_once_and_let_be() {
     stage.pass(60).await;
     assert!(!stage.is_ours().await);
     stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 0"));
-    let said = "DriftDetected: it is not as fhpa needs it (spec.versions), and is not put right (--manage-karmada=false): run `fhpa install`";
+    let said = "DriftDetected: it differs from what fhpa needs (spec.versions), and is not corrected (--manage-karmada=false): run `fhpa install`";
     assert_eq!(stage.events().await, [said]);
 }
 

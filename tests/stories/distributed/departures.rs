@@ -113,7 +113,7 @@ async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning()
     assert_eq!(least(&stage, &ALL, 500).await, 15, "{:?}", stage.messages().await);
     let said = stage.messages().await[0].clone();
     assert!(
-        said.contains("10 replicas of clusters that leave or failed are not ready elsewhere: no other cluster"),
+        said.contains("10 replicas of leaving or failed clusters are not ready elsewhere: no other cluster"),
         "{said}"
     );
     stage.pass(150).await;
