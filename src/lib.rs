@@ -6,6 +6,9 @@
 //! them; `install` puts what they need into the control plane; `run` makes processes of them; `cli` and
 //! `main` start these.
 
+// Dependencies of tests alone are no matter of this.
+#![cfg_attr(not(test), warn(unused_crate_dependencies))]
+
 pub mod admission;
 pub mod api;
 pub mod cli;

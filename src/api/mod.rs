@@ -16,7 +16,6 @@ pub mod replica_requirements;
 pub mod resource_binding;
 mod selector;
 pub mod served;
-pub mod structural;
 pub mod work;
 
 pub use cluster::Cluster;

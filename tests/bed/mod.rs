@@ -1,4 +1,5 @@
-//! A control plane to test on, with two backings: the embedded server, and a real kube-apiserver where one is present.
+//! A control plane to test on, with two backings: the embedded server, and a real kube-apiserver where one is present. What
+//! a real one answers is recorded, so that the embedded one is held to it everywhere.
 //!
 //! ```ignore
 //! Bed::same("what the line shows", "namespace", async |bed| { ...; bed.said() }).await;
@@ -6,6 +7,7 @@
 
 pub mod admission;
 pub mod objects;
+mod recording;
 pub mod role;
 pub mod webhook;
 
@@ -124,9 +126,10 @@ impl Bed {
         self.server().listen("127.0.0.1:0".parse().unwrap()).await.unwrap()
     }
 
-    /// Runs a line on both backings, in a namespace of its own. Both must say the same. The real one has no
-    /// controllers, so the embedded one runs without its garbage collector.
-    pub async fn same<F>(shows: &str, namespace: &str, line: F)
+    /// Runs a line on the embedded server and, where one is present, on a real kube-apiserver, in a namespace of its own.
+    /// Each has to say what the recording of that name says. The real one has no controllers, so the embedded one runs
+    /// without its garbage collector.
+    pub async fn same<F>(shows: &str, name: &str, line: F)
     where
         F: AsyncFn(&Bed) -> Value,
     {
@@ -135,14 +138,22 @@ impl Bed {
             let definition: Value = serde_saphyr::from_str(&text).unwrap();
             embedded.server().create(&definition).await.unwrap();
         }
-        embedded.make_namespace(namespace).await;
+        embedded.make_namespace(name).await;
         let ours = line(&embedded).await;
-        let Some(plane) = ControlPlane::shared(shows) else { return };
-        let mut real = Self { client: plane.client().await, namespace: "default".into(), server: None };
-        real.make_namespace(namespace).await;
-        let theirs = line(&real).await;
-        let text = |value: &Value| serde_json::to_string_pretty(value).unwrap();
-        assert!(ours == theirs, "{shows}\n--- embedded\n{}\n--- kube-apiserver\n{}", text(&ours), text(&theirs));
+        if let Some(plane) = ControlPlane::beside_a_recording(shows) {
+            let client = plane.client().await;
+            let version = client.apiserver_version().await.unwrap().git_version;
+            let mut real = Self { client, namespace: "default".into(), server: None };
+            real.make_namespace(name).await;
+            let theirs = line(&real).await;
+            if recording::is_updated() {
+                recording::write(name, shows, &version, &theirs);
+            }
+            recording::compare(name, shows, &format!("kube-apiserver {version}"), &theirs);
+        } else {
+            assert!(!recording::is_updated(), "{shows}: only a real kube-apiserver can be recorded");
+        }
+        recording::compare(name, shows, "the embedded server", &ours);
     }
 
     async fn make_namespace(&mut self, name: &str) {

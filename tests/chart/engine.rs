@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::package::{self, said};
 use super::path;
 use super::renderings::{self, Case};
-use crate::rig::absent;
 
 const LIBRARY: &str = "tests/chart/helm.requirements.txt";
 const CHART: &str = "charts/fhpa";
@@ -53,8 +52,7 @@ fn answers(shows: &str) -> Option<&'static Answers> {
     match ANSWERS.get_or_init(|| helm().unwrap_or_else(library)) {
         Ok(answers) => Some(answers),
         Err(why) => {
-            let to_do = format!("put helm on PATH, or python3 with pip and an index: {why}");
-            absent::without("helm", shows, &to_do);
+            package::without("helm", shows, why);
             None
         }
     }
@@ -99,7 +97,7 @@ fn helm() -> Option<Result<Answers, String>> {
 
 /// By helm-sdkpy.
 fn library() -> Result<Answers, String> {
-    let home = package::fetched(&path(LIBRARY), "import helm_sdkpy", &["cffi"])?;
+    let home = package::found(&path(LIBRARY), "import helm_sdkpy", &["cffi"])?;
     let order = |case: &Case| {
         json!({"release": case.release, "namespace": case.namespace, "values": case.values(),
             "kubernetes": case.kubernetes.unwrap_or(KUBERNETES)})

@@ -2,9 +2,8 @@
 
 use std::process::Command;
 
-use super::package::{fetched, said};
+use super::package::{found, said, without};
 use super::path;
-use crate::rig::absent;
 
 #[test]
 fn hadolint_has_nothing_against_the_dockerfile() {
@@ -15,12 +14,9 @@ fn hadolint_has_nothing_against_the_dockerfile() {
     });
     let program = match own {
         Ok(_) => "hadolint".into(),
-        Err(_) => match fetched(&path("tests/chart/hadolint.requirements.txt"), "pass", &[]) {
+        Err(_) => match found(&path("tests/chart/hadolint.requirements.txt"), "pass", &[]) {
             Ok(home) => home.join("bin/hadolint"),
-            Err(why) => {
-                let to_do = format!("put it on PATH, or python3 with pip and an index: {why}");
-                return absent::without("hadolint", "the Dockerfile", &to_do);
-            }
+            Err(why) => return without("hadolint", "the Dockerfile", &why),
         },
     };
     let mut lint = Command::new(program);

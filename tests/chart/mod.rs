@@ -1,5 +1,5 @@
-//! The chart, the certificates' files, the guides and the Dockerfile. What needs a Helm engine or a linter fetches it, and says
-//! so where it cannot be had.
+//! The chart, the certificates' files, the guides and the Dockerfile. What needs a Helm engine or a linter says so where there
+//! is none; `FHPA_FETCH=1` fetches both.
 
 mod certificates;
 mod command;

@@ -1,4 +1,5 @@
-//! Programs that come as Python packages, in a directory of their own below `target/`. I/O: pip, with whatever index it is
+//! Programs that come as Python packages, in a directory of their own below `target/`. Nothing is downloaded but where the
+//! environment allows it; what is there once is used from then on. I/O: environment, pip, with whatever index it is
 //! configured for.
 
 use std::ffi::OsStr;
@@ -6,15 +7,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
+use crate::rig::absent;
+
 /// One pip at a time.
 static PIP: Mutex<()> = Mutex::new(());
+
+/// Allows a download.
+const FETCH: &str = "FHPA_FETCH";
+
+fn may_fetch() -> bool {
+    std::env::var_os(FETCH).is_some_and(|allowed| allowed == "1")
+}
+
+/// Says that `shows` did not run for want of `what`. Panics where it is required, and where a download was allowed.
+pub fn without(what: &str, shows: &str, why: &str) {
+    assert!(!may_fetch(), "{FETCH} is set, and {what} cannot be had: {why}");
+    absent::without(what, shows, &format!("put it on PATH, {why}"));
+}
 
 /// The directory of the package that `requirements` (a file with versions and hashes) names. `try_it` is a line of Python
 /// that works when all is there; `also` is what it may need beside the package.
 ///
 /// # Errors
-/// Says why it cannot be had: no Python, no pip, no index, no build for this machine.
-pub fn fetched(requirements: &Path, try_it: &str, also: &[&str]) -> Result<PathBuf, String> {
+/// It is not there, and nobody allowed a download; or it cannot be had: no Python, no pip, no index, no build for this
+/// machine.
+pub fn found(requirements: &Path, try_it: &str, also: &[&str]) -> Result<PathBuf, String> {
     let _one = PIP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let line = std::fs::read_to_string(requirements).map_err(|error| error.to_string())?;
     let line = line.lines().find(|line| line.contains("==")).ok_or("no requirement")?;
@@ -24,8 +41,12 @@ pub fn fetched(requirements: &Path, try_it: &str, also: &[&str]) -> Result<PathB
     if home.exists() {
         return Ok(home);
     }
+    if !may_fetch() {
+        return Err(format!("or allow pip to fetch {name} by {FETCH}=1"));
+    }
     std::fs::create_dir_all(&shelf).map_err(|error| error.to_string())?;
     let fresh = tempfile::tempdir_in(&shelf).map_err(|error| error.to_string())?;
+    // The engine's package names a newer Python than it needs.
     let exact = ["--no-deps", "--ignore-requires-python", "--require-hashes", "-r"].map(OsStr::new);
     pip(fresh.path(), exact.into_iter().chain([requirements.as_os_str()]))?;
     if python(fresh.path(), &["-c", try_it]).is_err() && !also.is_empty() {

@@ -52,6 +52,11 @@ impl ControlPlane {
         plane.as_ref()
     }
 
+    /// The shared plane for what is held to a recording without it: its absence is told only where it is required.
+    pub fn beside_a_recording(shows: &str) -> Option<&'static Self> {
+        if assets().is_some() || absent::is_required("kube-apiserver") { Self::shared(shows) } else { None }
+    }
+
     /// A plane of the caller's own, without our CRDs; `None` where the programs are absent.
     pub fn own(shows: &str) -> Option<Self> {
         let Some(assets) = assets() else {

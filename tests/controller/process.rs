@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use fhpa::api;
 use fhpa::playground::apiserver::ApiServer;
@@ -12,11 +11,12 @@ use fhpa::playground::apiserver::serve::Listening;
 use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::karmada;
 use fhpa::runtime::clock;
+use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ use crate::webhook::client::{H2, Sender, connector};
 use crate::webhook::drain::probe;
 
 /// Short times, so that a test need not be long.
-const LEASE: Duration = Duration::from_millis(2000);
+const LEASE: SignedDuration = SignedDuration::from_secs(2);
 const TIMINGS: [&str; 6] = ["--lease-duration", "2s", "--renew-deadline", "1200ms", "--retry-period", "200ms"];
 
 /// A control plane that listens.
@@ -71,9 +71,31 @@ impl Plane {
         self.directory.path().join("kubeconfig")
     }
 
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.server.client(), "karmada-system")
+    }
+
+    /// The Lease as it is, and as each write leaves it until `last` holds it.
+    async fn terms(&self, last: &'static str) -> impl Future<Output = Vec<LeaseSpec>> + use<> {
+        let now = self.leases().get("fhpa").await.unwrap();
+        let version = now.metadata.resource_version.unwrap();
+        let events = self.leases().watch(&WatchParams::default(), &version).await.unwrap();
+        async move {
+            let mut events = Box::pin(events);
+            let mut seen = vec![now.spec.unwrap()];
+            while seen.last().is_some_and(|spec| spec.holder_identity.as_deref() != Some(last)) {
+                match events.next().await.unwrap().unwrap() {
+                    WatchEvent::Modified(lease) => seen.push(lease.spec.unwrap()),
+                    event => panic!("{event:?}"),
+                }
+            }
+            seen
+        }
+    }
+
     /// Waits until the Lease has this holder.
     async fn held_by(&self, holder: &str) -> Lease {
-        let leases: Api<Lease> = Api::namespaced(self.server.client(), "karmada-system");
+        let leases = self.leases();
         let is_holder = |lease: Option<&Lease>| {
             let spec = lease.and_then(|lease| lease.spec.as_ref());
             spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(holder)
@@ -197,13 +219,14 @@ async fn one_replica_leads_and_the_other_serves_and_takes_over_at_once_when_it_e
         assert!(admits(replica.webhook.unwrap(), &replica.ca).await, "each replica serves the webhook");
     }
 
+    let terms = plane.terms("two").await;
     one.signal("TERM").await;
-    let asked = clock::steady();
     assert_eq!(one.ends().await, Some(0));
     one.says("the Lease is released").await;
-    let lease = plane.held_by("two").await;
-    assert!(asked.elapsed() < LEASE, "it did not wait for the lease to run out: {:?}", asked.elapsed());
-    assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
+    let terms = within(terms).await;
+    let holders: Vec<_> = terms.iter().map(|spec| spec.holder_identity.as_deref().unwrap()).collect();
+    assert!(holders.ends_with(&["", "two"]), "it did not wait for the lease to run out: {holders:?}");
+    assert_eq!(terms.last().unwrap().lease_transitions, Some(1));
     two.counts("fhpa_leader 1").await;
     two.counts("fhpa_leader_transitions_total 1").await;
 }
@@ -230,12 +253,14 @@ async fn a_leader_that_is_killed_is_followed_after_its_lease() {
     plane.held_by("one").await;
     let two = Replica::controller(&plane, "two").await;
     two.is_ready().await;
+    let terms = plane.terms("two").await;
     one.child.start_kill().unwrap();
-    let killed = clock::steady();
     assert_eq!(one.ends().await, None);
-    plane.held_by("two").await;
-    let took = killed.elapsed();
-    assert!(took + Duration::from_millis(250) >= LEASE, "the lease was respected: {took:?}");
+    let terms = within(terms).await;
+    let [.., last, next] = &terms[..] else { panic!("{terms:?}") };
+    assert_eq!((last.holder_identity.as_deref(), next.holder_identity.as_deref()), (Some("one"), Some("two")));
+    let (renewed, acquired) = (last.renew_time.as_ref().unwrap().0, next.acquire_time.as_ref().unwrap().0);
+    assert!(acquired.duration_since(renewed) >= LEASE, "the lease was respected: {renewed}, {acquired}");
 }
 
 #[tokio::test]

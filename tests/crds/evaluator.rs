@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use super::structural::{Fault, Structural};
 use fhpa::api::crd;
-use fhpa::api::structural::{Fault, Structural};
 use kube::core::cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
 use serde_json::Value;
 

@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod evaluator;
 mod sizes;
+pub mod structural;
 pub mod upstream;
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use fhpa::api::structural::Fault;
+use super::structural::Fault;
 use serde_json::Value;
 
 use super::evaluator::{Evaluator, evaluator};

@@ -1,4 +1,5 @@
-//! A dry run of a FederatedHPA is told its assignment: through the router in the process, and by a whole process.
+//! A dry run of a FederatedHPA is told its assignment: through the router in the process, in virtual time, and by a whole
+//! process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use fhpa::playground::apiserver::ApiServer;
 use fhpa::reconcile::distributed::cache::Cache;
 use fhpa::reconcile::distributed::live_state::LiveState;
 use fhpa::run::forecast::Forecaster;
-use fhpa::run::process::{ControlPlane, ControllerOptions, Options, Server};
+use fhpa::run::process::{AdminPort, ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{Readers, Watches};
@@ -24,6 +25,7 @@ use tokio::task::JoinSet;
 use super::{fleet, hpa};
 use crate::bed::within;
 use crate::webhook::client::{H2, Sender, connector, full, request};
+use crate::webhook::drain::probe;
 use crate::webhook::router::{Notes, ask, desk};
 
 const PATH: &str = "/validate-federatedhpa";
@@ -88,7 +90,7 @@ async fn told(judge: &Judge, object: &Value, dry_run: bool) -> Vec<String> {
     warnings(&serde_json::from_slice::<Value>(&body).unwrap()["response"])
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dry_run_is_told_its_assignment_and_nothing_else_is() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
@@ -98,7 +100,7 @@ async fn a_dry_run_is_told_its_assignment_and_nothing_else_is() {
     assert_eq!(judged.told(&web, false).await, [""; 0]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_policy_of_the_object_goes_before_that_of_the_placement() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
@@ -114,7 +116,7 @@ async fn the_policy_of_the_object_goes_before_that_of_the_placement() {
     assert_eq!(told.last().unwrap(), "nobody said how much room there is in member1 and 1 more, which counts as none");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_stands_in_the_way_is_told_too() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
@@ -127,7 +129,7 @@ async fn what_stands_in_the_way_is_told_too() {
     assert_eq!(judged.told(&unbound, true).await, expected);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn centralized_mode_assigns_nothing() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
@@ -144,6 +146,7 @@ async fn nothing_is_told_before_everything_was_listed() {
 async fn served(controller: bool) -> Vec<String> {
     let fleet = fleet().await;
     let mut options = Options::loopback();
+    options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
     options.control_plane = ControlPlane::Watched(fleet.control().client());
     options.controller = controller.then(|| ControllerOptions {
         namespace: "karmada-system".into(),
@@ -158,12 +161,10 @@ async fn served(controller: bool) -> Vec<String> {
     });
     let server = Server::bind(options).await.unwrap();
     let (address, ca, handle) = (server.local_addr(), server.ca_pem().unwrap(), server.handle());
-    let readiness = server.readiness();
+    let admin = server.admin_addr().unwrap();
     let ended = tokio::spawn(server.run());
     let answer = within(async {
-        while !readiness.missing(clock::wall()).is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        while probe(admin, "/readyz").await.0 != 200 {}
         let mut connection = Sender::connect(address, &connector(&ca, H2, None)).await.unwrap();
         connection.send(request(PATH, full(review(&hpa(10, json!({})), true)))).await.unwrap()
     })

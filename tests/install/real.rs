@@ -1,8 +1,5 @@
 //! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of Karmada.
 
-use std::time::Duration;
-
-use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
 use super::doctor::{found, of};
@@ -230,12 +227,10 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
     one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
     one.counts("fhpa_managed_object_in_sync{object=\"MutatingWebhookConfiguration/fhpa\"} 1").await;
 
-    let begun = clock::steady();
+    // How fast: `guard`, in virtual time.
     stand.upgrade_karmada();
     one.counts(&format!("fhpa_managed_object_drift_corrected_total{{object=\"{object}\"}} 1")).await;
     one.counts(&format!("fhpa_managed_object_in_sync{{object=\"{object}\"}} 1")).await;
-    let took = begun.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}, with the upgrade itself");
     assert!(stand.get(&["crd", "federatedhpas.autoscaling.karmada.io"]).to_string().contains("scalingToZero"));
 
     let gone = stand.plane.kubectl(&["delete", "mutatingwebhookconfiguration", "fhpa"], "");

@@ -170,21 +170,19 @@ proptest! {
     }
 }
 
-/// Bodies made to cost much: each about a megabyte. The bound on the time is generous, for a slow build on a busy
-/// machine; work that grows with the square of the size takes minutes.
-#[test]
-#[allow(clippy::disallowed_methods)]
-fn a_hostile_object_costs_no_more_than_its_size() {
-    let many = |count: usize, element: &dyn Fn(usize) -> String| (0..count).map(element).collect::<Vec<_>>().join(",");
+/// Objects made to cost much, each about a megabyte divided by `part`.
+fn hostile(part: usize) -> [String; 8] {
+    let many =
+        |count: usize, element: &dyn Fn(usize) -> String| (0..count / part).map(element).collect::<Vec<_>>().join(",");
     let rule = |schedule: &str, zone: &str| {
         let (schedule, zone) = (schedule.to_owned(), zone.to_owned());
         move |index: usize| {
             format!(r#"{{"name":"r{index}","schedule":"{schedule}","timeZone":"{zone}","targetReplicas":{index}}}"#)
         }
     };
-    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let nested = format!("{}{}", "[".repeat(100_000 / part), "]".repeat(100_000 / part));
     let preferences = many(9_000, &|index| format!(r#"{{"targetCluster":{{"clusterNames":["m{index}"]}}}}"#));
-    let objects = [
+    [
         cron(&many(9_000, &rule("0 8 * * *", "UTC"))),
         cron(&many(9_000, &rule("0 8 29 2 *", "Europe/Berlin"))),
         cron(&many(9_000, &rule("0 8 * * 9", "Europe/Berlim"))),
@@ -195,21 +193,30 @@ fn a_hostile_object_costs_no_more_than_its_size() {
         )),
         federated_with(&format!(r#""more":{nested},"behavior":{{"x":{nested}}}"#)),
         federated_with(&format!(r#""metrics":[{}]"#, many(300_000, &|_| "{}".to_owned()))),
-    ];
+    ]
+}
+
+/// What all reviews of an object allocate, in times and bytes.
+fn allocated(object: &str) -> (u64, u64) {
     let reviewer = reviewer(Others::default());
-    for object in objects {
-        let start = std::time::Instant::now();
-        for endpoint in [
-            Endpoint::MutateFederatedHPA,
-            Endpoint::ValidateFederatedHPA,
-            Endpoint::MutateCronFederatedHPA,
-            Endpoint::ValidateCronFederatedHPA,
-        ] {
-            let old = object.replace("prod", "test").replace("10", "11");
-            review(&reviewer, endpoint, Operation::Update, &object, Some(&old));
+    let old = object.replace("prod", "test").replace("10", "11");
+    let cost = allocation_counter::measure(|| {
+        for endpoint in Endpoint::ALL {
+            review(&reviewer, endpoint, Operation::Update, object, Some(&old));
         }
-        let took = start.elapsed();
-        let head: String = object.chars().skip(180).take(120).collect();
-        assert!(took.as_secs() < 20, "{took:?} for {head}");
+    });
+    (cost.count_total, cost.bytes_total)
+}
+
+/// Four times the size may cost four times as much; work that grows with the square costs sixteen times as much.
+#[test]
+fn a_hostile_object_costs_no_more_than_its_size() {
+    allocated(&cron(""));
+    for (quarter, whole) in hostile(4).into_iter().zip(hostile(1)) {
+        let ((times, bytes), (few_times, few_bytes)) = (allocated(&whole), allocated(&quarter));
+        let head: String = whole.chars().skip(180).take(120).collect();
+        assert!(times <= 5 * few_times + 1_000, "{times} allocations, {few_times} for a quarter of {head}");
+        assert!(bytes <= 5 * few_bytes + 100_000, "{bytes} bytes, {few_bytes} for a quarter of {head}");
+        assert!(bytes <= 500 * whole.len() as u64, "{bytes} bytes for {} of {head}", whole.len());
     }
 }

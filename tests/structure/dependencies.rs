@@ -1,8 +1,9 @@
-//! The ban list of deny.toml holds for Cargo.lock, so that it is checked without cargo-deny too.
+//! Dependencies: the ban list of deny.toml holds for Cargo.lock, so that it is checked without cargo-deny too; the manifest
+//! lists in order what is used. What `src` does not use of it, the compiler says (`unused_crate_dependencies`).
 
 use std::fs;
 
-use super::sources::root;
+use super::sources::{root, sources};
 
 fn quoted_after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_once(key)?.1.split('"').nth(1)
@@ -21,4 +22,38 @@ fn banned_crates_are_not_in_the_lock_file() {
     assert!(locked.contains(&"kube"), "the lock file was not read");
     let found: Vec<&(&str, &str)> = banned.iter().filter(|(name, _)| locked.contains(name)).collect();
     assert!(found.is_empty(), "banned crates in the tree: {found:?}");
+}
+
+/// The names below a heading of Cargo.toml.
+fn listed(heading: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = manifest.split(&format!("\n[{heading}]\n")).nth(1).unwrap();
+    let entries = section.lines().take_while(|line| !line.starts_with('['));
+    let names: Vec<String> =
+        entries.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned()).collect();
+    assert!(names.len() > 5, "{heading} was not read");
+    names
+}
+
+#[test]
+fn dependencies_are_listed_in_order() {
+    for heading in ["dependencies", "dev-dependencies"] {
+        assert!(listed(heading).is_sorted(), "{heading} of Cargo.toml: {:?}", listed(heading));
+    }
+}
+
+#[test]
+fn each_dependency_of_tests_alone_is_used_by_one() {
+    let code: Vec<String> = ["src", "tests", "benches"]
+        .into_iter()
+        .flat_map(sources)
+        .flat_map(|source| source.text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>())
+        .filter(|line| !line.starts_with("//"))
+        .collect();
+    // What is in both lists is in the second for a feature.
+    let both = listed("dependencies");
+    for name in listed("dev-dependencies").into_iter().filter(|name| !both.contains(name)) {
+        let path = format!("{}::", name.replace('-', "_"));
+        assert!(code.iter().any(|line| line.contains(&path)), "nothing uses {name} of Cargo.toml");
+    }
 }

@@ -183,3 +183,17 @@ fn every_worked_example_is_a_test() {
         assert!(tests.contains(&format!("#[test]\nfn g{number}_")), "no test is called g{number}_...");
     }
 }
+
+/// The first line of each console block.
+fn commands(document: &str) -> impl Iterator<Item = &str> {
+    document.split("```console\n").skip(1).filter_map(|block| block.lines().next())
+}
+
+#[test]
+fn a_change_lands_by_the_test_command_of_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let tests: Vec<&str> = commands(&readme).filter(|command| command.starts_with("cargo test")).collect();
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let [test] = tests[..] else { panic!("{tests:?}") };
+    assert!(ci.lines().any(|line| line == format!("step {test}")), ".ci/run does not call {test:?}");
+}

@@ -1,0 +1,182 @@
+//! Headroom that a full cluster hands on, and that comes back.
+
+use fhpa::decision::plan::{Action, Cause, Cluster, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan};
+use jiff::SignedDuration;
+
+use super::{HALF, MINUTE, NOW, TWICE, WINDOW, ago, assists, at_rest, of, room, scales};
+use crate::assignment::cases::{named, runs, targets, to_zero};
+
+fn g8() -> Request<'static> {
+    let m1 = Cluster { priority: Some(2), pending: 6, ready: 10, ..runs("m1", 16) };
+    let m2 = Cluster { priority: Some(1), ..runs("m2", 0) };
+    at_rest(Policy::Prioritized, [(m1, 8, 23), (m2, 1, 1)])
+}
+
+#[test]
+fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
+    let mut request = to_zero(g8());
+    request.clusters[1].memory.zero = true;
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 8, 10), ("m2", 1, 14)]));
+    assert_eq!(scales(&plan), [("m2".to_owned(), 1, Why::ScaledFromZero)]);
+    assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::ScaleUpBlocked, Reason::HeadroomReceived));
+    // The donor is lowered first.
+    assert!(matches!(plan.steps[0].action, Action::ApplyHpa { cluster: "m1", .. }), "{:?}", plan.steps);
+}
+
+#[test]
+fn pods_that_wait_for_less_than_the_delay_move_nothing() {
+    let mut request = g8();
+    request.delay = SignedDuration::from_secs(90);
+    let first = plan(&request);
+    assert_eq!(targets(&first), named([("m1", 8, 23), ("m2", 1, 1)]));
+    assert_eq!(first.next, Some(NOW + request.delay));
+    let since = of(&first, "m1").memory.stuck;
+    assert_eq!(since, Some(Stuck { cause: Cause::Pending, since: NOW }));
+    // Remembered, so that a restart does not begin anew.
+    request.clusters[0].memory.stuck = since;
+    request.now += request.delay;
+    assert_eq!(targets(&plan(&request)), named([("m1", 8, 10), ("m2", 1, 14)]));
+}
+
+#[test]
+fn without_assist_bounds_are_kept_and_nobody_is_helped() {
+    let mut request = g8();
+    request.scale_assist = false;
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 8, 23), ("m2", 1, 1)]));
+    assert_eq!(assists(&plan), []);
+    assert_eq!(plan.next, None);
+}
+
+#[test]
+fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
+    let fleet = |replicas: u32| {
+        let cluster = |name, priority, replicas| Cluster {
+            priority: Some(priority),
+            load: Some(HALF),
+            desired: Some(replicas),
+            ..runs(name, replicas)
+        };
+        let m3 = cluster("m3", 1, replicas);
+        at_rest(Policy::Prioritized, [(cluster("m1", 3, 4), 1, 4), (cluster("m2", 2, 9), 1, 9), (m3, 1, 4)])
+    };
+    let held = |plan: &Plan<'_>| -> Vec<(String, bool)> {
+        let held = |step: &fhpa::decision::plan::Step<'_>| match step.action {
+            Action::ApplyHpa { cluster, held, .. } => Some((cluster.to_owned(), held)),
+            _ => None,
+        };
+        plan.now().filter_map(held).collect()
+    };
+    let all = fleet(4);
+    let draining = plan(&all);
+    assert_eq!(targets(&draining), named([("m1", 1, 4), ("m2", 1, 9), ("m3", 1, 4)]));
+    assert_eq!(held(&draining), [("m1".to_owned(), true), ("m2".to_owned(), true)]);
+
+    let mut drained = fleet(1);
+    for cluster in &mut drained.clusters[..2] {
+        cluster.hpa.as_mut().unwrap().held = true;
+    }
+    let plan = plan(&drained);
+    assert_eq!(targets(&plan), named([("m1", 1, 7), ("m2", 1, 9), ("m3", 1, 1)]));
+    assert!(held(&plan).contains(&("m2".to_owned(), false)), "{:?}", plan.steps);
+    assert_eq!(of(&plan, "m3").reason, Reason::PriorityDrained);
+}
+
+#[test]
+fn clusters_of_one_tier_shrink_together() {
+    let cluster = |name, priority, replicas| Cluster { priority: Some(priority), ..runs(name, replicas) };
+    let request = at_rest(
+        Policy::Prioritized,
+        [(cluster("m1", 2, 4), 1, 5), (cluster("m2", 1, 3), 1, 5), (cluster("m3", 1, 1), 1, 5)],
+    );
+    let plan = plan(&request);
+    let held: Vec<_> = plan.now().map(|step| &step.action).collect();
+    assert!(matches!(held[..], [Action::ApplyHpa { cluster: "m1", held: true, .. }]), "{held:?}");
+}
+
+#[test]
+fn g10_headroom_is_divided_again_by_what_there_is_room_for() {
+    let cluster = |name, available| Cluster { available: Some(available), ..runs(name, 6) };
+    let mut request = at_rest(
+        Policy::DynamicWeighted,
+        [(cluster("m1", 2), 1, 7), (cluster("m2", 1), 1, 8), (cluster("m3", 1), 1, 7)],
+    );
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 7), ("m2", 1, 8), ("m3", 1, 7)]));
+    request.period = Some(MINUTE);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 7), ("m3", 1, 7)]));
+    assert_eq!(plan.next, Some(NOW + MINUTE));
+    // Once in a period.
+    request.divided = ago(30);
+    let early = fhpa::decision::plan::plan(&request);
+    assert_eq!(targets(&early), named([("m1", 1, 7), ("m2", 1, 8), ("m3", 1, 7)]));
+    assert_eq!(early.next, Some(NOW + SignedDuration::from_secs(30)));
+}
+
+#[test]
+fn while_nobody_says_how_much_room_there_is_nothing_is_divided_again() {
+    let cluster = |name, available| Cluster { available, ..runs(name, 6) };
+    let mut request = at_rest(Policy::DynamicWeighted, [(cluster("m1", Some(9)), 1, 7), (cluster("m2", None), 1, 12)]);
+    request.period = Some(MINUTE);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 7), ("m2", 1, 12)]));
+}
+
+/// m1 is at its max and wants twice as much; m2 wants less than it may have.
+fn at_max(policy: Policy) -> Request<'static> {
+    let m1 = Cluster { load: Some(TWICE), available: Some(5), ..runs("m1", 8) };
+    let m2 = Cluster { desired: Some(4), available: Some(20), load: Some(HALF), ..runs("m2", 4) };
+    at_rest(policy, [(m1, 1, 8), (m2, 1, 14)])
+}
+
+#[test]
+fn a_cluster_at_its_max_gets_what_it_needs_and_has_room_for() {
+    for policy in [Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized] {
+        let request = at_max(policy);
+        let plan = plan(&request);
+        assert_eq!(targets(&plan), named([("m1", 1, 13), ("m2", 1, 9)]), "{policy:?}");
+        assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::RaisedAtMax, Reason::HeadroomDonated));
+    }
+}
+
+#[test]
+fn the_split_of_the_user_stands_when_a_cluster_is_at_its_max() {
+    let request = at_max(Policy::StaticWeighted);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 14)]));
+    // Others run what it may not.
+    assert_eq!(assists(&plan), [("m2".to_owned(), 12)]);
+}
+
+#[test]
+fn within_the_window_nobody_gets_back_what_it_gave() {
+    let mut request = at_max(Policy::Aggregated);
+    request.clusters[0].memory.gave = ago(299);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
+    request.clusters[0].memory.gave = ago(300);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 13), ("m2", 1, 9)]));
+    request.clusters[1].memory.got = ago(299);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
+}
+
+#[test]
+fn the_split_of_the_user_comes_back_when_the_full_cluster_has_room_again() {
+    let m1 = Cluster { pending: 3, ready: 5, available: Some(0), ..runs("m1", 8) };
+    let mut request = at_rest(Policy::StaticWeighted, [(m1, 1, 10), (room("m2", 20), 1, 10)]);
+    let seen = request.clone();
+    let full = plan(&seen);
+    assert_eq!(targets(&full), named([("m1", 1, 5), ("m2", 1, 15)]));
+    for (cluster, share) in request.clusters.iter_mut().zip(&full.shares) {
+        cluster.memory = Memory { assist: None, stuck: None, ..share.memory };
+        (cluster.target, cluster.hpa.as_mut().unwrap().written) = (Some(share.target), Some(share.target));
+    }
+    let m1 = &mut request.clusters[0];
+    (m1.current, m1.ready, m1.pending, m1.desired) = (Some(5), 5, 0, Some(5));
+    request.now += WINDOW;
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 5), ("m2", 1, 15)]));
+    request.clusters[0].available = Some(1);
+    request.now -= SignedDuration::from_secs(1);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 5), ("m2", 1, 15)]));
+    request.now += SignedDuration::from_secs(1);
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 10), ("m2", 1, 10)]));
+}

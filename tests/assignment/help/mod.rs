@@ -1,0 +1,60 @@
+//! Help across clusters: the worked examples (docs/design.md#worked-examples) by name, and what they leave open.
+
+mod headroom;
+mod replicas;
+mod zero;
+
+use fhpa::decision::plan::{Action, Cluster, Load, Plan, Policy, Request, Why};
+use jiff::{SignedDuration, Timestamp};
+
+use super::cases::{request, runs, settled, total};
+
+const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
+const MINUTE: SignedDuration = SignedDuration::from_secs(60);
+const WINDOW: SignedDuration = SignedDuration::from_secs(300);
+
+const HALF: Load = Load { value: 50, target: 100 };
+const TWICE: Load = Load { value: 200, target: 100 };
+
+fn ago(seconds: i64) -> Option<Timestamp> {
+    Some(NOW - SignedDuration::from_secs(seconds))
+}
+
+/// At rest with these bounds: name, min, max and replicas of each.
+fn at_rest<const N: usize>(policy: Policy, clusters: [(Cluster<'static>, u32, u32); N]) -> Request<'static> {
+    let sum = |of: fn(&(Cluster<'static>, u32, u32)) -> u32| clusters.iter().map(of).sum::<u32>();
+    let total = total(sum(|(_, min, _)| *min), sum(|(.., max)| *max));
+    let fleet = clusters.iter().map(|(cluster, ..)| *cluster).collect();
+    let mut request = settled(request(total, policy, fleet));
+    for (cluster, (before, min, max)) in request.clusters.iter_mut().zip(clusters) {
+        let bounds = super::cases::total(min, max);
+        let hpa = cluster.hpa.as_mut().unwrap();
+        (cluster.target, hpa.written) = (Some(bounds), Some(bounds));
+        (cluster.current, cluster.ready, cluster.entry) = (before.current, before.ready, before.entry);
+        cluster.desired = before.desired.or(before.current);
+    }
+    (request.now, request.window) = (NOW, WINDOW);
+    request
+}
+
+fn of<'p>(plan: &'p Plan<'_>, name: &str) -> &'p fhpa::decision::plan::Share<'p> {
+    plan.shares.iter().find(|share| share.cluster == name).unwrap()
+}
+
+fn scales(plan: &Plan<'_>) -> Vec<(String, u32, Why)> {
+    let scale = |step: &fhpa::decision::plan::Step<'_>| match step.action {
+        Action::Scale { cluster, replicas } => Some((cluster.to_owned(), replicas, step.why)),
+        _ => None,
+    };
+    plan.now().filter_map(scale).collect()
+}
+
+fn assists(plan: &Plan<'_>) -> Vec<(String, u32)> {
+    let assist =
+        |share: &fhpa::decision::plan::Share<'_>| Some((share.cluster.to_owned(), share.memory.assist?.replicas));
+    plan.shares.iter().filter_map(assist).collect()
+}
+
+fn room(name: &'static str, available: u32) -> Cluster<'static> {
+    Cluster { available: Some(available), ..runs(name, 2) }
+}

@@ -1,0 +1,126 @@
+//! Replicas that others run for a cluster that cannot.
+
+use fhpa::decision::plan::{Assist, Cluster, Memory, Policy, Reach, Reason, Request, Standing, Why, plan};
+
+use super::{NOW, assists, at_rest, room, scales};
+use crate::assignment::cases::runs;
+
+/// Four replicas are missing in c1.
+fn short(policy: Policy, others: [Cluster<'static>; 2]) -> Request<'static> {
+    let c1 = Cluster { pending: 4, ready: 6, priority: Some(3), ..runs("c1", 10) };
+    let [c2, c3] = others;
+    at_rest(policy, [(c1, 1, 10), (c2, 1, 60), (c3, 1, 60)])
+}
+
+fn helped<const N: usize>(by: [(&str, u32); N]) -> Vec<(String, u32)> {
+    by.map(|(name, more)| (name.to_owned(), 2 + more)).to_vec()
+}
+
+#[test]
+fn g11_help_goes_by_static_weight() {
+    let request = short(
+        Policy::StaticWeighted,
+        [Cluster { weight: 3, ..room("c2", 50) }, Cluster { weight: 1, ..room("c3", 50) }],
+    );
+    let plan = plan(&request);
+    assert_eq!(assists(&plan), helped([("c2", 3), ("c3", 1)]));
+    assert_eq!(scales(&plan), [("c2".to_owned(), 5, Why::ScaleAssisted), ("c3".to_owned(), 3, Why::ScaleAssisted)]);
+}
+
+#[test]
+fn g12_help_goes_by_room() {
+    let request = short(Policy::DynamicWeighted, [room("c2", 50), room("c3", 50)]);
+    assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 2)]));
+}
+
+#[test]
+fn g13_help_fills_the_clusters() {
+    let request = short(Policy::Aggregated, [room("c2", 3), room("c3", 1)]);
+    assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]));
+    let [c2, c3] = [(room("c2", 3), 2), (room("c3", 1), 1)]
+        .map(|(cluster, priority)| Cluster { priority: Some(priority), ..cluster });
+    assert_eq!(assists(&plan(&short(Policy::Prioritized, [c2, c3]))), helped([("c2", 3), ("c3", 1)]));
+}
+
+#[test]
+fn of_duplicated_clusters_the_one_with_most_room_helps() {
+    let request = short(Policy::Duplicated, [room("c2", 9), room("c3", 30)]);
+    let plan = plan(&request);
+    assert_eq!(assists(&plan), helped([("c3", 4)]));
+    assert!(plan.shares.iter().all(|share| share.reason == Reason::Duplicated));
+}
+
+#[test]
+fn help_is_asked_for_once_and_again_only_for_more() {
+    let mut request = short(Policy::Aggregated, [room("c2", 30), room("c3", 1)]);
+    let first = plan(&request);
+    let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
+    assert_eq!((memories[0].helped, memories[1].assist), (4, Some(Assist { replicas: 6, since: NOW })));
+    for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
+        cluster.memory = *memory;
+    }
+    assert_eq!(assists(&plan(&request)), helped([("c2", 4)]));
+    // It runs them: nothing is asked again.
+    (request.clusters[1].current, request.clusters[1].ready) = (Some(6), 6);
+    assert_eq!(assists(&plan(&request)), []);
+    (request.clusters[0].current, request.clusters[0].pending) = (Some(13), 7);
+    assert_eq!(assists(&plan(&request)), [("c2".to_owned(), 9)]);
+}
+
+#[test]
+fn help_is_not_asked_of_a_member_whose_workload_cannot_be_written() {
+    let pull = Cluster { reach: Reach::Bounds { zero: false }, ..room("c2", 30) };
+    let request = short(Policy::Aggregated, [pull, room("c3", 3)]);
+    let plan = plan(&request);
+    assert_eq!(assists(&plan), helped([("c3", 3)]));
+    assert_eq!(scales(&plan).len(), 1);
+}
+
+/// c1 ran four replicas and is gone.
+fn gone(policy: Policy, standing: Standing) -> Request<'static> {
+    let others = [Cluster { weight: 3, ..room("c2", 50) }, Cluster { weight: 1, ..room("c3", 50) }];
+    let [c2, c3] = others;
+    let mut request = at_rest(policy, [(runs("c1", 4), 1, 10), (c2, 1, 60), (c3, 1, 60)]);
+    (request.clusters[0].standing, request.clusters[0].ready) = (standing, 0);
+    request
+}
+
+#[test]
+fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_once() {
+    for standing in [Standing::Away, Standing::Leaving { evicted: true }] {
+        let mut request = gone(Policy::StaticWeighted, standing);
+        let first = plan(&request);
+        assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+        assert_eq!(
+            scales(&first),
+            [("c2".to_owned(), 5, Why::ScaleAssisted), ("c3".to_owned(), 3, Why::ScaleAssisted)]
+        );
+        // The status says now that c1 has nothing any more.
+        let kept = |name: &str| first.shares.iter().find(|share| share.cluster == name);
+        let kept = request.clusters.iter().map(|cluster| kept(cluster.name).map(|share| (share.kept(), share.memory)));
+        let kept: Vec<_> = kept.collect();
+        for (cluster, kept) in request.clusters.iter_mut().zip(kept) {
+            (cluster.target, cluster.memory) = (kept.and_then(|kept| kept.0), kept.unwrap_or_default().1);
+        }
+        assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+    }
+    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, Standing::Away))), helped([("c2", 2), ("c3", 2)]));
+    assert_eq!(assists(&plan(&gone(Policy::StaticWeighted, Standing::Silent))), []);
+}
+
+#[test]
+fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
+    let mut request = gone(Policy::Aggregated, Standing::Away);
+    (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
+    assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
+    let lost = plan(&request).shares[0].memory.lost.unwrap();
+    assert_eq!((lost.ran, lost.due), (4, 1), "no room");
+    // Replacement of what ran is not scaling.
+    request.scale_assist = false;
+    assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
+    // What the others run more since it fell silent is not run twice.
+    let mut grown = gone(Policy::StaticWeighted, Standing::Away);
+    grown.clusters[0].memory.others = Some(1);
+    assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
+    assert_eq!(assists(&plan(&gone(Policy::Duplicated, Standing::Away))), []);
+}

@@ -1,0 +1,166 @@
+//! What the world takes from an object as it is stored.
+
+use std::collections::VecDeque;
+
+use fhpa::reconcile::distributed::names;
+use fhpa::runtime::watch::{MANAGED_BY, OURS};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Binding, Bounds, Condition, Federated, MemberHpa, Name, Place, Sent, Target, Workload};
+
+pub fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub fn int(object: &Value, path: &str) -> Option<i64> {
+    object.pointer(path).and_then(Value::as_i64)
+}
+
+pub fn truth(object: &Value, path: &str) -> bool {
+    object.pointer(path).and_then(Value::as_bool).unwrap_or_default()
+}
+
+pub fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub fn label<'a>(object: &'a Value, map: &str, key: &str) -> &'a str {
+    let map = object.get("metadata").and_then(|metadata| metadata.get(map));
+    map.and_then(|map| map.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn deleting(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// Whether an object of this kind is a workload that a FederatedHPA could scale.
+pub(super) fn target_of(kind: &str, object: &Value) -> Option<Target> {
+    let scaled = object.pointer("/spec/template").is_some() && !matches!(kind, "ReplicaSet" | "Job" | "DaemonSet");
+    scaled.then(|| Target { kind: format!("{} {kind}", text(object, "/apiVersion")), name: Name::of(object) })
+}
+
+pub(super) fn workload(object: &Value) -> Workload {
+    Workload {
+        asked: int(object, "/spec/replicas").unwrap_or(1),
+        ready: int(object, "/status/readyReplicas").unwrap_or_default(),
+        deleting: deleting(object),
+    }
+}
+
+pub fn bounds(spec: Option<&Value>) -> Bounds {
+    let bound = |field: &str| spec.and_then(|spec| spec.get(field)).and_then(Value::as_i64);
+    Bounds { min: bound("minReplicas").unwrap_or(1), max: bound("maxReplicas").unwrap_or_default() }
+}
+
+pub(super) fn member_hpa(object: &Value) -> MemberHpa {
+    MemberHpa {
+        bounds: bounds(object.get("spec")),
+        ours: label(object, "labels", MANAGED_BY) == OURS,
+        deleting: deleting(object),
+    }
+}
+
+pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestamp) -> Federated {
+    let namespace = text(object, "/metadata/namespace");
+    let target = |field: &str| text(object, &format!("/spec/scaleTargetRef/{field}")).to_owned();
+    let taken = label(object, "annotations", names::WORKLOAD);
+    let taken =
+        taken.rsplit_once(' ').map(|(kind, name)| Target { kind: kind.to_owned(), name: Name::new(namespace, name) });
+    let kind = object.pointer("/spec/federatedHPAAssignment/federatedHPAAssignmentType").and_then(Value::as_str);
+    let conditions = items(object, "/status/conditions").iter().map(|condition| Condition {
+        kind: text(condition, "/type").to_owned(),
+        status: text(condition, "/status").to_owned(),
+        reason: text(condition, "/reason").to_owned(),
+    });
+    let desired = items(object, "/status/clusterHPADesired").iter();
+    // A min is held while it runs the replicas of others.
+    let held = |one: &Value, bounds: Bounds| {
+        let least = int(one, "/replacementMinReplicas").unwrap_or_default();
+        Bounds { min: bounds.min.max(least).min(bounds.max.max(bounds.min)), ..bounds }
+    };
+    let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
+    let mut hpa = Federated {
+        uid: text(object, "/metadata/uid").to_owned(),
+        bounds: bounds(object.get("spec")),
+        target: Target {
+            kind: format!("{} {}", target("apiVersion"), target("kind")),
+            name: Name::new(namespace, &target("name")),
+        },
+        taken,
+        centralized: text(object, "/spec/mode") == "Centralized",
+        duplicated: kind.filter(|kind| !kind.is_empty()).map(|kind| kind == "Duplicated"),
+        scales_to_zero: truth(object, "/spec/scalingToZero"),
+        assists: object.pointer("/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
+        deleting: deleting(object),
+        held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
+        desired: desired.collect(),
+        conditions: conditions.collect(),
+        current: int(object, "/status/currentReplicas").unwrap_or_default(),
+        is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),
+        older: VecDeque::new(),
+    };
+    if let Some(before) = before.filter(|before| before.uid == hpa.uid) {
+        hpa.older = before.older;
+        // Each cluster has the whole of it: there is no sum that was allowed.
+        let duplicated = before.duplicated == Some(true) && hpa.duplicated != Some(true);
+        if duplicated || before.bounds.max != hpa.bounds.max {
+            hpa.older.push_back((now, if duplicated { i64::MAX } else { before.bounds.max }));
+            if hpa.older.len() > 20 {
+                hpa.older.pop_front();
+            }
+        }
+    }
+    hpa
+}
+
+pub(super) fn binding(object: &Value) -> Binding {
+    let resource = |field: &str| text(object, &format!("/spec/resource/{field}")).to_owned();
+    let entries = items(object, "/spec/clusters").iter();
+    let entries = entries.map(|entry| (text(entry, "/name").to_owned(), int(entry, "/replicas").unwrap_or_default()));
+    let evicting =
+        items(object, "/spec/gracefulEvictionTasks").iter().map(|task| text(task, "/fromCluster").to_owned());
+    let told = items(object, "/status/aggregatedStatus").iter();
+    let told = told.filter_map(|item| Some((text(item, "/clusterName").to_owned(), int(item, "/status/replicas")?)));
+    let purge = text(object, "/spec/failover/cluster/purgeMode");
+    Binding {
+        target: Target {
+            kind: format!("{} {}", resource("apiVersion"), resource("kind")),
+            name: Name::new(&resource("namespace"), &resource("name")),
+        },
+        suspended: truth(object, "/spec/suspension/scheduling"),
+        divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
+        entries: entries.collect(),
+        told: told.collect(),
+        evicting: evicting.collect(),
+        purges_at_once: matches!(purge, "Directly" | "Immediately"),
+        deleting: deleting(object),
+    }
+}
+
+pub(super) fn sent(object: &Value) -> Option<Sent> {
+    let cluster = text(object, "/metadata/namespace").strip_prefix("karmada-es-")?.to_owned();
+    if label(object, "labels", MANAGED_BY) != OURS {
+        return None;
+    }
+    let (namespace, name) = label(object, "annotations", names::OWNER).split_once('/')?;
+    let spec = object.pointer("/spec/workload/manifests/0/spec");
+    Some(Sent { cluster, owner: Name::new(namespace, name), bounds: bounds(spec), deleting: deleting(object) })
+}
+
+pub(super) fn place(object: &Value) -> Place {
+    let ready = items(object, "/status/conditions").iter().find(|condition| text(condition, "/type") == "Ready");
+    Place { ready: ready.is_some_and(|ready| text(ready, "/status") == "True"), deleting: deleting(object) }
+}
+
+/// Whether a definition has the fields that only ours has.
+pub(super) fn is_ours(definition: &Value) -> bool {
+    let own = match text(definition, "/spec/names/plural") {
+        "federatedhpas" => "/schema/openAPIV3Schema/properties/spec/properties/mode",
+        "cronfederatedhpas" => {
+            "/schema/openAPIV3Schema/properties/spec/properties/rules/items/properties/maxDelaySeconds"
+        }
+        _ => return true,
+    };
+    items(definition, "/spec/versions").iter().any(|version| version.pointer(own).is_some())
+}
