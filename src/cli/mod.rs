@@ -11,7 +11,7 @@ mod manifest;
 mod plan;
 mod simulate;
 mod trial;
-mod uninstall;
+pub mod uninstall;
 mod validate;
 
 pub use args::{Cli, Command};

@@ -1,7 +1,7 @@
 //! `fhpa uninstall`: takes back what `fhpa install` and the controller did, workloads first.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::install::marks;
 use crate::install::remove::{self, Removed};
 use crate::run::withdrawal::{Hold, LeaseLocation};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
-use crate::runtime::{clock, identity};
+use crate::runtime::clock::{self, WallClock};
+use crate::runtime::identity;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,8 @@ impl Args {
                 let client = control_plane.connect().await?;
                 let LeaseArgs { lease_name, lease_namespace } = lease;
                 let place = LeaseLocation { namespace: lease_namespace, name: lease_name };
-                Ok(Removal { client, place, patience, crds, dry_run, out: color.stdout() }.run().await)
+                let (clock, out) = (Arc::new(clock::wall), Box::new(color.stdout()));
+                Ok(Removal { client, place, patience, crds, dry_run, clock, out }.run().await)
             })
         });
         match done {
@@ -84,14 +86,22 @@ impl Args {
     }
 }
 
-/// A removal under way.
-struct Removal {
-    client: Client,
-    place: LeaseLocation,
-    patience: Duration,
-    crds: bool,
-    dry_run: bool,
-    out: anstream::AutoStream<std::io::Stdout>,
+/// A removal.
+pub struct Removal {
+    /// Speaks to the control plane.
+    pub client: Client,
+    /// The Lease of the controllers.
+    pub place: LeaseLocation,
+    /// How long handing back all workloads may take.
+    pub patience: Duration,
+    /// Whether the definitions go, too.
+    pub crds: bool,
+    /// Nothing is done.
+    pub dry_run: bool,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Is told what is done.
+    pub out: Box<dyn Write>,
 }
 
 impl Removal {
@@ -101,7 +111,7 @@ impl Removal {
     }
 
     /// Returns whether nothing is left.
-    async fn run(mut self) -> bool {
+    pub async fn run(mut self) -> bool {
         let hold = match self.take_lease().await {
             Ok(hold) => hold,
             Err(problem) => {
@@ -125,7 +135,7 @@ impl Removal {
         if self.dry_run {
             return Ok(None);
         }
-        let (client, place) = (self.client.clone(), self.place.clone());
+        let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
         let told = |seized: &crate::runtime::succession::Seized| {
             if let Some(holder) = &seized.from {
@@ -134,7 +144,7 @@ impl Removal {
             }
         };
         let identity = format!("uninstall_{}", identity::unique());
-        let taken = Hold::take(client, place.clone(), identity, Arc::new(clock::wall), told).await;
+        let taken = Hold::take(client, place.clone(), identity, clock, told).await;
         taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
     }
 

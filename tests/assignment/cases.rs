@@ -270,7 +270,10 @@ fn an_edit_of_weights_takes_no_running_replica() {
     assert_eq!(targets(&plan), named([("m1", 2, 15), ("m2", 1, 5)]));
     let now: Vec<Bounds> = plan.shares.iter().map(|share| share.now).collect();
     assert_eq!(now, [total(2, 10), total(1, 10)]);
-    assert_eq!(plan.shares[1].hold.unwrap().to_string(), "10 replicas are running and are not removed for other clusters");
+    assert_eq!(
+        plan.shares[1].hold.unwrap().to_string(),
+        "10 replicas are running and are not removed for other clusters"
+    );
 }
 
 #[test]

@@ -52,7 +52,9 @@ fn reasons() -> BTreeSet<String> {
     assert!(found.contains("NoCandidates"), "the notes were not read");
     let of_members = health::REASONS.iter().chain(&health::WELL).chain(&health::OWN);
     found.extend(of_members.map(|reason| (*reason).to_owned()));
-    for source in sources("src/controller").into_iter().chain(sources("src/reconcile")).chain(sources("src/install/guard")) {
+    for source in
+        sources("src/controller").into_iter().chain(sources("src/reconcile")).chain(sources("src/install/guard"))
+    {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for (at, _) in code.match_indices('"') {
             let word = code[at + 1..].split('"').next().unwrap();

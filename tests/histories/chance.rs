@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fields::{Field, Meaning};
-use super::operation::{History, Operation, Step, Trouble};
+use super::operation::{History, Operation, Stall, Step, Trouble};
 
 /// SplitMix64.
 pub struct Chance(u64);
@@ -50,12 +50,35 @@ pub fn history(seed: u64, fields: &[Field]) -> History {
         what: Operation::Create { workload: "web".into(), spec: spec(&mut chance) },
         then: *chance.one_of(&[1, 20, 45]),
     }];
+    if chance.yes(3) {
+        steps.extend(departure(&mut chance, clusters));
+    }
     let count = 3 + chance.below(10);
     while steps.len() < count {
         let what = operation(&mut chance, clusters, fields);
         steps.push(Step { what, then: *chance.one_of(&WAITS) });
     }
-    History { clusters, steps }
+    let guarded = chance.yes(3);
+    History { clusters, guarded, steps }
+}
+
+/// Pods run in all clusters, and then one leaves the policy.
+fn departure(chance: &mut Chance, clusters: u32) -> [Step; 2] {
+    let workload = || "web".to_owned();
+    let milli = 240 + i64::try_from(chance.below(12)).unwrap() * 60;
+    let leaves = chance.below(clusters as usize);
+    let mut placement = placement(chance, clusters);
+    let stay: Vec<String> =
+        names(clusters).into_iter().enumerate().filter(|(at, _)| *at != leaves).map(|(_, name)| name).collect();
+    placement["clusterAffinity"] = json!({"clusterNames": stay});
+    [
+        Step { what: Operation::Load { workload: workload(), milli }, then: *chance.one_of(&[90, 320]) },
+        Step { what: Operation::Place { workload: workload(), placement }, then: *chance.one_of(&WAITS) },
+    ]
+}
+
+fn names(clusters: u32) -> Vec<String> {
+    (1..=clusters).map(|number| format!("member{number}")).collect()
 }
 
 /// Fields of a new FederatedHPA beside its target.
@@ -77,7 +100,7 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
     let workload = (*chance.one_of(&["web", "web", "web", "shop"])).to_owned();
     let cluster = 1 + u32::try_from(chance.below(clusters as usize)).unwrap();
     let replica = chance.below(2);
-    match chance.below(118) {
+    match chance.below(126) {
         0..=3 => Operation::Create { workload, spec: spec(chance) },
         4..=7 => Operation::Delete { workload },
         8..=27 => edit(chance, workload, fields),
@@ -117,7 +140,7 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
 
 /// What happens around fhpa: to Karmada, to the ways, to the definitions.
 fn surroundings(chance: &mut Chance, workload: String, cluster: u32, replica: usize) -> Operation {
-    match chance.below(18) {
+    match chance.below(26) {
         0..=2 => Operation::Cut { cluster, on: !chance.yes(3) },
         3 => Operation::LoseMetrics { cluster, on: !chance.yes(3) },
         4 if chance.yes(2) => Operation::Unjoin { cluster },
@@ -128,7 +151,14 @@ fn surroundings(chance: &mut Chance, workload: String, cluster: u32, replica: us
         11 => Operation::RestartKarmada,
         12..=14 => Operation::Upgrade { on: !chance.yes(3) },
         15 => Operation::SilenceWebhook { on: !chance.yes(3) },
-        _ => Operation::Clock { replica, by: *chance.one_of(&[-600, -30, 30, 600]) },
+        16..=17 => Operation::Clock { replica, by: *chance.one_of(&[-600, -30, 30, 600]) },
+        18..=20 => {
+            Operation::Stall { cluster, how: *chance.one_of(&[None, Some(Stall::Pending), Some(Stall::Unready)]) }
+        }
+        21..=22 => Operation::PlainHpa { workload, on: !chance.yes(3) },
+        23 => Operation::Quota { cpu: *chance.one_of(&[None, Some(300), Some(800), Some(1600)]) },
+        24 => Operation::Uninstall,
+        _ => Operation::Install,
     }
 }
 
@@ -162,7 +192,7 @@ fn cron(chance: &mut Chance, workload: String, fields: &[Field]) -> Operation {
 
 /// A placement over some of the clusters.
 fn placement(chance: &mut Chance, clusters: u32) -> Value {
-    let all: Vec<String> = (1..=clusters).map(|number| format!("member{number}")).collect();
+    let all = names(clusters);
     let mut names: Vec<&String> = all.iter().filter(|_| !chance.yes(4)).collect();
     if names.is_empty() {
         names.push(&all[0]);

@@ -1,7 +1,6 @@
 //! What happens to a scene: what users do, and what the world does. No sockets.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use fhpa::playground::json::{items, set};
 use fhpa::playground::member::Link;
@@ -9,8 +8,8 @@ use fhpa::playground::objects::{Kind, Objects, Written};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::objects::{cluster, cron, federated, kind, other_hpa};
-use super::operation::{Operation, Trouble};
+use super::objects::{cluster, cron, federated, kind, other_hpa, quota};
+use super::operation::{Operation, Stall, Trouble};
 use super::scene::Scene;
 use crate::bed::objects::deployment;
 
@@ -41,18 +40,15 @@ impl Scene {
     pub async fn happen(&mut self, what: &Operation) {
         match what {
             Operation::Kill { replica } => {
-                if let Some(process) = self.replicas[*replica].process.take() {
-                    process.kill().await;
-                }
+                self.replicas[*replica].kill().await;
             }
             Operation::Stop { replica } => {
-                if let Some(process) = self.replicas[*replica].process.take() {
-                    // A way that hangs keeps the Lease from being released.
-                    let stop = process.stop();
-                    let _: Result<(), _> = tokio::time::timeout(Duration::from_secs(30), stop).await;
-                }
+                self.replicas[*replica].stop().await;
             }
-            Operation::Start { replica } => self.start(*replica),
+            Operation::Start { replica } if self.installed => self.start(*replica),
+            Operation::Start { .. } => {}
+            Operation::Install => self.install().await,
+            Operation::Uninstall => self.uninstall().await,
             Operation::Down { replica, on } => self.replicas[*replica].way.down(*on),
             Operation::Hang { replica, on } => self.replicas[*replica].way.hang(*on),
             Operation::Stale { replica, on } => self.replicas[*replica].way.stale(*on),
@@ -95,6 +91,7 @@ impl Scene {
             Operation::Nodes { cluster, by } => {
                 let _: Result<usize, _> = self.fleet.change_nodes(&format!("member{cluster}"), *by).await;
             }
+            Operation::Stall { cluster, how } => self.stall(&format!("member{cluster}"), *how).await,
             Operation::DropHpa { workload, cluster } => {
                 if let Some((objects, hpa)) = self.member_hpa(workload, *cluster).await {
                     let _: Result<Written, kube::Error> = objects.delete(&kind("HorizontalPodAutoscaler"), &hpa).await;
@@ -123,9 +120,30 @@ impl Scene {
     pub(super) async fn other_hpa(&self, workload: &str, cluster: &str, on: bool) {
         let Ok(member) = self.fleet.member(cluster) else { return };
         let (objects, of) = (Objects::new(member.client()), kind("HorizontalPodAutoscaler"));
-        let other = other_hpa(workload);
+        let other = other_hpa(workload, &format!("{workload}-other"));
         let _: Result<Written, kube::Error> =
             if on { objects.create(&of, &other).await } else { objects.delete(&of, &other).await };
+    }
+
+    /// A user's HPA on karmada-apiserver, of which Karmada makes one in each member.
+    pub(super) async fn plain_hpa(&self, workload: &str, on: bool) {
+        let name = format!("{workload}-plain");
+        if on {
+            self.write(&other_hpa(workload, &name)).await;
+        } else {
+            self.remove("HorizontalPodAutoscaler", &name).await;
+        }
+    }
+
+    /// Pods that are there go on.
+    async fn stall(&self, cluster: &str, how: Option<Stall>) {
+        let Ok(member) = self.fleet.member(cluster) else { return };
+        self.fleet.hold_pods(cluster, how == Some(Stall::Unready)).unwrap();
+        let (objects, of) = (Objects::new(member.client()), kind("Node"));
+        let cordon = json!({"spec": {"unschedulable": how == Some(Stall::Pending)}});
+        for node in objects.list(&of, "").await.unwrap() {
+            objects.merge(&of, &node, "", &cordon).await.unwrap();
+        }
     }
 
     async fn users_do(&self, what: &Operation) {
@@ -145,6 +163,13 @@ impl Scene {
                 self.merge("PropagationPolicy", workload, json!({"spec": {"placement": {"replicaScheduling": null}}}))
                     .await;
                 self.merge("PropagationPolicy", workload, json!({"spec": {"placement": whole}})).await;
+            }
+            Operation::PlainHpa { workload, on } => self.plain_hpa(workload, *on).await,
+            Operation::Quota { cpu } => {
+                self.remove("FederatedResourceQuota", "limit").await;
+                if let Some(cpu) = cpu {
+                    self.write(&quota(*cpu)).await;
+                }
             }
             Operation::Unjoin { cluster } => self.remove("Cluster", &format!("member{cluster}")).await,
             Operation::Join { cluster: number } => self.write(&cluster(*number)).await,

@@ -7,9 +7,11 @@
 //! * A failing history is shrunk (for `FHPA_SHRINKING` seconds, 120); what it shrinks to goes into `cases`, where it is replayed with each run of the tests.
 
 mod chance;
+mod effects;
 mod fields;
 mod flaky;
 mod happening;
+mod installation;
 mod objects;
 mod operation;
 mod review;
@@ -34,6 +36,8 @@ const SHRINKING: Duration = Duration::from_secs(120);
 struct Told {
     failed: Option<String>,
     operations: usize,
+    /// How many states the laws looked at.
+    states: u64,
 }
 
 /// Plays a history in virtual time.
@@ -41,7 +45,7 @@ fn play(history: &History, tells: bool) -> Told {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let begun = now();
     runtime.block_on(async {
-        let mut scene = Scene::new(history.clusters).await;
+        let mut scene = Scene::new(history.clusters, history.guarded).await;
         if tells {
             println!("{} clusters, {:.1} s", history.clusters, begun.elapsed().as_secs_f64());
         }
@@ -69,14 +73,15 @@ fn play(history: &History, tells: bool) -> Told {
                 println!("{} {requests} requests, {spent:.1} s\n{}", scene.wall.now(), scene.show().await);
             }
         }
+        let states = scene.watched.laws().states();
         scene.end().await;
-        Told { failed, operations }
+        Told { failed, operations, states }
     })
 }
 
 fn failure(scene: &Scene) -> Option<String> {
-    let broken = scene.watched.broken();
-    (!broken.is_empty()).then(|| broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    let broken = scene.broken();
+    (!broken.is_empty()).then(|| broken.join("\n"))
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -95,6 +100,7 @@ fn report(seed: u64, history: &History, why: &str) -> String {
 
 fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field]) -> Vec<String> {
     let (next, operations, played) = (AtomicU64::new(first), AtomicUsize::new(0), AtomicUsize::new(0));
+    let states = AtomicU64::new(0);
     let begun = now();
     let found = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -109,6 +115,7 @@ fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field
                     let told = play(&history, false);
                     played.fetch_add(1, Ordering::SeqCst);
                     operations.fetch_add(told.operations, Ordering::SeqCst);
+                    states.fetch_add(told.states, Ordering::SeqCst);
                     if let Some(why) = told.failed {
                         let text = report(seed, &history, &why);
                         eprintln!("{text}");
@@ -119,8 +126,13 @@ fn run(first: u64, count: u64, threads: usize, within: Duration, fields: &[Field
         }
     });
     let (seconds, played) = (begun.elapsed().as_secs_f64(), played.load(Ordering::SeqCst));
-    eprintln!("{played} histories, {} operations, {seconds:.1} s", operations.load(Ordering::SeqCst));
-    found.into_inner().unwrap()
+    let (operations, states) = (operations.load(Ordering::SeqCst), states.load(Ordering::SeqCst));
+    let found = found.into_inner().unwrap();
+    let broken = found.len();
+    eprintln!(
+        "{played} histories from {first} on, {operations} operations, {states} states, {broken} break a law, {seconds:.1} s"
+    );
+    found
 }
 
 #[allow(clippy::disallowed_methods)]

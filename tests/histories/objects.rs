@@ -8,6 +8,7 @@ use crate::stories::distributed;
 pub fn kind(of: &str) -> Kind {
     match of {
         "CronFederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", of, true),
+        "FederatedResourceQuota" => Kind::regular("policy.karmada.io/v1alpha1", of, true),
         _ => distributed::kind(of),
     }
 }
@@ -40,10 +41,24 @@ pub fn policy(workload: &str, placement: &Value) -> Value {
         "spec": {"resourceSelectors": [selector], "placement": placement}})
 }
 
+/// Brings HPAs of users to all members.
+pub fn hpa_policy() -> Value {
+    json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": {"name": "hpas", "namespace": "prod"},
+        "spec": {"resourceSelectors": [{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}],
+            "placement": {}}})
+}
+
+/// What the workloads together may be given.
+pub fn quota(cpu: u32) -> Value {
+    json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "FederatedResourceQuota",
+        "metadata": {"name": "limit", "namespace": "prod"}, "spec": {"overall": {"cpu": format!("{cpu}m")}}})
+}
+
 /// An HPA of somebody else.
-pub fn other_hpa(workload: &str) -> Value {
+pub fn other_hpa(workload: &str, name: &str) -> Value {
     json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": format!("{workload}-other"), "namespace": "prod"},
+        "metadata": {"name": name, "namespace": "prod"},
         "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload},
             "minReplicas": 1, "maxReplicas": 3,
             "metrics": [{"type": "Resource", "resource": {"name": "cpu",

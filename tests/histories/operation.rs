@@ -16,6 +16,15 @@ pub enum Trouble {
     Late,
 }
 
+/// Why new pods of a cluster never start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stall {
+    /// No node takes them.
+    Pending,
+    /// They never get ready.
+    Unready,
+}
+
 /// One thing that happens. What does not apply is passed over, so that any part of a history is one, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Operation {
@@ -63,6 +72,11 @@ pub enum Operation {
     Join { cluster: u32 },
     /// Somebody makes an HPA of their own on a workload in a cluster, or deletes it.
     OtherHpa { workload: String, cluster: u32, on: bool },
+    /// A user makes an HPA of their own on a workload in the control plane, which Karmada brings to each member, or
+    /// deletes it.
+    PlainHpa { workload: String, on: bool },
+    /// A user limits what the workloads together may be given, in thousandths of a CPU, or no more.
+    Quota { cpu: Option<u32> },
     /// A user lets Karmada's application failover take a workload in, or no more.
     ApplicationFailover { workload: String, on: bool },
     /// Karmada comes to a changed Work so many seconds late.
@@ -71,10 +85,16 @@ pub enum Operation {
     RestartKarmada,
     /// Karmada's definitions of both kinds are served, or ours again.
     Upgrade { on: bool },
+    /// fhpa is taken back, as `fhpa uninstall` does, and its replicas end.
+    Uninstall,
+    /// It is installed again, and its replicas start.
+    Install,
     /// The webhook does not answer, or again.
     SilenceWebhook { on: bool },
     /// The clock of a replica is set so many seconds forward or back.
     Clock { replica: usize, by: i64 },
+    /// New pods of a cluster never start, or with nothing start again.
+    Stall { cluster: u32, how: Option<Stall> },
     /// A cluster gets a node, or loses one.
     Nodes { cluster: u32, by: i32 },
     /// A replica is killed.
@@ -109,5 +129,8 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
     pub clusters: u32,
+    /// The installation is kept as it is to be by the webhook, which is asked about definitions, and by the leader.
+    #[serde(default)]
+    pub guarded: bool,
     pub steps: Vec<Step>,
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use fhpa::admission::body::Limits;
-use fhpa::admission::endpoint::Endpoint;
-use fhpa::admission::registration::{self, Location};
+use fhpa::admission::registration::Location;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::router::{Clock as Clocks, Desk, Observer, Reviewed, router};
 use fhpa::decision::validation::Settings;
@@ -18,7 +17,6 @@ use fhpa::runtime::zones::ZoneDatabase;
 use futures::FutureExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
-use serde_json::json;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
@@ -36,8 +34,13 @@ impl Observer for Silent {
     fn left(&self) {}
 }
 
+/// Where the webhook is.
+pub fn location() -> Location {
+    Location { base_url: BASE.to_owned(), ca_bundle: Vec::new() }
+}
+
 /// The webhook, served without a socket while it is not `silent`.
-pub async fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
+pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
     let index = Arc::new(Index::default());
     let settings = Settings::default();
     let readers = Readers::default().with_index(&index, settings.default_mode);
@@ -67,12 +70,4 @@ pub async fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBo
         .boxed()
     });
     fleet.control().answer_webhooks(BASE, &answer);
-    let location = Location { base_url: BASE.to_owned(), ca_bundle: Vec::new() };
-    let configurations = [
-        json!(registration::mutating(&location, &Endpoint::ALL)),
-        json!(registration::validating(&location, &Endpoint::ALL)),
-    ];
-    for configuration in configurations {
-        fleet.control().create(&configuration).await.unwrap();
-    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fhpa::api;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
+use fhpa::playground::karmada::Timing;
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
@@ -16,7 +17,8 @@ use tokio::task::JoinSet;
 
 use super::chance::WORKLOADS;
 use super::flaky::Way;
-use super::objects::{kind, policy};
+use super::installation::{guard, install};
+use super::objects::{hpa_policy, kind, policy};
 use super::review::review;
 use crate::bed::objects::deployment;
 use crate::bed::role::{Role, limited};
@@ -32,6 +34,27 @@ pub struct Replica {
     pub way: Way,
     pub wall: Wall,
     births: u32,
+    /// Keeps the installation.
+    guards: JoinSet<()>,
+}
+
+impl Replica {
+    /// SIGKILL.
+    pub async fn kill(&mut self) {
+        self.guards.shutdown().await;
+        if let Some(process) = self.process.take() {
+            process.kill().await;
+        }
+    }
+
+    /// SIGTERM.
+    pub async fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            // A way that hangs keeps the Lease from being released.
+            let _: Result<(), _> = tokio::time::timeout(Duration::from_secs(30), process.stop()).await;
+        }
+        self.guards.shutdown().await;
+    }
 }
 
 /// All of it.
@@ -43,35 +66,39 @@ pub struct Scene {
     pub replicas: [Replica; 2],
     /// The webhook does not answer.
     pub silent: Arc<AtomicBool>,
-    /// Karmada's definitions are served.
-    upgraded: bool,
+    /// The installation is kept as it is to be.
+    pub guarded: bool,
+    /// fhpa is installed, and its replicas may run.
+    pub installed: bool,
+    /// What was found wrong beside the laws.
+    pub found: Vec<String>,
     runs: JoinSet<()>,
 }
 
 impl Scene {
     /// So many clusters, each with room for some forty pods.
-    pub async fn new(clusters: u32) -> Self {
+    pub async fn new(clusters: u32, guarded: bool) -> Self {
         let wall = Wall::new(START);
-        let plan = Plan { clusters, nodes: 1, seed: Some(7), clock: Clock::told(wall.clock()), ..Plan::new() };
+        let karmada = Timing { quota: true, ..Timing::default() };
+        let clock = Clock::told(wall.clock());
+        let plan = Plan { clusters, nodes: 1, karmada, seed: Some(7), clock, ..Plan::new() };
         let fleet = Arc::new(Fleet::build(plan).await.unwrap());
         let watched = Watched::fleet(&fleet, Terms::default());
-        for (_, definition) in api::crd::files().unwrap() {
-            fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
-        }
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
         fleet.control().create(&space).await.unwrap();
-        for customization in fhpa::install::kinds::customizations(&[]) {
-            fleet.control().create(&customization).await.unwrap();
-        }
         let mut runs = JoinSet::new();
         let silent = Arc::default();
-        review(&fleet, &mut runs, &silent).await;
+        install(&fleet, guarded).await;
+        review(&fleet, &mut runs, &silent);
         let running = Arc::clone(&fleet);
         runs.spawn(async move { running.run().await });
-        let replica = || Replica { process: None, way: Way::default(), wall: wall.ahead(0), births: 0 };
+        let replica =
+            || Replica { process: None, way: Way::default(), wall: wall.ahead(0), births: 0, guards: JoinSet::new() };
         let control = Objects::new(fleet.control().client());
         let replicas = [replica(), replica()];
-        let mut scene = Self { fleet, control, watched, wall, replicas, silent, upgraded: false, runs };
+        let mut scene =
+            Self { fleet, control, watched, wall, replicas, silent, guarded, installed: true, found: Vec::new(), runs };
+        scene.write(&hpa_policy()).await;
         for workload in WORKLOADS {
             scene.write(&policy(workload, &json!({}))).await;
             scene.write(&deployment(workload, 3)).await;
@@ -87,7 +114,11 @@ impl Scene {
         replica.births += 1;
         let name = format!("replica-{number}-{}", replica.births);
         let client = limited(replica.way.over(self.fleet.control().client()), Role::default());
-        replica.process = Some(Process::start_over(client, &name, &replica.wall, Arc::new(Rooms::default())));
+        let process = Process::start_over(client.clone(), &name, &replica.wall, Arc::new(Rooms::default()));
+        if self.guarded {
+            replica.guards = guard(&process, client, &replica.wall, &name);
+        }
+        replica.process = Some(process);
     }
 
     /// Lets time go by, and tells the laws whether somebody can act meanwhile.
@@ -99,9 +130,14 @@ impl Scene {
         self.watched.acts(self.somebody_acts());
     }
 
+    /// Whether our definitions are served.
+    pub fn is_whole(&self) -> bool {
+        self.watched.laws().world().definitions.values().all(|ours| *ours)
+    }
+
     /// While Karmada's definitions are served nobody may do anything.
-    fn somebody_acts(&self) -> bool {
-        !self.upgraded
+    pub fn somebody_acts(&self) -> bool {
+        self.is_whole()
             && self.replicas.iter().any(|replica| {
                 let leads = replica.process.as_ref().is_some_and(|process| process.leadership.borrow().is_some());
                 leads && replica.way.is_well()
@@ -112,7 +148,6 @@ impl Scene {
     pub async fn heal(&mut self) {
         for number in 0..self.replicas.len() {
             self.replicas[number].way.heal();
-            self.start(number);
         }
         let clusters: Vec<String> = self.fleet.names().map(str::to_owned).collect();
         for cluster in clusters {
@@ -124,9 +159,13 @@ impl Scene {
                 self.other_hpa(workload, &cluster, false).await;
             }
         }
+        for workload in WORKLOADS {
+            self.plain_hpa(workload, false).await;
+        }
         self.fleet.lag(SignedDuration::ZERO);
         self.silent.store(false, Ordering::SeqCst);
         self.upgrade(false).await;
+        self.install().await;
         self.watched.acts(true);
     }
 
@@ -134,10 +173,6 @@ impl Scene {
     pub async fn upgrade(&mut self, on: bool) {
         let ours = api::crd::files().unwrap().map(|(_, text)| text);
         let texts = if on { DEFINITIONS.map(str::to_owned) } else { ours };
-        if self.upgraded == on {
-            return;
-        }
-        self.upgraded = on;
         let definitions = Kind::regular("apiextensions.k8s.io/v1", "CustomResourceDefinition", false);
         for text in texts {
             let new: Value = serde_saphyr::from_str(&text).unwrap();
@@ -151,11 +186,15 @@ impl Scene {
 
     pub async fn end(mut self) {
         for replica in &mut self.replicas {
-            if let Some(process) = replica.process.take() {
-                process.kill().await;
-            }
+            replica.kill().await;
         }
         self.runs.shutdown().await;
+    }
+
+    /// What was broken since this was last asked.
+    pub fn broken(&self) -> Vec<String> {
+        let broken = self.watched.broken();
+        broken.iter().map(ToString::to_string).chain(self.found.iter().cloned()).collect()
     }
 
     /// Whether cron rules run.

@@ -13,6 +13,8 @@ use crate::stories::distributed::kind;
 /// Longest time until rest: after an outage Karmada comes to a Work as late as the outage was long, tolerations and
 /// replacements end after ten minutes, windows after five.
 const LONGEST: i64 = 3_600;
+/// Longest time until a replica leads.
+const LEASE: i64 = 400;
 /// Nothing is written for so long at rest.
 const QUIET: i64 = 150;
 /// Changes of bounds on the way to rest, for each bound there is.
@@ -21,6 +23,11 @@ const CHANGES: usize = 12;
 /// Waits for rest and looks at it. Says what is wrong.
 pub async fn settle(scene: &mut Scene) -> Result<(), String> {
     scene.heal().await;
+    // A Lease of a replica that is gone, or that was kept from all, runs out.
+    let begun = scene.wall.now();
+    while !scene.somebody_acts() && scene.wall.now().duration_since(begun) < SignedDuration::from_secs(LEASE) {
+        scene.pass(5).await;
+    }
     // What was on its way arrives, pods start, members are ready again.
     scene.pass(120).await;
     scene.watched.laws().freeze();
@@ -63,11 +70,8 @@ pub async fn settle(scene: &mut Scene) -> Result<(), String> {
 }
 
 fn broken(scene: &Scene) -> Result<(), String> {
-    let broken = scene.watched.broken();
-    if broken.is_empty() {
-        return Ok(());
-    }
-    Err(broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    let broken = scene.broken();
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 
 /// The plan of what is seen is empty.

@@ -167,10 +167,7 @@ async fn what_an_upgrade_of_karmada_restores_is_put_back_within_a_second() {
     assert!(stage.is_ours().await);
     stage.counts(&format!("fhpa_managed_object_drift_corrected_total{{object=\"{OBJECT}\"}} 1"));
     stage.counts(&format!("fhpa_managed_object_in_sync{{object=\"{OBJECT}\"}} 1"));
-    assert_eq!(
-        stage.events().await,
-        ["DriftCorrected: karmada-operator had changed it (spec.versions); corrected"]
-    );
+    assert_eq!(stage.events().await, ["DriftCorrected: karmada-operator had changed it (spec.versions); corrected"]);
 
     let path = format!("{MUTATING}/mutating-config");
     stage

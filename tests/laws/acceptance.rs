@@ -6,6 +6,9 @@ use super::{Change, Court, Law};
 /// Reasons by which the controller says that the object itself cannot be run.
 const CANNOT_RUN: [&str; 4] = ["Rejected", "TargetInvalid", "TargetNotScalable", "RuleTargetMismatch"];
 
+/// Karmada's word for a quota that is used up.
+const QUOTA: &str = "FederatedResourceQuota(";
+
 #[derive(Default)]
 pub struct RunsWhatItAccepts;
 
@@ -21,8 +24,10 @@ impl Law for RunsWhatItAccepts {
         let Some(after) = change.after else { return };
         let refused = |object: &serde_json::Value| {
             let conditions = super::world::items(object, "/status/conditions").iter();
+            // A quota of the user is no fault of the object: it says so until there is room.
+            let fits = |condition: &&serde_json::Value| !super::world::text(condition, "/message").contains(QUOTA);
             let reason = |condition| super::world::text(condition, "/reason").to_owned();
-            conditions.map(reason).find(|reason| CANNOT_RUN.contains(&&**reason))
+            conditions.filter(fits).map(reason).find(|reason| CANNOT_RUN.contains(&&**reason))
         };
         if let Some(reason) = refused(after).filter(|_| change.before.and_then(refused).is_none()) {
             let message = super::world::items(after, "/status/conditions").iter();

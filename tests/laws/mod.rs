@@ -142,6 +142,7 @@ pub struct Laws {
     worked: SignedDuration,
     acts: bool,
     rest: Rest,
+    states: u64,
 }
 
 impl Laws {
@@ -169,12 +170,14 @@ impl Laws {
             worked: SignedDuration::ZERO,
             acts: true,
             rest: Rest::new(now),
+            states: 0,
         }
     }
 
     /// An object changed.
     pub fn saw(&mut self, change: &Change<'_>) {
         self.pass(change.at);
+        self.states += 1;
         self.world.take_in(change);
         self.rest.saw(change, &self.world);
         let Self { world, terms, laws, broken, worked, .. } = self;
@@ -216,6 +219,11 @@ impl Laws {
     /// What was written since the inputs were frozen.
     pub fn rest(&self) -> &Rest {
         &self.rest
+    }
+
+    /// States that the laws looked at.
+    pub fn states(&self) -> u64 {
+        self.states
     }
 
     /// The world as it was last seen.

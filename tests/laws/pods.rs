@@ -123,7 +123,8 @@ impl Pods {
         }
         for (target, past) in &mut self.past {
             let held = world.acts_on(target).is_some();
-            past.released = if held { None } else { past.released.or(Some(world.now)) };
+            // One that nobody ever held was not released.
+            past.released = if held { None } else { past.released.or(past.held.then_some(world.now)) };
             if held && !past.held {
                 // What runs by now was asked for by users.
                 past.owed = 0;
@@ -250,7 +251,7 @@ impl Past {
 
     /// Whether what happens is still fhpa's doing.
     fn is_bound(&self, world: &World) -> bool {
-        self.released.is_none_or(|since| world.now.duration_since(since) < AFTERMATH)
+        self.held || self.released.is_some_and(|since| world.now.duration_since(since) < AFTERMATH)
     }
 
     /// Has others carry so much of the demand of `cluster`. Returns what nobody carries.

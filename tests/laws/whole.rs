@@ -23,6 +23,11 @@ impl Law for WholeObjects {
         let Some((before, after)) = change.before.zip(change.after).filter(|_| change.in_control()) else { return };
         let paths = changed(Some(before), after);
         let ours = paths.iter().any(|path| {
+            // What only lost fields was pruned by the API server at somebody's write.
+            let at = |object| path.iter().try_fold(object, |object: &Value, key| object.get(key));
+            if at(before).zip(at(after)).is_some_and(|(before, after)| is_pruned(before, after)) {
+                return false;
+            }
             let owners = owners(after, path);
             !owners.is_empty() && owners.iter().all(|owner| is_ours(owner.manager))
         });
@@ -36,6 +41,19 @@ impl Law for WholeObjects {
         if let Some(field) = fell {
             court.breaks(change.about(), format!("a write of fhpa took spec.{field} away"));
         }
+    }
+}
+
+/// Whether fields that the schema does not know are all that is missing.
+fn is_pruned(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            after.iter().all(|(key, after)| before.get(key).is_some_and(|before| is_pruned(before, after)))
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            before.len() == after.len() && before.iter().zip(after).all(|(before, after)| is_pruned(before, after))
+        }
+        _ => before == after,
     }
 }
 

@@ -230,7 +230,10 @@ async fn a_target_that_is_missing_is_told_at_once_and_set_when_it_comes() {
     assert_eq!(stage.conditions().await[1], format!("AbleToScale=False TargetNotFound: {missing}"));
     assert_eq!(stage.conditions().await[2], format!("Ready=False TargetNotFound: {missing}"));
     assert!(one.metrics.text().contains(r#"fhpa_cron_unready_objects{reason="TargetNotFound"} 1"#));
-    assert_eq!(stage.events().await, [format!("Warning TargetNotFound: due runs wait and are tried again: {missing}")]);
+    assert_eq!(
+        stage.events().await,
+        [format!("Warning TargetNotFound: due runs are delayed and will be retried: {missing}")]
+    );
     assert_eq!(stage.history().await, ["up: next 08:30:00"]);
     stage.deployment("web", 1).await;
     stage.pass(60).await;

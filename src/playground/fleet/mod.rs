@@ -227,6 +227,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Keeps pods of a member that are not ready yet from ever being it, or no more.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn hold_pods(&self, name: &str, held: bool) -> Result<(), Fault> {
+        self.place(name)?.member.hold_pods(held);
+        self.wake();
+        Ok(())
+    }
+
     /// Makes Karmada come to a changed Work so much later, as when its queue is long.
     pub fn lag(&self, by: SignedDuration) {
         self.karmada.lag(by);

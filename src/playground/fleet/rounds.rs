@@ -134,6 +134,7 @@ impl Fleet {
 }
 
 /// What a pass depends on in a member, besides the time.
-fn look(place: &RunningMember) -> [u64; 3] {
-    [place.server.store().moved(), place.member.link() as u64, place.member.halted().into()]
+fn look(place: &RunningMember) -> [u64; 4] {
+    let RunningMember { server, member } = place;
+    [server.store().moved(), member.link() as u64, member.halted().into(), member.holds_pods().into()]
 }

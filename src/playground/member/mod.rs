@@ -121,6 +121,7 @@ pub struct Member {
     link: watch::Sender<Link>,
     halted: AtomicBool,
     unmeasured: AtomicBool,
+    unready: AtomicBool,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -147,6 +148,7 @@ impl Member {
             link: watch::Sender::new(Link::Up),
             halted: AtomicBool::new(false),
             unmeasured: AtomicBool::new(false),
+            unready: AtomicBool::new(false),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
         }
@@ -223,6 +225,17 @@ impl Member {
     /// Whether nobody measures its pods.
     fn metrics_gone(&self) -> bool {
         self.unmeasured.load(Ordering::Acquire)
+    }
+
+    /// Keeps pods that are not ready yet from ever being it, as an image that cannot be pulled does, or no more.
+    pub fn hold_pods(&self, held: bool) {
+        self.unready.store(held, Ordering::Release);
+    }
+
+    /// Whether pods that are not ready yet never are.
+    #[must_use]
+    pub fn holds_pods(&self) -> bool {
+        self.unready.load(Ordering::Acquire)
     }
 
     /// One pass of all its controllers.

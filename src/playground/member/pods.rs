@@ -137,6 +137,10 @@ impl Member {
         let bound = seen.pods.iter().filter(|pod| !text(pod, "/spec/nodeName").is_empty() && !ended(pod));
         for pod in bound.filter(|pod| !ready(pod)) {
             let started = parse(text(pod, "/status/startTime"));
+            let held = self.holds_pods();
+            if held && started.is_some() {
+                continue;
+            }
             let ready_at = after(started.unwrap_or(now), delay);
             if ready_at > now {
                 pass.look_at(ready_at);
@@ -147,7 +151,7 @@ impl Member {
             let since = rfc3339(ready_at);
             let begun = rfc3339(started.unwrap_or(now));
             let number = crate::decision::names::fnv32(text(pod, "/metadata/uid"));
-            let status = running(pod, &begun, (ready_at <= now).then_some(&since), number);
+            let status = running(pod, &begun, (ready_at <= now && !held).then_some(&since), number);
             pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &json!({"status": status})).await?);
         }
         Ok(pass)

@@ -138,7 +138,7 @@ impl CronWorker {
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
                 // It is whole all the same: its runs do not wait for the copy.
                 Err(WriteError::Failed(failure)) => {
-                    warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation")
+                    warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation");
                 }
             },
         }

@@ -223,6 +223,16 @@ impl World {
         self.federated.iter().find(|(_, hpa)| hpa.held && hpa.workload() == target)
     }
 
+    /// What fhpa holds or has made, by name: nothing of it is there after an uninstallation.
+    pub fn held(&self) -> Vec<String> {
+        let federated = self.federated.iter().filter(|(_, hpa)| hpa.held);
+        let federated = federated.map(|(name, _)| format!("FederatedHPA {name} has the finalizer"));
+        let bindings = self.bindings.iter().filter(|(_, binding)| binding.suspended && !binding.deleting);
+        let bindings = bindings.map(|(name, _)| format!("ResourceBinding {name} is suspended"));
+        let sent = self.sent.iter().filter(|(_, sent)| !sent.deleting).map(|(name, _)| format!("Work {name}"));
+        federated.chain(bindings).chain(sent).collect()
+    }
+
     /// Whether every cluster gets the whole of it.
     pub fn duplicates(&self, hpa: &Federated) -> bool {
         hpa.duplicated.unwrap_or_else(|| self.binding(hpa.workload()).is_some_and(|binding| !binding.divides))
