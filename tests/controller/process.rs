@@ -303,7 +303,7 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
     assert!(message.contains("the namespace does not exist: create it"), "{message}");
     assert!(message.contains("--lease-namespace") && error.contains("karmada-system"), "{message} {error}");
     one.is_ready().await;
-    one.says("the Lease still cannot be held").await;
+    one.says("the Lease is still unreachable").await;
     let leases = Which { resource: "leases".into(), ..Which::default() };
     let denied = "leases.coordination.k8s.io \"fhpa\" is forbidden: User \"fhpa\" cannot get resource \"leases\"";
     plane.server.faults().fail(leases, 1_000_000, StatusError::plain(403, "Forbidden", denied));

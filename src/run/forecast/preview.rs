@@ -53,7 +53,7 @@ fn lines(forecast: &Forecast<'_>) -> Vec<String> {
     if let Some(first) = forecast.unknown_capacity.first() {
         let others = forecast.unknown_capacity.len().saturating_sub(1);
         let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-        lines.push(format!("nobody said how much room there is in {first}{more}, which counts as none"));
+        lines.push(format!("free capacity of {first}{more} is unknown and counts as zero"));
     }
     lines
 }
