@@ -1,6 +1,6 @@
 //! What one pass of a controller did and when the next is due. No I/O.
 //!
-//! The controllers of the playground are level-triggered: a pass requeueing all objects, writes the difference, and says
+//! The controllers of the playground are level-triggered: a pass looks at all objects, writes the difference, and says
 //! when time alone will change its mind. Passes are repeated until one writes nothing.
 
 use jiff::Timestamp;
