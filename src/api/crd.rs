@@ -3,6 +3,8 @@
 //! The derive writes names, types, bounds and descriptions; one walk over its schema adds what it cannot say and
 //! removes what Karmada's CRDs do not have, so that both accept the same objects.
 
+use std::sync::OnceLock;
+
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
@@ -20,12 +22,20 @@ pub enum CrdError {
     Yaml(String),
 }
 
-/// Both CRDs as they are applied: `CronFederatedHPA`, `FederatedHPA`.
+/// Both CRDs as they are applied: `CronFederatedHPA`, `FederatedHPA`. Made once.
 ///
 /// # Errors
 /// When a derived CRD cannot be written as JSON.
-pub fn all() -> Result<[Value; 2], CrdError> {
-    Ok([complete(serde_json::to_value(CronFederatedHPA::crd())?), complete(serde_json::to_value(FederatedHPA::crd())?)])
+pub fn all() -> Result<&'static [Value; 2], CrdError> {
+    static MADE: OnceLock<[Value; 2]> = OnceLock::new();
+    if let Some(made) = MADE.get() {
+        return Ok(made);
+    }
+    let made = [
+        complete(serde_json::to_value(CronFederatedHPA::crd())?),
+        complete(serde_json::to_value(FederatedHPA::crd())?),
+    ];
+    Ok(MADE.get_or_init(|| made))
 }
 
 /// The CRDs as files: name and text, each text one YAML document.
@@ -35,8 +45,8 @@ pub fn all() -> Result<[Value; 2], CrdError> {
 pub fn files() -> Result<[(&'static str, String); 2], CrdError> {
     let [cron, federated] = all()?;
     Ok([
-        ("autoscaling.karmada.io_cronfederatedhpas.yaml", document(&cron)?),
-        ("autoscaling.karmada.io_federatedhpas.yaml", document(&federated)?),
+        ("autoscaling.karmada.io_cronfederatedhpas.yaml", document(cron)?),
+        ("autoscaling.karmada.io_federatedhpas.yaml", document(federated)?),
     ])
 }
 

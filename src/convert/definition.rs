@@ -26,8 +26,8 @@ pub fn kept(old: &str, new: &str) -> Vec<Addition> {
 fn fields(kind: usize) -> &'static [Field] {
     static FIELDS: OnceLock<[Vec<Field>; 2]> = OnceLock::new();
     let all = FIELDS.get_or_init(|| {
-        let [cron, federated] = crd::all().unwrap_or_default();
-        [served::own(0, &federated), served::own(1, &cron)]
+        let Ok([cron, federated]) = crd::all() else { return Default::default() };
+        [served::own(0, federated), served::own(1, cron)]
     });
     all.get(kind).map(Vec::as_slice).unwrap_or_default()
 }

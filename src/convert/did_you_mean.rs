@@ -1,8 +1,6 @@
 //! Required members that are missing while a member of a similar name stands beside their place (`ruleName` for
 //! `name`). Only for objects that are refused anyway. No I/O.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 
 use crate::api::crd;
@@ -14,12 +12,10 @@ const LARGEST: usize = 128 * 1024;
 /// Unknown members that are considered for one that is missing.
 const CONSIDERED: usize = 32;
 
-/// The schemas of both kinds, made once.
-static SCHEMAS: LazyLock<Vec<Value>> = LazyLock::new(|| crd::all().map(Vec::from).unwrap_or_default());
-
 /// The schema of objects of `kind`.
 fn schema(kind: &str) -> Option<&'static Value> {
-    let crd = SCHEMAS.iter().find(|crd| crd.pointer("/spec/names/kind").and_then(Value::as_str) == Some(kind))?;
+    let mut all = crd::all().ok()?.iter();
+    let crd = all.find(|crd| crd.pointer("/spec/names/kind").and_then(Value::as_str) == Some(kind))?;
     crd::schema(crd)
 }
 

@@ -25,6 +25,8 @@ pub enum Presence {
     /// As it was written, but for a write that is just on its way.
     #[default]
     There,
+    /// It is not written yet: the other clusters run all that `spec.maxReplicas` allows.
+    Waiting,
     /// Nobody has seen it yet.
     Missing,
     /// It is there, but what was written has not been confirmed for long.
@@ -129,9 +131,11 @@ pub const REASONS: [&str; 15] = [
 /// Reasons of good news, of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
 pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
 /// Reasons that no HPA gives.
-pub const OWN: [&str; 5] = [MISSING, OUTDATED, TARGET_NOT_FOUND, UNKNOWN, OTHER];
+pub const OWN: [&str; 6] = [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, UNKNOWN, OTHER];
 /// The HPA of a member is not there yet.
 pub const MISSING: &str = "MemberHPAMissing";
+/// Running replicas leave no room for the bounds that clusters are to have.
+pub const HEADROOM_IN_USE: &str = "HeadroomInUse";
 const OUTDATED: &str = "MemberHPAOutdated";
 const TARGET_NOT_FOUND: &str = "MemberTargetNotFound";
 /// Nobody said anything.
@@ -147,6 +151,11 @@ impl<'a> Member<'a> {
 
     fn said(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
         self.heard(type_).filter(|heard| heard.status == status)
+    }
+
+    /// Whether it is to have an HPA that says something.
+    fn is_to_speak(&self) -> bool {
+        !self.away && self.presence != Presence::Waiting
     }
 
     fn is_ambiguous(&self) -> bool {
@@ -172,6 +181,8 @@ impl<'a> Member<'a> {
         let broken = matches!(self.presence, Presence::Missing | Presence::Outdated);
         if broken || self.is_ambiguous() || self.lacks_target() {
             Grade::Broken
+        } else if self.presence == Presence::Waiting {
+            Grade::Limited
         } else if self.presence == Presence::Silent || self.conditions.is_empty() {
             Grade::Unknown
         } else if self.is_bad(SCALING_ACTIVE).or_else(|| self.is_bad(ABLE_TO_SCALE)).is_some() {
@@ -191,9 +202,15 @@ pub fn counts(members: &[Member<'_>]) -> Counts {
     Counts {
         total: members.len(),
         ready: count(&|member| member.presence == Presence::There && member.grade() != Grade::Broken),
-        limited: count(&|member| member.presence == Presence::There && member.is_limited()),
-        unknown: count(&|member| {
-            matches!(member.presence, Presence::Silent | Presence::Missing) || member.conditions.is_empty()
+        limited: count(&|member| match member.presence {
+            Presence::There => member.is_limited(),
+            Presence::Waiting => true,
+            Presence::Missing | Presence::Outdated | Presence::Silent => false,
+        }),
+        unknown: count(&|member| match member.presence {
+            Presence::Waiting => false,
+            Presence::Silent | Presence::Missing => true,
+            Presence::There | Presence::Outdated => member.conditions.is_empty(),
         }),
         scaled_to_zero: count(&|member| member.zero),
     }
@@ -206,7 +223,7 @@ fn those<'a>(members: &[Member<'a>], is: impl Fn(&Member<'a>) -> bool) -> Vec<&'
 /// What keeps the members from being put together as they should be; nothing: nothing does.
 #[must_use]
 pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
-    let kinds: [(&'static str, Vec<&str>, &str); 4] = [
+    let kinds: [(&'static str, Vec<&str>, &str); 5] = [
         (
             AMBIGUOUS,
             those(members, Member::is_ambiguous),
@@ -227,6 +244,11 @@ pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
             TARGET_NOT_FOUND,
             those(members, Member::lacks_target),
             "the HPA finds no workload to scale: see whether the workload was propagated there",
+        ),
+        (
+            HEADROOM_IN_USE,
+            those(members, |member| member.presence == Presence::Waiting),
+            "there is no HPA, as the other clusters run all that spec.maxReplicas allows: raise it, or wait until the load falls",
         ),
     ];
     let (reason, clusters, what) = kinds.into_iter().find(|(_, clusters, _)| !clusters.is_empty())?;
@@ -256,7 +278,8 @@ fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str))
     if let Some(said) = unknown(members, type_) {
         return said;
     }
-    if !members.is_empty() && members.iter().all(|member| member.said(type_, "True").is_none()) {
+    let mut speaking = members.iter().filter(|member| member.is_to_speak()).peekable();
+    if speaking.peek().is_some() && speaking.all(|member| member.said(type_, "True").is_none()) {
         let message = "no member cluster has replicas, so that there is nothing to measure".to_owned();
         return Verdict { status: "False", reason: DISABLED, message };
     }
@@ -272,7 +295,7 @@ fn limited(members: &[Member<'_>]) -> Verdict {
     // An HPA that computes nothing says nothing of limits.
     let silent: Vec<&str> = members
         .iter()
-        .filter(|member| member.conditions.is_empty() && !member.away)
+        .filter(|member| member.conditions.is_empty() && member.is_to_speak())
         .map(|member| member.cluster)
         .collect();
     if !silent.is_empty() {
@@ -285,7 +308,7 @@ fn limited(members: &[Member<'_>]) -> Verdict {
 
 fn unknown(members: &[Member<'_>], type_: &str) -> Option<Verdict> {
     let silent = |member: &&Member<'_>| {
-        !member.zero && !member.away && member.heard(type_).is_none_or(|heard| heard.status == "Unknown")
+        !member.zero && member.is_to_speak() && member.heard(type_).is_none_or(|heard| heard.status == "Unknown")
     };
     let silent: Vec<&str> = members.iter().filter(silent).map(|member| member.cluster).collect();
     (!silent.is_empty()).then(|| not_heard(&silent))

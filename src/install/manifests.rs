@@ -117,7 +117,7 @@ impl Manifest {
 /// # Errors
 /// As [`ManifestError`] says.
 pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
-    let definitions = crd::all()?.into_iter().map(|definition| Manifest::new(Part::Definition, definition));
+    let definitions = crd::all()?.iter().map(|definition| Manifest::new(Part::Definition, definition.clone()));
     let entries = ENTRIES.iter();
     let entries =
         entries.map(|entries| Manifest::new(Part::SetAside(entries), set_aside::configuration(entries, entries.names)));

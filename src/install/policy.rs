@@ -18,7 +18,7 @@ const VERSIONS: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
 /// When our definitions cannot be made.
 pub fn fields() -> Result<[Vec<Field>; 2], CrdError> {
     let [cron, federated] = crd::all()?;
-    Ok([served::own(0, &federated), served::own(1, &cron)])
+    Ok([served::own(0, federated), served::own(1, cron)])
 }
 
 /// The policy and its binding. Kubernetes serves these kinds from 1.36 on.

@@ -134,9 +134,8 @@ impl Bed {
         F: AsyncFn(&Bed) -> Value,
     {
         let mut embedded = Self::of(ApiServer::builder().garbage_collection(false));
-        for (_, text) in api::crd::files().unwrap() {
-            let definition: Value = serde_saphyr::from_str(&text).unwrap();
-            embedded.server().create(&definition).await.unwrap();
+        for definition in api::crd::all().unwrap() {
+            embedded.server().create(definition).await.unwrap();
         }
         embedded.make_namespace(name).await;
         let ours = line(&embedded).await;

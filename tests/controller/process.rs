@@ -44,8 +44,8 @@ struct Plane {
 impl Plane {
     async fn new(namespaces: &[&str]) -> Self {
         let server = ApiServer::builder().build();
-        for (_, text) in api::crd::files().unwrap() {
-            server.create(&serde_saphyr::from_str(&text).unwrap()).await.unwrap();
+        for definition in api::crd::all().unwrap() {
+            server.create(definition).await.unwrap();
         }
         for definition in karmada::definitions().unwrap() {
             server.create(&definition).await.unwrap();

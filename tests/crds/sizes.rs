@@ -10,7 +10,7 @@ const KUBERNETES: &[&str] = &["spec.metrics[]", "spec.behavior", "spec.scaleTarg
 fn below(member: &str) -> Vec<(String, Value)> {
     let mut places = Vec::new();
     for crd in crd::all().unwrap() {
-        let schema = crd::schema(&crd).unwrap().pointer(&format!("/properties/{member}")).unwrap();
+        let schema = crd::schema(crd).unwrap().pointer(&format!("/properties/{member}")).unwrap();
         walk(member, schema, &mut places);
     }
     places

@@ -12,8 +12,8 @@ use crate::bed::objects::deployment;
 /// A control plane with three members of which all run the Deployment `web`, divided by weights 1, 2 and 3.
 pub async fn fleet() -> Fleet {
     let fleet = Fleet::build(Plan { seed: Some(7), ..Plan::new() }).await.unwrap();
-    for (_, definition) in api::crd::files().unwrap() {
-        fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
+    for definition in api::crd::all().unwrap() {
+        fleet.control().create(definition).await.unwrap();
     }
     let weight = |(at, weight): (usize, &i64)| json!({"targetCluster": {"clusterNames": [format!("member{}", at + 1)]}, "weight": weight});
     let list: Vec<Value> = [1, 2, 3].iter().enumerate().map(weight).collect();

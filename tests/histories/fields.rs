@@ -116,10 +116,9 @@ fn field(of: Meaning, path: &str, values: Value) -> Field {
 }
 
 fn spec_schema(plural: &str) -> Value {
-    let files = api::crd::files().unwrap();
-    let parsed = files.into_iter().map(|(_, text)| serde_saphyr::from_str::<Value>(&text).unwrap());
-    let mut own = parsed.filter(|crd| crd["spec"]["names"]["plural"] == plural);
-    own.next().unwrap()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].take()
+    let mut all = api::crd::all().unwrap().iter();
+    let own = all.find(|crd| crd["spec"]["names"]["plural"] == plural).unwrap();
+    own["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
 }
 
 /// All fields with operations.

@@ -171,11 +171,10 @@ impl Scene {
 
     /// Serves Karmada's definitions of both kinds, or ours.
     pub async fn upgrade(&mut self, on: bool) {
-        let ours = api::crd::files().unwrap().map(|(_, text)| text);
-        let texts = if on { DEFINITIONS.map(str::to_owned) } else { ours };
+        let theirs = || DEFINITIONS.map(|text| serde_saphyr::from_str(text).unwrap());
+        let served: [Value; 2] = if on { theirs() } else { api::crd::all().unwrap().clone() };
         let definitions = Kind::regular("apiextensions.k8s.io/v1", "CustomResourceDefinition", false);
-        for text in texts {
-            let new: Value = serde_saphyr::from_str(&text).unwrap();
+        for new in served {
             let named = new["metadata"]["name"].as_str().unwrap();
             let old = self.control.get(&definitions, "", named).await.unwrap().unwrap();
             let versions = json!({"spec": {"versions": new["spec"]["versions"]}});

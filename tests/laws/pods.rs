@@ -69,6 +69,8 @@ struct Past {
     /// Whether somebody holds it, or when nobody did any more.
     held: bool,
     released: Option<Timestamp>,
+    /// The placement of its binding.
+    placement: Option<u64>,
     leaving: BTreeMap<String, Timestamp>,
     entries: BTreeSet<String>,
     /// Clusters that were taken out of the binding while they did not answer.
@@ -158,6 +160,11 @@ impl Pods {
         let world = court.world;
         for (target, past) in &mut self.past {
             let Some(binding) = world.binding(target) else { continue };
+            // Whoever gives what was given back another placement has Karmada's scheduler divide anew.
+            let before = past.placement.replace(binding.placement);
+            if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
+                past.released = world.now.checked_sub(AFTERMATH).ok();
+            }
             past.leaving.retain(|cluster, _| binding.evicting.contains(cluster));
             for cluster in &binding.evicting {
                 past.leaving.entry(cluster.clone()).or_insert(world.now);

@@ -44,7 +44,7 @@ fn every_member_of_the_schema_is_read() {
     let [cron, federated] = crd::all().unwrap();
     for (crd, endpoint) in [(cron, Endpoint::ValidateCronFederatedHPA), (federated, Endpoint::ValidateFederatedHPA)] {
         let mut found = Vec::new();
-        wrong(crd::schema(&crd).unwrap(), "", &|object| object, &mut found);
+        wrong(crd::schema(crd).unwrap(), "", &|object| object, &mut found);
         assert!(found.len() > 20);
         let unread: Vec<String> = found
             .into_iter()

@@ -101,8 +101,7 @@ impl Stage {
     pub async fn with_definitions(start: &str, change: impl Fn(&mut Value)) -> Self {
         let wall = Wall::new(start);
         let server = ApiServer::builder().clock(wall.clock()).seed(7).build();
-        for (_, text) in api::crd::files().unwrap() {
-            let mut definition: Value = serde_saphyr::from_str(&text).unwrap();
+        for mut definition in api::crd::all().unwrap().clone() {
             change(&mut definition);
             server.create(&definition).await.unwrap();
         }

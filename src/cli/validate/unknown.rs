@@ -52,7 +52,7 @@ impl Schemas {
     pub(super) fn new() -> Result<Self, CrdError> {
         let [cron, federated] = crd::all()?;
         let schema = |crd: &Value| crd::schema(crd).cloned().unwrap_or_default();
-        Ok(Self { federated_hpa: schema(&federated), cron_federated_hpa: schema(&cron) })
+        Ok(Self { federated_hpa: schema(federated), cron_federated_hpa: schema(cron) })
     }
 
     /// The unknown members of `object`, in the order in which they are written, [`MOST`] at most.

@@ -91,3 +91,13 @@ fn a_limit_is_one_that_keeps_replicas_back() {
     assert_eq!([&low, &high].map(Member::grade), [Grade::Well, Grade::Limited]);
     assert_eq!(verdicts(&[low, high])[2].1.message, "in b: why");
 }
+
+#[test]
+fn a_cluster_that_waits_for_headroom_is_limited_and_the_others_scale() {
+    let waits = Member { cluster: "b", presence: Presence::Waiting, ..Member::default() };
+    assert_eq!(broken(std::slice::from_ref(&waits)).unwrap().reason, "HeadroomInUse");
+    assert_eq!(waits.grade(), Grade::Limited);
+    let both = [well("a"), waits];
+    assert_eq!(verdicts(&both).map(|(_, said)| said.status), ["True", "True", "False"]);
+    assert_eq!(counts(&both), Counts { total: 2, ready: 1, limited: 1, ..Counts::default() });
+}

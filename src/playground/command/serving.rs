@@ -63,7 +63,7 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
     let fleet = Arc::new(Fleet::build(plan(start)).await?);
     fleet.settle().await?;
     for definition in crd::all()? {
-        fleet.control().create(&definition).await.map_err(crate::playground::fleet::Fault::from)?;
+        fleet.control().create(definition).await.map_err(crate::playground::fleet::Fault::from)?;
     }
     let fhpa = Server::bind(options(&fleet)).await?;
     install(&fleet, &fhpa).await?;

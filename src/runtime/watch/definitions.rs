@@ -84,7 +84,7 @@ impl Default for Definitions {
 /// Knows whose definitions are served.
 #[derive(Debug)]
 pub struct Definitions {
-    ours: [Value; 2],
+    ours: Option<[&'static Value; 2]>,
     served: watch::Sender<Served>,
 }
 
@@ -92,7 +92,7 @@ impl Definitions {
     /// Of which nothing is known yet.
     #[must_use]
     pub fn new() -> Self {
-        let ours = crd::all().map(|[cron, federated]| [federated, cron]).unwrap_or_default();
+        let ours = crd::all().map(|[cron, federated]| [federated, cron]).ok();
         Self { ours, served: watch::Sender::default() }
     }
 
@@ -114,7 +114,8 @@ impl Definitions {
     }
 
     async fn watch_one(&self, client: &Client, kind: usize, metrics: &Metrics) {
-        let (Some(name), Some(ours)) = (DEFINITIONS.get(kind), self.ours.get(kind)) else { return };
+        let Some(name) = DEFINITIONS.get(kind) else { return };
+        let ours = self.ours.and_then(|ours| ours.get(kind).copied());
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&gvk));
         let events = watcher::watch_object(api, name).default_backoff();
@@ -174,10 +175,8 @@ impl Definitions {
     }
 }
 
-fn judge(ours: &Value, live: &Value) -> Standing {
-    if ours.is_null() {
-        return Standing::Foreign("what it is to be cannot be made".to_owned());
-    }
+fn judge(ours: Option<&Value>, live: &Value) -> Standing {
+    let Some(ours) = ours else { return Standing::Foreign("what it is to be cannot be made".to_owned()) };
     let lost = served::lost(ours, live);
     if lost.is_empty() { Standing::Ours } else { Standing::Foreign(format!("it lacks {}", served::shown(&lost))) }
 }

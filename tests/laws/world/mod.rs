@@ -106,6 +106,14 @@ impl Federated {
         older.chain([self.bounds.max]).max().unwrap_or_default()
     }
 
+    /// Notes what all clusters together were allowed until now.
+    pub(super) fn was_allowed(&mut self, until: Timestamp, max: i64) {
+        self.older.push_back((until, max));
+        if self.older.len() > 20 {
+            self.older.pop_front();
+        }
+    }
+
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
@@ -117,6 +125,8 @@ pub struct Binding {
     pub target: Target,
     pub suspended: bool,
     pub divides: bool,
+    /// A digest of the placement that Karmada took from the policy.
+    pub placement: u64,
     /// Replicas by cluster.
     pub entries: BTreeMap<String, i64>,
     /// Replicas that Karmada tells of, by cluster.
@@ -259,7 +269,14 @@ impl World {
                     self.departed.push_back((self.now, before.workload().clone()));
                 }
             }
-            "ResourceBinding" => put(&mut self.bindings, name, change.after.map(binding)),
+            "ResourceBinding" => {
+                let before = self.bindings.get(&name).is_some_and(|binding| !binding.divides);
+                let binding = change.after.map(binding);
+                if let Some(binding) = binding.as_ref().filter(|binding| before && binding.divides) {
+                    self.divides_from_now(&binding.target);
+                }
+                put(&mut self.bindings, name, binding);
+            }
             "Work" => put(&mut self.sent, name, change.after.and_then(sent)),
             "Cluster" => put(&mut self.clusters, name.name, change.after.map(place)),
             "CustomResourceDefinition" => {
@@ -271,6 +288,14 @@ impl World {
                     put(&mut self.templates, target, change.after.map(workload));
                 }
             }
+        }
+    }
+
+    /// Each cluster had the whole of a workload by its placement: there was no sum that was allowed.
+    fn divides_from_now(&mut self, target: &Target) {
+        let now = self.now;
+        for hpa in self.federated.values_mut().filter(|hpa| hpa.duplicated.is_none() && hpa.workload() == target) {
+            hpa.was_allowed(now, i64::MAX);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the world takes from an object as it is stored.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fhpa::reconcile::federated_hpa::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
@@ -105,13 +106,16 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         // Each cluster has the whole of it: there is no sum that was allowed.
         let duplicated = before.duplicated == Some(true) && hpa.duplicated != Some(true);
         if duplicated || before.bounds.max != hpa.bounds.max {
-            hpa.older.push_back((now, if duplicated { i64::MAX } else { before.bounds.max }));
-            if hpa.older.len() > 20 {
-                hpa.older.pop_front();
-            }
+            hpa.was_allowed(now, if duplicated { i64::MAX } else { before.bounds.max });
         }
     }
     hpa
+}
+
+fn digest(value: Option<&Value>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.map(Value::to_string).hash(&mut hasher);
+    hasher.finish()
 }
 
 pub(super) fn binding(object: &Value) -> Binding {
@@ -130,6 +134,7 @@ pub(super) fn binding(object: &Value) -> Binding {
         },
         suspended: truth(object, "/spec/suspension/scheduling"),
         divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
+        placement: digest(object.pointer("/spec/placement")),
         entries: entries.collect(),
         told: told.collect(),
         evicting: evicting.collect(),

@@ -124,8 +124,8 @@ async fn define(bed: &Bed, definition: &Value) {
 
 async fn embedded_with(objects: &[Value]) -> ApiServer {
     let server = ApiServer::builder().seed(7).build();
-    for (_, text) in fhpa::api::crd::files().unwrap() {
-        server.create(&serde_saphyr::from_str::<Value>(&text).unwrap()).await.unwrap();
+    for definition in fhpa::api::crd::all().unwrap() {
+        server.create(definition).await.unwrap();
     }
     for object in objects {
         let mut object = object.clone();

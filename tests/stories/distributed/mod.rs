@@ -253,8 +253,8 @@ impl Stage {
 }
 
 async fn prepare(fleet: &Fleet) {
-    for (_, definition) in api::crd::files().unwrap() {
-        fleet.control().create(&serde_saphyr::from_str(&definition).unwrap()).await.unwrap();
+    for definition in api::crd::all().unwrap() {
+        fleet.control().create(definition).await.unwrap();
     }
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
     fleet.control().create(&space).await.unwrap();

@@ -139,6 +139,43 @@ async fn a_member_at_its_bound_is_limited_and_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_for_which_nothing_is_left_waits_for_headroom_and_gets_it() {
+    let stage = Stage::new(3).await;
+    let candidates = |names: &[&str]| {
+        let mut placement = weights(&[1, 1, 1]);
+        placement["clusterAffinity"] = json!({"clusterNames": names});
+        placement
+    };
+    stage.web(3, candidates(&["member1", "member2"])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.fleet.load().set("prod", "web", 100_000);
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(180).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4 -".to_owned(), "4 4 -".to_owned()));
+    stage
+        .patch(
+            "PropagationPolicy",
+            "web",
+            json!({"spec": {"placement": candidates(&["member1", "member2", "member3"])}}),
+        )
+        .await;
+    stage.pass(300).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4 -".to_owned(), "4 4 -".to_owned()));
+    assert_eq!(stage.conditions().await, ["Assigned=False HeadroomInUse", "Ready=False HeadroomInUse"]);
+    let said = message(&stage, "Assigned").await;
+    assert!(said.starts_with("replicas that run are not removed for other clusters: raise spec.maxReplicas"), "{said}");
+    assert!(message(&stage, "Ready").await.starts_with("in member3: there is no HPA"), "{:?}", stage.messages().await);
+    let told = json!({"total": 3, "ready": 2, "limited": 3, "unknown": 0, "scaledToZero": 0});
+    assert_eq!((counts(&stage).await, warnings(&stage).await), (told, vec![]));
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 12}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4");
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_lost_is_unknown_and_in_the_status() {
     let (stage, one) = running().await;
     stage.pass(30).await;

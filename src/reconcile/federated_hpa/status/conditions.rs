@@ -8,7 +8,7 @@ use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
 use crate::decision::few::{Few, FewParts};
-use crate::decision::health::{DISABLED, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
+use crate::decision::health::{DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
 use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::Observed;
@@ -45,13 +45,21 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
             return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }
     }
-    if !plan.steps.is_empty() {
+    let (shrinks, others): (Vec<_>, Vec<_>) = plan.steps.iter().partition(|step| step.wait == Wait::Shrunk);
+    if !others.is_empty() {
         return ("False", WAITING, waiting(plan));
     }
     let unconfirmed = health::unconfirmed(view, plan);
     if !unconfirmed.is_empty() {
         let message = format!("waiting for {} to confirm the bounds that were written", Few(&unconfirmed));
         return ("False", WAITING, message);
+    }
+    if !shrinks.is_empty() {
+        let message = format!(
+            "replicas that run are not removed for other clusters: raise spec.maxReplicas, or wait until the load falls; {}",
+            waiting(plan)
+        );
+        return ("False", HEADROOM_IN_USE, message);
     }
     let shares: Vec<String> = plan
         .shares
@@ -86,7 +94,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
 #[must_use]
 pub fn is_bad(condition: &Condition) -> bool {
     let reason = condition.reason.as_deref().unwrap_or_default();
-    let comes_about = [WAITING, MISSING, DISABLED, HANDING_BACK, HANDED_BACK].contains(&reason);
+    let comes_about = [WAITING, HEADROOM_IN_USE, MISSING, DISABLED, HANDING_BACK, HANDED_BACK].contains(&reason);
     condition.status == "False" && condition.type_ != SCALING_LIMITED && !comes_about
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::is_silent;
 use crate::api::hpa_status::Condition;
 use crate::decision::health::{Heard, Member, Presence};
-use crate::decision::plan::{Plan, UNCONFIRMED};
+use crate::decision::plan::{Plan, Share, UNCONFIRMED};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::observe::Observed;
@@ -23,7 +23,12 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
             let conditions = sent.map(|sent| sent.conditions().iter().map(heard).collect());
             Member {
                 cluster: share.cluster,
-                presence: presence(view, share.cluster, sent.map(|sent| &**sent), now),
+                presence: match sent {
+                    _ if is_silent(view, share.cluster) => Presence::Silent,
+                    None if waits(view, share) => Presence::Waiting,
+                    None => Presence::Missing,
+                    Some(sent) => presence(sent, now),
+                },
                 conditions: conditions.unwrap_or_default(),
                 zero: share.memory.zero,
                 away: false,
@@ -53,11 +58,12 @@ fn heard(condition: &Condition) -> Heard<'_> {
     }
 }
 
-fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp) -> Presence {
-    if is_silent(view, cluster) {
-        return Presence::Silent;
-    }
-    let Some(sent) = sent else { return Presence::Missing };
+/// Whether a cluster has no HPA because others run all there may be.
+fn waits(view: &View, share: &Share<'_>) -> bool {
+    !share.now.is_some() && view.sent(share.cluster).is_none()
+}
+
+fn presence(sent: &MemberHpa, now: Timestamp) -> Presence {
     if sent.hpa.confirmed {
         return Presence::There;
     }
@@ -72,7 +78,7 @@ fn presence(view: &View, cluster: &str, sent: Option<&MemberHpa>, now: Timestamp
 /// Clusters whose bounds are not known to be in force.
 #[must_use]
 pub fn unconfirmed<'a>(view: &View, plan: &Plan<'a>) -> Vec<&'a str> {
-    let takes_part = plan.shares.iter().filter(|share| share.target.is_some());
+    let takes_part = plan.shares.iter().filter(|share| share.target.is_some() && !waits(view, share));
     let confirmed = |cluster: &str| view.sent(cluster).is_some_and(|sent| sent.hpa.confirmed);
     takes_part.map(|share| share.cluster).filter(|cluster| !confirmed(cluster)).collect()
 }
