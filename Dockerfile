@@ -5,6 +5,7 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
+COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds
 COPY examples examples

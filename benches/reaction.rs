@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use embedded_apiserver::ApiServer;
 use fhpa::api::{self, Work};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
-use fhpa::playground::apiserver::ApiServer;
 use fhpa::playground::karmada;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::{Controller, Options};

@@ -23,7 +23,7 @@ mod recorder;
 use std::path::Path;
 use std::time::Duration;
 
-use fhpa::playground::apiserver::ApiServer;
+use embedded_apiserver::ApiServer;
 use fhpa::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use tempfile::NamedTempFile;
@@ -68,7 +68,7 @@ fn row(what: &str, figure: &str, beside: &str) {
 }
 
 /// A server and a file by which others find it.
-async fn listening() -> (ApiServer, fhpa::playground::apiserver::serve::Listening, NamedTempFile) {
+async fn listening() -> (ApiServer, embedded_apiserver::serve::Listening, NamedTempFile) {
     let server = ApiServer::builder().kept_changes(20_000).build();
     population::definitions(&server).await;
     let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();

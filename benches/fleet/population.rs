@@ -1,8 +1,8 @@
 //! The objects of the fleet: a Deployment and a CronFederatedHPA each, as upstream's controller left them.
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::store::{Expected, Key};
 use fhpa::api;
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::store::{Expected, Key};
 use fhpa::playground::karmada;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fhpa::playground::apiserver::ApiServer;
+use embedded_apiserver::ApiServer;
 use fhpa::runtime::clock;
 use jiff::Timestamp;
 use serde_json::Value;

@@ -7,8 +7,8 @@ use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::apiserver::ApiServer;
 use super::json::{items, name, namespace, text, truth};
+use embedded_apiserver::ApiServer;
 
 /// Most objects of one kind that a pass looks at.
 const LIST_LIMIT: usize = 100_000;

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use embedded_apiserver::admission::{AdmissionRequest, Operation as Done};
+use embedded_apiserver::{ApiServer, Plugin};
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::validation::Settings;
-use fhpa::playground::apiserver::admission::{AdmissionRequest, Operation as Done};
-use fhpa::playground::apiserver::{ApiServer, Plugin};
 use fhpa::playground::json;
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;

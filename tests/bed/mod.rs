@@ -14,13 +14,10 @@ pub mod webhook;
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use fhpa::{
-    api,
-    playground::{
-        apiserver::{ApiServer, Builder, serve::Listening},
-        karmada,
-    },
-};
+use embedded_apiserver::serve::Listening;
+use embedded_apiserver::{ApiServer, Builder};
+use fhpa::api;
+use fhpa::playground::karmada;
 use futures::StreamExt;
 use http::{Method, Request};
 use http_body_util::BodyExt;

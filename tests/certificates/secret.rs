@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::StatusError;
+use embedded_apiserver::faults::{Moment, Which};
+use embedded_apiserver::status::StatusError;
 use fhpa::run::process::{CertificateOrigin, Options, Server, SharedSecret};
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::tls::shared::form::{Content, ids};

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::serve::Listening;
+use embedded_apiserver::status::StatusError;
 use fhpa::api;
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::serve::Listening;
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::karmada;
 use fhpa::runtime::clock;
 use futures::StreamExt as _;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use embedded_apiserver::ApiServer;
 use fhpa::admission::review::{Preview, Reviewer};
 use fhpa::admission::router::Judge;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::lease::Timings;
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::playground::apiserver::ApiServer;
 use fhpa::reconcile::federated_hpa::cache::Cache;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
 use fhpa::run::forecast::Forecaster;

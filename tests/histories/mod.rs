@@ -145,6 +145,7 @@ fn no_history_breaks_a_law() {
     let fields = fields::all();
     if let Some(seed) = number("FHPA_HISTORY_SEED") {
         let history = chance::history(seed, &fields);
+        println!("{}", serde_json::to_string(&history).unwrap());
         let told = play(&history, true);
         assert!(told.failed.is_none(), "{}", told.failed.unwrap());
         return;

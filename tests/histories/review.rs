@@ -55,7 +55,7 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
     let clocks = Clocks { wall: || START.parse().unwrap(), monotonic: std::time::Instant::now };
     let router = router(&Arc::new(Desk::new(judge, clocks, Arc::new(Silent), Limits::default(), 64)));
     let silent = Arc::clone(silent);
-    let answer: fhpa::playground::apiserver::admission::Inside = Arc::new(move |path, review| {
+    let answer: embedded_apiserver::admission::Inside = Arc::new(move |path, review| {
         if silent.load(Ordering::SeqCst) {
             return async { Err("connection refused".to_owned()) }.boxed();
         }

@@ -1,7 +1,7 @@
 //! On the embedded API server, with Karmada's own definitions and webhooks.
 
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::playground::karmada::customizations;
 use serde_json::json;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::admission::registration::Location;
 use fhpa::decision::lease::Timings;
 use fhpa::install::apply::{Mode, apply};
 use fhpa::install::guard::{Guard, Options};
 use fhpa::install::manifests::{self, Settings};
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::runtime::leader::{Candidate, compete};
 use fhpa::runtime::metrics::Metrics;
 use k8s_openapi::api::events::v1::Event;

@@ -1,7 +1,7 @@
 //! A Karmada on the embedded API server, and the files of its operator.
 
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::serve::Listening;
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::serve::Listening;
 use serde_json::{Value, json};
 
 use super::{DEFINITIONS, Desk, webhooks};

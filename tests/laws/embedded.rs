@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::store::Change as Stored;
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::store::Change as Stored;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::Fleet;
 use serde_json::Value;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::{Moment, Which};
+use embedded_apiserver::status::StatusError;
 use fhpa::controller::failure::{Asked, WriteError};
 use fhpa::controller::request::write;
 use fhpa::decision::lease::Timings;
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::runtime::clock;
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use k8s_openapi::api::coordination::v1::Lease;

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use embedded_apiserver::ApiServer;
 use fhpa::decision::lease::Timings;
-use fhpa::playground::apiserver::ApiServer;
 use fhpa::runtime::leader::{Candidate, Leader, compete};
 use http::Request;
 use kube::client::Body;

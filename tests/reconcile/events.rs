@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::controller::events::{Dropped, Events, Observer, Record, Reference, Severity, WAITING};
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};

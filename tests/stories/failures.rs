@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fhpa::playground::apiserver::faults::{Moment, Which};
-use fhpa::playground::apiserver::status::StatusError;
+use embedded_apiserver::faults::{Moment, Which};
+use embedded_apiserver::status::StatusError;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 

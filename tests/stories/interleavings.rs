@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fhpa::playground::apiserver::faults::{Moment, Which};
+use embedded_apiserver::faults::{Moment, Which};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ async fn story(events: &[Event]) -> Result<(), TestCaseError> {
             }
             Event::Refuse(seconds) => {
                 let which = Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
-                let refusal = fhpa::playground::apiserver::status::StatusError::plain(403, "Forbidden", "frozen");
+                let refusal = embedded_apiserver::status::StatusError::plain(403, "Forbidden", "frozen");
                 stage.server.faults().fail(which, usize::MAX, refusal);
                 stage.pass(*seconds).await;
                 stage.up();

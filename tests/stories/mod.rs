@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::{ObservedRequest, Which};
+use embedded_apiserver::status::StatusError;
 use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{ObservedRequest, Which};
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use fhpa::reconcile::federated_hpa::observe::failover;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;

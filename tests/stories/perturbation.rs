@@ -8,8 +8,8 @@ mod told;
 
 use std::time::Duration;
 
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::faults::{Moment, Nth, ObservedRequest};
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::{Moment, Nth, ObservedRequest};
 use fhpa::playground::json::{items, members, name, namespace, text};
 use fhpa::playground::objects::{Kind, Objects};
 use futures::future::LocalBoxFuture;

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use fhpa::playground::apiserver::ApiServer;
-use fhpa::playground::apiserver::serve::Listening;
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::serve::Listening;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PostParams;
 use kube::{Api, Client};

@@ -1,6 +1,6 @@
 //! Modules know only the modules that an arrow leads to.
 
-use super::sources::{Source, sources};
+use super::sources::{Source, root, sources};
 
 /// Room -> the rooms it may name. `lib` only lists them.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -111,10 +111,23 @@ fn the_core_is_pure() {
     assert!(impure.is_empty(), "decision/ or simulation/ names what is not pure:\n{}", impure.join("\n"));
 }
 
+/// The package of the embedded API server.
+const EMBEDDED: &str = "embedded-apiserver/src";
+
+#[test]
+fn the_embedded_api_server_knows_kubernetes_alone() {
+    let manifest = std::fs::read_to_string(root().join("embedded-apiserver/Cargo.toml")).unwrap();
+    let knows = |text: &str| ["karmada", "fhpa"].iter().any(|name| text.to_lowercase().contains(name));
+    let files = sources(EMBEDDED).into_iter().filter(|source| knows(&source.text));
+    let files: Vec<String> = files.map(|source| source.path.display().to_string()).collect();
+    assert!(!knows(&manifest) && files.is_empty(), "it names what is not of Kubernetes: {files:?}");
+}
+
 #[test]
 fn every_file_says_what_it_is() {
-    let silent: Vec<String> = sources("src")
-        .iter()
+    let silent: Vec<String> = ["src", EMBEDDED]
+        .into_iter()
+        .flat_map(sources)
         .filter(|source| !source.text.starts_with("//!"))
         .map(|source| source.path.display().to_string())
         .collect();

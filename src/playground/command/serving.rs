@@ -15,11 +15,11 @@ use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::decision::lease::Timings;
 use crate::install::manifests;
-use crate::playground::apiserver::serve::{Listening, kubeconfig};
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
 use crate::run::process::{ControlPlane, ControllerOptions, Failover, Options, Server};
 use crate::runtime::clock;
+use embedded_apiserver::serve::{Listening, kubeconfig};
 
 /// Times that show something within seconds; those of the real ones are five times as long.
 fn plan(start: &Start) -> Plan {

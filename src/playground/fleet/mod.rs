@@ -10,8 +10,6 @@ use futures::FutureExt as _;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::playground::apiserver::status::StatusError;
-use crate::playground::apiserver::{self, ApiServer};
 use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
@@ -19,6 +17,8 @@ use crate::playground::member::load::Load;
 use crate::playground::member::{self, Link, Member, Nature, nodes};
 use crate::playground::objects::Objects;
 use crate::playground::pass::Pass;
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::status::StatusError;
 
 /// Rounds after which controllers that still write are taken to fight each other.
 const MOST_ROUNDS: usize = 1000;
@@ -115,7 +115,7 @@ pub struct Fleet {
 
 fn server(plan: &Plan, number: u64) -> ApiServer {
     let clock = plan.clock.clone();
-    let builder = ApiServer::builder().clock(Arc::new(move || clock.now()) as apiserver::Clock);
+    let builder = ApiServer::builder().clock(Arc::new(move || clock.now()) as embedded_apiserver::Clock);
     match plan.seed {
         Some(seed) => builder.seed(seed.wrapping_add(number)).build(),
         None => builder.build(),
@@ -325,7 +325,7 @@ fn node_number(node: &Value) -> Option<u32> {
 fn route(control: &ApiServer, places: &BTreeMap<String, RunningMember>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
-    let proxy: apiserver::Proxy = Arc::new(move |name: &str| {
+    let proxy: embedded_apiserver::Proxy = Arc::new(move |name: &str| {
         let found = known.get(name).filter(|(member, _)| !member.nature().pulls).cloned();
         async move {
             let (member, server) = found?;

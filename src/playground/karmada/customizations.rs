@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::playground::apiserver::ApiServer;
-use crate::playground::apiserver::Plugin;
-use crate::playground::apiserver::admission::AdmissionRequest;
-use crate::playground::apiserver::status::StatusError;
-use crate::playground::apiserver::store::Query;
 use crate::playground::json::{name, text};
+use embedded_apiserver::ApiServer;
+use embedded_apiserver::Plugin;
+use embedded_apiserver::admission::AdmissionRequest;
+use embedded_apiserver::status::StatusError;
+use embedded_apiserver::store::Query;
 
 const BUCKET: &str = "resourceinterpretercustomizations.config.karmada.io";
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::decision::amount::milli;
-use crate::playground::apiserver::admission::AdmissionRequest;
-use crate::playground::apiserver::status::StatusError;
-use crate::playground::apiserver::store::Query;
-use crate::playground::apiserver::{ApiServer, Plugin};
 use crate::playground::json::{int, items, members, name, namespace};
+use embedded_apiserver::admission::AdmissionRequest;
+use embedded_apiserver::status::StatusError;
+use embedded_apiserver::store::Query;
+use embedded_apiserver::{ApiServer, Plugin};
 
 const QUOTAS: &str = "federatedresourcequotas.policy.karmada.io";
 const BINDINGS: &str = "resourcebindings.work.karmada.io";

@@ -21,11 +21,11 @@ use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
 use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::plan::HpaVersion;
-use crate::playground::apiserver::kinds::conversion;
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
+use embedded_apiserver::kinds::conversion;
 
 /// What the controller remembers of an HPA.
 #[derive(Default)]

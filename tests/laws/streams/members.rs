@@ -50,6 +50,27 @@ fn duplicated_bounds_have_no_sum() {
 }
 
 #[test]
+fn what_was_duplicated_a_moment_ago_may_still_arrive() {
+    let late = |seconds: i64| {
+        let mut stream = Stream::new();
+        let placed = |stream: &mut Stream, scheduling: &str| {
+            let scheduling = json!({"replicaSchedulingType": scheduling});
+            stream.edit("", "ResourceBinding", |binding| {
+                binding["spec"]["placement"]["replicaScheduling"] = scheduling.clone();
+            });
+        };
+        placed(&mut stream, "Duplicated");
+        stream.put("", work("member2", 1, 30));
+        placed(&mut stream, "Divided");
+        stream.pass(seconds);
+        stream.put("member2", member_hpa(1, 30));
+        stream
+    };
+    late(30).keeps();
+    late(120).breaks("law 2");
+}
+
+#[test]
 fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
     let late = |seconds: i64| {
         let mut stream = Stream::new();
@@ -248,6 +269,24 @@ fn a_handed_back_workload_keeps_its_pods_too() {
     stream.broken();
     stream.put("member1", written("karmada", 0, 6));
     stream.breaks("law 3");
+}
+
+#[test]
+fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_doing() {
+    let moved = |placed: bool| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["metadata"]["finalizers"] = json!([]));
+        stream.pass(5);
+        if placed {
+            stream.edit("", "ResourceBinding", |binding| {
+                binding["spec"]["placement"]["clusterAffinity"] = json!({"clusterNames": ["member2"]});
+            });
+        }
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    moved(true).keeps();
+    moved(false).breaks("law 3");
 }
 
 #[test]

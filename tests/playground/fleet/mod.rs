@@ -7,7 +7,7 @@ mod propagation;
 mod recorded;
 mod scaling;
 
-use fhpa::playground::apiserver::ApiServer;
+use embedded_apiserver::ApiServer;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{int, items, text};

@@ -1,6 +1,6 @@
 //! OpenAPI v3 documents: what kubectl looks for in them.
 
-use fhpa::playground::apiserver::openapi::{Served, document, fingerprint, index, place};
+use embedded_apiserver::openapi::{Served, document, fingerprint, index, place};
 use serde_json::{Value, json};
 
 fn apps() -> Value {

@@ -1,6 +1,6 @@
 //! Field ownership and server-side apply, against the answers of a real API server.
 
-use fhpa::playground::apiserver::fields::{Apply, ApplyError, ListKinds, apply, track_update};
+use embedded_apiserver::fields::{Apply, ApplyError, ListKinds, apply, track_update};
 use pretty::differences;
 use serde_json::{Value, json};
 

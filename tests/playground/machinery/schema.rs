@@ -1,8 +1,8 @@
 //! Custom kinds against the answers of a real API server.
 
-use fhpa::playground::apiserver::field::summary;
-use fhpa::playground::apiserver::schema::{Structural, stored_form};
-use fhpa::playground::apiserver::status::{Cause, StatusDetails, StatusError};
+use embedded_apiserver::field::summary;
+use embedded_apiserver::schema::{Structural, stored_form};
+use embedded_apiserver::status::{Cause, StatusDetails, StatusError};
 use serde_json::{Value, json};
 
 use super::{fixture, lines};

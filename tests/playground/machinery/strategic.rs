@@ -1,6 +1,6 @@
 //! Strategic merge patches, against the answers of a real API server.
 
-use fhpa::playground::apiserver::strategic::{PatchError, apply};
+use embedded_apiserver::strategic::{PatchError, apply};
 use serde_json::{Value, json};
 
 use super::lines;

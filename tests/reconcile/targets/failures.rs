@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status;
 use fhpa::decision::backoff::ErrorClass;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status;
 use fhpa::reconcile::scale_target::Targets;
 use kube::Client;
 

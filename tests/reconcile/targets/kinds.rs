@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status;
 use fhpa::reconcile::scale_target::{Done, Targets};
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@ mod kinds;
 mod of_each_kind;
 mod workloads;
 
+use embedded_apiserver::ApiServer;
 use fhpa::controller::failure::{Failure, WriteError};
 use fhpa::decision::cron::ledger::Action;
-use fhpa::playground::apiserver::ApiServer;
 use fhpa::reconcile::scale_target::{Done, TargetRef};
 use serde_json::{Value, json};
 

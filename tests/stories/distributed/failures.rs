@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fhpa::playground::apiserver::faults::{Hold, Moment, Which};
+use embedded_apiserver::faults::{Hold, Moment, Which};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, name};
 use fhpa::playground::karmada;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::install::kinds::{ScaledType, customizations};
 use fhpa::install::permissions::PermissionScope::ControlPlane;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use embedded_apiserver::faults::ObservedRequest;
 use fhpa::install::permissions::PermissionScope::ControlPlane;
-use fhpa::playground::apiserver::faults::ObservedRequest;
 use fhpa::playground::json::{annotation, items, label, text};
 use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Our interpreter customization is not in force: members are read through the cluster proxy.
 
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use serde_json::{Value, json};
 
 use super::edits::running;

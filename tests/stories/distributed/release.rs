@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::decision::validation::Settings;
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;

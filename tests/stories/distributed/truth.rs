@@ -1,7 +1,7 @@
 //! Conditions say of the members what is so: whether their HPAs are there, alone, and able to scale.
 
-use fhpa::playground::apiserver::faults::Which;
-use fhpa::playground::apiserver::status::StatusError;
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::playground::json::{items, text};
 use jiff::SignedDuration;
 use k8s_openapi::api::events::v1::Event;

@@ -1,6 +1,6 @@
 //! What is sent to webhooks, and what comes of their answers.
 
-use fhpa::playground::apiserver::admission::{AdmissionRequest, Operation};
+use embedded_apiserver::admission::{AdmissionRequest, Operation};
 use serde_json::{Value, json};
 
 use super::{chain, configuration, message, mutate, request};

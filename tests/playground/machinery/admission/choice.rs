@@ -1,6 +1,6 @@
 //! Which webhooks are asked: rules, selectors, conditions.
 
-use fhpa::playground::apiserver::admission::{AdmissionRequest, Kind, Operation, Resource};
+use embedded_apiserver::admission::{AdmissionRequest, Kind, Operation, Resource};
 use serde_json::{Value, json};
 
 use super::{chain, configuration, message, request};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fhpa::playground::apiserver::admission::Chain;
+use embedded_apiserver::admission::Chain;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

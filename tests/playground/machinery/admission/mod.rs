@@ -6,7 +6,7 @@ mod failures;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fhpa::playground::apiserver::admission::{AdmissionRequest, Chain, Kind, Mutated, Operation, Refused, Resource};
+use embedded_apiserver::admission::{AdmissionRequest, Chain, Kind, Mutated, Operation, Refused, Resource};
 use serde_json::{Value, json};
 
 fn configuration(name: &str, webhooks: Vec<Value>) -> Value {

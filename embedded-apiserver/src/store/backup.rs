@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Key, Store};
-use crate::playground::apiserver::object::Object;
+use crate::object::Object;
 
 /// All objects at one moment.
 #[derive(Debug, Clone)]

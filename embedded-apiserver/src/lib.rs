@@ -1,6 +1,9 @@
 //! An API server in memory: the verbs, answers and watches of Kubernetes, over HTTP on loopback or as a service in
 //! the process. For trying and for tests only.
 
+// Dependencies of tests alone are no matter of this.
+#![cfg_attr(not(test), warn(unused_crate_dependencies))]
+
 pub mod admission;
 pub mod answer;
 mod builtins;
@@ -41,9 +44,6 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::convert;
-use crate::decision::plan::HpaVersion;
-
 use self::{
     admission::Chain,
     faults::Faults,
@@ -73,7 +73,7 @@ const KEPT_CHANGES: usize = 1_000;
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// The version of Kubernetes that a server is until it is told another.
-const VERSION: &str = "v1.33.0+fhpa-playground";
+const VERSION: &str = "v1.33.0+embedded";
 
 /// What a server is made of, before it runs.
 pub struct Builder {
@@ -172,10 +172,16 @@ impl fmt::Debug for ApiServer {
     }
 }
 
+/// The machine's time, where no other is given.
+#[allow(clippy::disallowed_methods)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
 impl ApiServer {
     /// A server to be set up; the clock is the machine's until another is given.
     pub fn builder() -> Builder {
-        let clock: Clock = Arc::new(crate::runtime::clock::wall);
+        let clock: Clock = Arc::new(now);
         Builder { clock, seed: None, kept_changes: KEPT_CHANGES, garbage: true }
     }
 
@@ -233,7 +239,7 @@ impl ApiServer {
         self.state.kubernetes.store(Arc::new(version.to_owned()));
         let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
         let mut catalog = Catalog::clone(&self.catalog());
-        catalog.serve_autoscalers(convert::fleet::hpa_version(version) == HpaVersion::V2);
+        catalog.serve_autoscalers(kinds::serves_autoscaling_v2(version));
         self.state.catalog.store(Arc::new(catalog));
     }
 

@@ -79,7 +79,7 @@ impl Call {
             options: Options::default(),
             content_type: JSON.to_owned(),
             accept: String::new(),
-            agent: "playground".to_owned(),
+            agent: "embedded-apiserver".to_owned(),
             body: serde_json::to_vec(object).unwrap_or_default().into(),
         })
     }

@@ -316,7 +316,7 @@ fn current_to_v2(metric: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::playground::apiserver::resources::Catalog;
+    use crate::resources::Catalog;
 
     #[test]
     fn an_hpa_survives_the_way_to_v1_and_back() {

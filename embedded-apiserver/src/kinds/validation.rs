@@ -1,10 +1,6 @@
 //! Checks of metadata and of the built-in kinds, in the words of kube-apiserver. No I/O.
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
-
-use crate::api::hpa::MetricSpec;
-use crate::convert::fleet::scales_to_zero;
 
 use super::super::{
     object::{self, at, meta, text_at},
@@ -128,12 +124,18 @@ fn containers(new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     }
 }
 
+/// From Kubernetes 1.37 on, by a metric that does not come from the pods.
+fn scales_to_zero(autoscaler: &Value, kubernetes: &str) -> bool {
+    let metrics = at(autoscaler, &["spec", "metrics"]).and_then(Value::as_array).into_iter().flatten();
+    let mut kinds = metrics.map(|metric| text_at(metric, &["type"]));
+    super::release(kubernetes).is_some_and(|release| release >= (1, 37))
+        && kinds.any(|kind| matches!(kind, "Object" | "External"))
+}
+
 fn autoscaler(new: &Value, kubernetes: &str, causes: &mut Vec<Cause>) {
     let number = |key: &str| at(new, &["spec", key]).and_then(Value::as_i64);
     let (least, most) = (number("minReplicas").unwrap_or(1), number("maxReplicas").unwrap_or_default());
-    let metrics = at(new, &["spec", "metrics"]).and_then(|metrics| Vec::<MetricSpec>::deserialize(metrics).ok());
-    let metrics = metrics.unwrap_or_default();
-    if least < 1 && !(least == 0 && scales_to_zero(kubernetes, &metrics)) {
+    if least < 1 && !(least == 0 && scales_to_zero(new, kubernetes)) {
         causes.push(Cause::invalid("spec.minReplicas", &json!(least), "must be greater than or equal to 1"));
     }
     if most == 0 {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::formats;
 use super::lists::key_of;
 use super::node::{Bound, ListType, Node, Others};
-use crate::playground::apiserver::field::{Fault, FieldError};
-use crate::playground::apiserver::fields::element::same;
+use crate::field::{Fault, FieldError};
+use crate::fields::element::same;
 
 /// What one place yields: its errors and how many of its checks held, by which the best alternative is chosen.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Served;
-use crate::playground::apiserver::builtins;
+use crate::builtins;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should \

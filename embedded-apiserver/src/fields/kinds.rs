@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use crate::playground::apiserver::builtins;
+use crate::builtins;
 
 /// A type in [`ListKinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

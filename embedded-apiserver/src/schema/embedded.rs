@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::node::Node;
-use crate::playground::apiserver::field::{Fault, FieldError};
+use crate::field::{Fault, FieldError};
 
 /// Embedded objects without their type.
 pub(super) fn check(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {

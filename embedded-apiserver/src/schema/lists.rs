@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::node::{ListType, Node};
-use crate::playground::apiserver::field::{Fault, FieldError};
-use crate::playground::apiserver::fields::element::same;
+use crate::field::{Fault, FieldError};
+use crate::fields::element::same;
 
 /// Elements that stand more than once below `path`.
 pub(super) fn check(node: &Node, path: &str, value: &Value) -> Vec<FieldError> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::check::{Old, old_item, old_member};
 use super::node::{Node, own_rules_only};
-use crate::playground::apiserver::field::{Fault, FieldError};
-use crate::playground::apiserver::fields::element::same;
+use crate::field::{Fault, FieldError};
+use crate::fields::element::same;
 
 /// The compiled rules of one place.
 #[derive(Debug)]
