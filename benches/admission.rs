@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fhpa::admission::body::Limits;
-use fhpa::admission::router::{Clock, Desk, router};
+use fhpa::admission::router::{Clock, WebhookState, router};
 use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
@@ -38,7 +38,7 @@ fn reviews(c: &mut Criterion) {
     });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
     let journal = Arc::new(ReviewLog::new(Arc::new(Metrics::with(ReviewMetrics::new).1)));
-    let desk = Arc::new(Desk::new(judge.clone(), clocks, journal, Limits::default(), 64));
+    let desk = Arc::new(WebhookState::new(judge.clone(), clocks, journal, Limits::default(), 64));
     let mut router = router(&desk);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for case in corpus::cases() {

@@ -14,7 +14,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use fhpa::decision::plan::{Bounds, Cluster, Hpa, HpaVersion, Policy, Request, Standing, plan};
+use fhpa::decision::plan::{Bounds, Cluster, ClusterState, Hpa, HpaVersion, Policy, Request, plan};
 
 const COUNTS: [usize; 3] = [10, 100, 1_000];
 
@@ -67,7 +67,7 @@ fn at_rest(mut request: Request<'_>) -> Request<'_> {
 fn stories(names: &[String], policy: Policy) -> [(&'static str, Request<'_>); 4] {
     let rest = at_rest(fresh(names, policy));
     let mut failover = rest.clone();
-    failover.clusters[5].standing = Standing::Away;
+    failover.clusters[5].state = ClusterState::Away;
     let mut edit = rest.clone();
     edit.basis = None;
     for (at, cluster) in edit.clusters.iter_mut().enumerate() {

@@ -114,7 +114,7 @@ pub trait Observer: Send + Sync {
 }
 
 /// What the handlers share.
-pub struct Desk {
+pub struct WebhookState {
     judge: Judge,
     clock: Clock,
     observer: Arc<dyn Observer>,
@@ -124,26 +124,26 @@ pub struct Desk {
     large_bodies: Semaphore,
 }
 
-impl Desk {
-    /// A desk where `judge` decides; at most `most_in_flight` reviews at a time.
+impl WebhookState {
+    /// A state where `judge` decides; at most `most_in_flight` reviews at a time.
     #[must_use]
     pub fn new(judge: Judge, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, most_in_flight: usize) -> Self {
         let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
         Self { judge, clock, observer, limits, most_in_flight, in_flight: AtomicUsize::new(0), large_bodies }
     }
 
-    fn enter(&self) -> Option<Seat<'_>> {
+    fn admit(&self) -> Option<InFlight<'_>> {
         let seats = self.in_flight.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         self.observer.entered();
-        let seat = Seat(self);
+        let seat = InFlight(self);
         (seats <= self.most_in_flight).then_some(seat)
     }
 }
 
 /// One review in flight.
-struct Seat<'a>(&'a Desk);
+struct InFlight<'a>(&'a WebhookState);
 
-impl Drop for Seat<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.0.observer.left();
@@ -151,13 +151,13 @@ impl Drop for Seat<'_> {
 }
 
 /// The router of all admission paths.
-pub fn router(desk: &Arc<Desk>) -> Router {
+pub fn router(state: &Arc<WebhookState>) -> Router {
     let mut router = Router::new();
     for endpoint in Endpoint::ALL {
-        let desk = Arc::clone(desk);
+        let state = Arc::clone(state);
         let handler = move |request: HttpRequest| {
-            let desk = Arc::clone(&desk);
-            async move { handle(&desk, endpoint, request).await }
+            let state = Arc::clone(&state);
+            async move { handle(&state, endpoint, request).await }
         };
         router = router.route(endpoint.path(), post(handler));
     }
@@ -174,11 +174,11 @@ async fn not_found() -> Response {
     plain(StatusCode::NOT_FOUND, "no such path; reviews are answered under /validate-... and /mutate-...\n")
 }
 
-async fn handle(desk: &Desk, endpoint: Endpoint, request: HttpRequest) -> Response {
-    let exchange = Exchange { desk, endpoint, started: (desk.clock.monotonic)() };
-    let Some(_seat) = desk.enter() else { return exchange.overloaded("too many reviews at a time") };
+async fn handle(state: &WebhookState, endpoint: Endpoint, request: HttpRequest) -> Response {
+    let exchange = Exchange { state, endpoint, started: (state.clock.monotonic)() };
+    let Some(_in_flight) = state.admit() else { return exchange.overloaded("too many reviews at a time") };
     let (head, body) = request.into_parts();
-    let (body, _permit) = match body::collect(body, &desk.limits, &desk.large_bodies).await {
+    let (body, _permit) = match body::collect(body, &state.limits, &state.large_bodies).await {
         Ok(collected) => collected,
         Err(unread) => return exchange.unread(unread),
     };
@@ -191,7 +191,7 @@ async fn handle(desk: &Desk, endpoint: Endpoint, request: HttpRequest) -> Respon
 
 /// One request under way.
 struct Exchange<'a> {
-    desk: &'a Desk,
+    state: &'a WebhookState,
     endpoint: Endpoint,
     started: Instant,
 }
@@ -202,10 +202,10 @@ impl Exchange<'_> {
             Ok(request) => request,
             Err(malformed) => return self.malformed(malformed),
         };
-        let now = (self.desk.clock.wall)();
+        let now = (self.state.clock.wall)();
         // The judge holds no state that a panic could leave half changed.
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let verdict = (self.desk.judge)(self.endpoint, &request, now);
+            let verdict = (self.state.judge)(self.endpoint, &request, now);
             let answer = response::write(self.endpoint, &request.uid, &request.name, &verdict);
             (verdict, answer)
         }));
@@ -271,8 +271,8 @@ impl Exchange<'_> {
     }
 
     fn tell(&self, reviewed: &Reviewed<'_>) {
-        let took = (self.desk.clock.monotonic)().saturating_duration_since(self.started);
-        self.desk.observer.reviewed(&Reviewed { took, ..*reviewed });
+        let took = (self.state.clock.monotonic)().saturating_duration_since(self.started);
+        self.state.observer.reviewed(&Reviewed { took, ..*reviewed });
     }
 }
 

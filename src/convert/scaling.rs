@@ -3,11 +3,11 @@
 use crate::api::hpa::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
 use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
-use crate::decision::amount::milli;
 use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use crate::decision::hpa::load;
 use crate::decision::hpa::metric::{Current, Source, Target};
 use crate::decision::plan::Load;
+use crate::decision::quantity::milli;
 
 /// CPU utilization that is held when an HPA names no metric.
 const DEFAULT_UTILIZATION: i32 = 80;

@@ -1,12 +1,12 @@
 //! How many replicas a cluster has room for, from what it says of its resources and from what others say of it
 //! (docs/design.md#on-the-wire; Karmada's general estimator). Pure.
 //!
-//! The sums over all nodes are what counts. Karmada's `resourceModels` (nodes by grade) are not looked at: they know a node
-//! only by the lower edge of its grade, and karmada-scheduler-estimator says better what fits where.
+//! The sums over all nodes are what counts. Karmada's `resourceModels` (nodes by grade) are not looked at: they know a
+//! node only by the lower edge of its grade, and karmada-scheduler-estimator says better what fits where.
 
 use std::collections::BTreeMap;
 
-use super::amount;
+use super::quantity;
 use super::split::Replicas;
 
 /// A resource, in thousandths of its unit.
@@ -26,7 +26,7 @@ impl Demand {
     /// Of `replicaRequirements.resourceRequest`; nothing when a quantity cannot be read. What is asked for to no amount
     /// is not asked for, and one pod always is.
     pub fn read<'a>(request: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
-        let read = |(name, quantity): (&str, &str)| Some((name.to_owned(), amount::thousandths(quantity)?));
+        let read = |(name, quantity): (&str, &str)| Some((name.to_owned(), quantity::thousandths(quantity)?));
         request.into_iter().map(read).collect()
     }
 }
@@ -62,12 +62,12 @@ impl Summary {
     ) -> Self {
         let mut stocks: BTreeMap<String, Stock> = BTreeMap::new();
         for (name, quantity) in allocatable {
-            if let Some(allocatable) = amount::thousandths(quantity.as_ref()) {
+            if let Some(allocatable) = quantity::thousandths(quantity.as_ref()) {
                 stocks.insert(name.to_owned(), Stock { allocatable, taken: 0 });
             }
         }
         for (name, quantity) in allocated.into_iter().chain(allocating) {
-            match amount::thousandths(quantity.as_ref()) {
+            match quantity::thousandths(quantity.as_ref()) {
                 Some(taken) => {
                     if let Some(stock) = stocks.get_mut(name) {
                         stock.taken = stock.taken.saturating_add(taken);

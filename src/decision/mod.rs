@@ -1,12 +1,11 @@
 //! The pure core: rules, schedules and plans. No kube, no tokio, no clock, no randomness, no I/O.
 
-pub mod amount;
 pub mod api_version;
 pub mod backoff;
 pub mod capacity;
-pub mod contest;
 pub mod cron;
 pub mod defaults;
+pub mod drift_backoff;
 pub mod excerpt;
 pub mod few;
 pub mod finding;

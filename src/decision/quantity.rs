@@ -1,8 +1,13 @@
 //! Kubernetes quantities (`500m`, `2Gi`, `1e3`): what is accepted, and the sign. Pure.
 //!
-//! Accepts exactly what `resource.ParseQuantity` of apimachinery accepts, its odd corners included (`e3` is zero, `1.` is one).
+//! Accepts exactly what `resource.ParseQuantity` of apimachinery accepts, its odd corners included (`e3` is zero, `1.`
+//! is one).
+
+mod value;
 
 use std::cmp::Ordering;
+
+pub use value::{binary, decimal, from_milli, milli, thousandths, whole};
 
 /// A quantity as it stands in the JSON text, quotes and outer blanks removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Brings one object of the installation to what it is to be, by server-side apply, and says what that changed. Talks to the API
-//! server.
+//! Brings one object of the installation to what it is to be, by server-side apply, and says what that changed. Talks
+//! to the API server.
 
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::compare::changes;
 use super::manifests::{Manifest, Part};
 use super::schema_merge::merge;
-use super::set_aside;
+use super::upstream_webhooks;
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
@@ -154,8 +154,8 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
             merge(&manifest.object, live).map(Some).map_err(refused)
         }
         (Part::SetAside(entries), live) => {
-            let present = live.map(|live| set_aside::present(entries, live)).unwrap_or_default();
-            Ok((!present.is_empty()).then(|| set_aside::configuration(entries, &present)))
+            let present = live.map(|live| upstream_webhooks::present(entries, live)).unwrap_or_default();
+            Ok((!present.is_empty()).then(|| upstream_webhooks::configuration(entries, &present)))
         }
         _ => Ok(Some(manifest.object.clone())),
     }

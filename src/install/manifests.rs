@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
-use super::set_aside::{self, ENTRIES, Entries};
+use super::upstream_webhooks;
+use super::upstream_webhooks::{ENTRIES, Entries};
 use super::{permissions::PermissionScope, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
@@ -119,8 +120,9 @@ impl Manifest {
 pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
     let definitions = crd::all()?.iter().map(|definition| Manifest::new(Part::Definition, definition.clone()));
     let entries = ENTRIES.iter();
-    let entries =
-        entries.map(|entries| Manifest::new(Part::SetAside(entries), set_aside::configuration(entries, entries.names)));
+    let entries = entries.map(|entries| {
+        Manifest::new(Part::SetAside(entries), upstream_webhooks::configuration(entries, entries.names))
+    });
     Ok(definitions.chain(entries).collect())
 }
 

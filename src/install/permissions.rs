@@ -1,11 +1,11 @@
 //! What the processes may do: one table of which all roles are made. No I/O.
 //!
-//! Each row says why it is there. Tests have every story of the controller run with these rights alone, and show for each right a
-//! story that fails without it.
+//! Each row says why it is there. Tests have every story of the controller run with these rights alone, and show for
+//! each right a story that fails without it.
 
 use serde_json::{Value, json};
 
-use super::set_aside::ENTRIES;
+use super::upstream_webhooks::ENTRIES;
 use crate::admission::registration;
 use crate::api::served::DEFINITIONS;
 
@@ -256,8 +256,8 @@ impl std::str::FromStr for ScaledKind {
     }
 }
 
-/// The rules of the role for one place, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`] are left
-/// out.
+/// The rules of the role for one place, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`]
+/// are left out.
 #[must_use]
 pub fn rules(place: PermissionScope, guard: bool, scaled: &[ScaledKind]) -> Vec<Value> {
     let rows = PERMISSIONS.iter().filter(|row| row.place == place && (guard || row.need == Need::Always));

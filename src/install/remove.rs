@@ -1,12 +1,12 @@
-//! Takes objects of the installation back, each step of its own, so that whoever calls decides what comes between. Talks to the
-//! API server.
+//! Takes objects of the installation back, each step of its own, so that whoever calls decides what comes between.
+//! Talks to the API server.
 
 use kube::Client;
 use serde_json::Value;
 
 use super::apply::{list, place};
 use super::manifests::{Manifest, Part};
-use super::set_aside;
+use super::upstream_webhooks;
 use crate::controller::failure::Failure;
 use crate::controller::managers;
 use crate::decision::backoff::ErrorClass;
@@ -40,7 +40,7 @@ pub async fn remove(client: &Client, manifest: &Manifest, dry_run: bool) -> Resu
         return Ok(Removed::Absent);
     }
     // What an applier owns and does not send again is taken away.
-    found.apply(client, managers::SET_ASIDE, &set_aside::configuration(entries, &[]), dry_run).await?;
+    found.apply(client, managers::SET_ASIDE, &upstream_webhooks::configuration(entries, &[]), dry_run).await?;
     Ok(Removed::GivenBack)
 }
 

@@ -7,12 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use super::member::{Command, Report};
 use super::scenario::instant;
 use super::{Driver, Scenario, Second};
+use crate::decision::fleet::candidates::{CandidateCluster, candidates};
 use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::settings::Settings;
-use crate::decision::fleet::survey::{Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{
-    Action, Basis, Bounds, Cluster, Hpa, HpaVersion, Memory, Plan, Policy, Purge, Reach, Request, Standing, plan,
+    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Purge, Reach, Request, plan,
 };
 use crate::decision::split::Replicas;
 
@@ -43,7 +43,7 @@ struct Work {
 struct Judged {
     at: usize,
     chosen: bool,
-    standing: Standing,
+    state: ClusterState,
     settings: Settings,
 }
 
@@ -185,15 +185,15 @@ impl<'a> Control<'a> {
             failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
             ..Past::default()
         };
-        let survey = survey(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
-        self.policy = self.scenario.policy.unwrap_or(survey.policy);
-        self.rejudge = survey.next;
-        let judged = survey.clusters.iter().filter_map(|surveyed| {
-            let Surveyed { name, chosen, standing, settings } = *surveyed;
-            Some(Judged { at: *self.places.get(name)?, chosen, standing, settings })
+        let found = candidates(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
+        self.policy = self.scenario.policy.unwrap_or(found.policy);
+        self.rejudge = found.next;
+        let judged = found.clusters.iter().filter_map(|candidate| {
+            let CandidateCluster { name, chosen, state, settings } = *candidate;
+            Some(Judged { at: *self.places.get(name)?, chosen, state, settings })
         });
         self.judged = judged.collect();
-        let away = self.judged.iter().filter(|judged| judged.standing == Standing::Away);
+        let away = self.judged.iter().filter(|judged| judged.state == ClusterState::Away);
         self.away = away.map(|judged| judged.at).collect();
     }
 
@@ -210,7 +210,7 @@ impl<'a> Control<'a> {
             Some(Cluster {
                 name: &site.member.name,
                 chosen: judged.chosen,
-                standing: judged.standing,
+                state: judged.state,
                 weight: judged.settings.weight,
                 priority: judged.settings.priority,
                 limits: judged.settings.limits,

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Curve;
 use crate::decision::fleet::Member;
-use crate::decision::fleet::survey::Intent;
+use crate::decision::fleet::candidates::Intent;
 use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
 use crate::decision::plan::{Bounds, HpaVersion, Policy, REPLACEMENT, UNCONFIRMED, UNREADY};

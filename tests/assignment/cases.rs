@@ -1,6 +1,6 @@
 //! The worked examples (docs/design.md#worked-examples), by name, and what they leave open.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, Hpa, Limits, Plan, Policy, Request, Standing, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, Limits, Plan, Policy, Request, Wait, plan};
 
 pub fn total(min: u32, max: u32) -> Bounds {
     Bounds { min, max }
@@ -51,7 +51,7 @@ fn g1_duplicated_bounds_every_cluster() {
 
 #[test]
 fn g2_duplicated_follows_the_candidates() {
-    let leaving = Cluster { chosen: false, standing: Standing::Leaving { evicted: false }, ..runs("m4", 5) };
+    let leaving = Cluster { chosen: false, state: ClusterState::Leaving { evicted: false }, ..runs("m4", 5) };
     let clusters = vec![runs("m1", 1), runs("m2", 4), runs("m3", 20), leaving, cluster("m5")];
     let request = request(total(3, 10), Policy::Duplicated, clusters);
     let plan = plan(&request);
@@ -221,7 +221,7 @@ fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
         (Policy::Duplicated, named([("m1", 8, 24), ("m3", 8, 24)])),
     ] {
         let mut request = settled(request(total(8, 24), policy, available([("m1", 1), ("m2", 5), ("m3", 2)])));
-        request.clusters[1].standing = Standing::Away;
+        request.clusters[1].state = ClusterState::Away;
         let plan = plan(&request);
         assert_eq!(targets(&plan), expected, "{policy:?}");
         assert!(binding(&plan).iter().all(|(name, _)| name != "m2"), "{policy:?}");
@@ -232,7 +232,7 @@ fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
 fn a_returned_cluster_gets_its_min_at_once_and_no_running_replica() {
     let clusters = available([("m1", 1), ("m2", 5), ("m3", 2)]);
     let mut request = settled(request(total(8, 24), Policy::DynamicWeighted, clusters));
-    request.clusters[1].standing = Standing::Away;
+    request.clusters[1].state = ClusterState::Away;
     request.clusters[1].hpa = None;
     request.clusters[1].entry = None;
     request.clusters[1].current = None;
@@ -241,7 +241,7 @@ fn a_returned_cluster_gets_its_min_at_once_and_no_running_replica() {
     assert_eq!(away.clusters[0].target, Some(total(2, 8)));
     away.clusters[2].ready = 16;
     away.clusters[2].current = Some(16);
-    away.clusters[1].standing = Standing::Serving;
+    away.clusters[1].state = ClusterState::Serving;
     let plan = plan(&away);
     // Its share of min is 5 of 8; the 5 come from m1's headroom, as all of m3 runs.
     assert_eq!(targets(&plan), named([("m1", 2, 3), ("m2", 5, 5), ("m3", 1, 16)]));
@@ -252,7 +252,7 @@ fn when_all_clusters_are_lost_the_last_bounds_stay() {
     let mut request = settled(request(total(2, 10), Policy::StaticWeighted, g3_clusters(&[("m1", 1)])));
     let before = targets(&plan(&request));
     for cluster in &mut request.clusters {
-        cluster.standing = Standing::Away;
+        cluster.state = ClusterState::Away;
     }
     let plan = plan(&request);
     assert!(plan.steps.is_empty());

@@ -1,8 +1,8 @@
 //! Random fleets.
 
 use fhpa::decision::plan::{
-    Assist, Bounds, Cause, Cluster, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach, Request,
-    Standing, Stuck,
+    Assist, Bounds, Cause, Cluster, ClusterState, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach,
+    Request, Stuck,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -82,12 +82,12 @@ fn hpa() -> impl Strategy<Value = Hpa> {
     })
 }
 
-fn standing() -> impl Strategy<Value = Standing> {
+fn cluster_state() -> impl Strategy<Value = ClusterState> {
     prop_oneof![
-        6 => Just(Standing::Serving),
-        1 => Just(Standing::Silent),
-        1 => any::<bool>().prop_map(|evicted| Standing::Leaving { evicted }),
-        1 => Just(Standing::Away),
+        6 => Just(ClusterState::Serving),
+        1 => Just(ClusterState::Silent),
+        1 => any::<bool>().prop_map(|evicted| ClusterState::Leaving { evicted }),
+        1 => Just(ClusterState::Away),
     ]
 }
 
@@ -138,7 +138,7 @@ fn life() -> impl Strategy<Value = (Option<Load>, Option<u32>, Memory, Reach)> {
 
 /// Anything that may ever be seen, whether or not a plan led to it.
 pub fn any_request() -> impl Strategy<Value = Request<'static>> {
-    let odd = (standing(), prop::option::of(hpa()), prop::option::of(bounds()), any::<[bool; 3]>());
+    let odd = (cluster_state(), prop::option::of(hpa()), prop::option::of(bounds()), any::<[bool; 3]>());
     let lives = prop::collection::vec(life(), NAMES.len());
     let times = (any::<bool>(), 0..100_i64, prop::option::of(Just(SignedDuration::from_secs(60))), ago());
     let all = (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>(), lives, times);
@@ -149,9 +149,9 @@ pub fn any_request() -> impl Strategy<Value = Request<'static>> {
         (request.scale_assist, request.period, request.idle) = (scale_assist, period, idle);
         (request.now, request.window, request.delay) =
             (NOW, SignedDuration::from_secs(300), SignedDuration::from_secs(delay));
-        for (cluster, (standing, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
-            cluster.chosen = matches!(standing, Standing::Serving | Standing::Silent) || chosen;
-            (cluster.standing, cluster.hpa, cluster.target) = (standing, hpa, target);
+        for (cluster, (state, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
+            cluster.chosen = matches!(state, ClusterState::Serving | ClusterState::Silent) || chosen;
+            (cluster.state, cluster.hpa, cluster.target) = (state, hpa, target);
             (cluster.evicting, cluster.overdue) = (evicting, overdue && !evicting);
         }
         if known {

@@ -1,6 +1,6 @@
 //! Plans applied step by step, with losses, delays, edits and failures: what holds at every moment and where it ends.
 
-use fhpa::decision::plan::{Action, Bounds, Policy, Request, Standing, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Wait, plan};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -10,8 +10,8 @@ use crate::random::Random;
 
 /// Rounds within which a fleet that answers comes to rest.
 const ROUNDS: usize = 60;
-/// Rounds in a row without a write at rest: the first plan after a new assignment looks at how it does, and mins that are held
-/// end with a window of five minutes.
+/// Rounds in a row without a write at rest: the first plan after a new assignment looks at how it does, and mins that
+/// are held end with a window of five minutes.
 const STILL: usize = 7;
 /// Time between two rounds.
 const PASS: SignedDuration = SignedDuration::from_secs(60);
@@ -98,8 +98,8 @@ proptest! {
         }
         for cluster in &mut world.request.clusters {
             cluster.overdue = false;
-            if cluster.standing == Standing::Silent {
-                cluster.standing = Standing::Serving;
+            if cluster.state == ClusterState::Silent {
+                cluster.state = ClusterState::Serving;
             }
         }
         settle(&mut world)?;
@@ -131,11 +131,11 @@ proptest! {
         let mut world = World::new(request);
         settle(&mut world)?;
         let at = at % world.request.clusters.len();
-        world.request.clusters[at].standing = Standing::Away;
+        world.request.clusters[at].state = ClusterState::Away;
         settle(&mut world)?;
         at_rest(&world)?;
         let before = world.clone();
-        world.request.clusters[at].standing = Standing::Serving;
+        world.request.clusters[at].state = ClusterState::Serving;
         settle(&mut world)?;
         at_rest(&world)?;
         // Nobody lost a replica to it.

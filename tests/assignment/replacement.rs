@@ -1,6 +1,6 @@
 //! Clusters that leave and clusters that fail: what they ran runs elsewhere before it goes.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, Note, Obstacle, Policy, Request, Standing, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Note, Obstacle, Policy, Request, plan};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use super::life::{at_rest, settle};
 use super::world::World;
 use crate::random::Random;
 
-const LEAVES: Standing = Standing::Leaving { evicted: false };
+const LEAVES: ClusterState = ClusterState::Leaving { evicted: false };
 
 /// A fleet at rest that is asked for what it runs.
 fn running(max: u32, clusters: &[(&'static str, u32)]) -> World {
@@ -28,7 +28,7 @@ fn ready(world: &World) -> u32 {
 
 fn leave(world: &mut World, name: &str) {
     let cluster = world.request.clusters.iter_mut().find(|cluster| cluster.name == name).unwrap();
-    (cluster.chosen, cluster.standing) = (false, LEAVES);
+    (cluster.chosen, cluster.state) = (false, LEAVES);
 }
 
 /// Everything that the controller and the members do until nothing is left to do; the fewest that were ready meanwhile.
@@ -64,6 +64,25 @@ fn ten_of_fifteen_leave_and_fifteen_stay_ready() {
     world.reconcile(usize::MAX);
     world.calm();
     assert!(world.members["b"].hpa.unwrap().min < 3, "the floor ends: {:?}", world.members["b"].hpa);
+}
+
+#[test]
+fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
+    let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    assert_eq!(least_ready(&mut world, &mut Random(7), 400), 15);
+    let held = |world: &World| world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min;
+    // Its pods run on while another cluster is not healthy.
+    for _ in 0..10 {
+        world.members.get_mut("a").unwrap().evicting = true;
+        world.pass(60);
+        world.reconcile(usize::MAX);
+    }
+    assert_eq!(held(&world), 15);
+    world.members.get_mut("a").unwrap().evicting = false;
+    world.pass(301);
+    round(&mut world);
+    assert!(held(&world) < 15, "{}", held(&world));
 }
 
 #[test]
@@ -159,7 +178,7 @@ fn a_cluster_that_fails_while_it_leaves_is_not_replaced_twice() {
     let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     world.reconcile(usize::MAX);
-    world.request.clusters[0].standing = Standing::Away;
+    world.request.clusters[0].state = ClusterState::Away;
     (0..6).for_each(|_| round(&mut world));
     let others: u32 = ["b", "c"].iter().map(|name| world.members[*name].ready()).sum();
     assert_eq!(others, 15);
@@ -170,7 +189,7 @@ fn a_receiver_that_fails_owes_what_it_was_asked_to_run() {
     let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     world.reconcile(usize::MAX);
-    world.request.clusters[1].standing = Standing::Away;
+    world.request.clusters[1].state = ClusterState::Away;
     (0..8).for_each(|_| round(&mut world));
     assert_eq!(world.members["c"].ready(), 15);
 }
@@ -180,7 +199,7 @@ fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
     let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     round(&mut world);
-    (world.request.clusters[0].chosen, world.request.clusters[0].standing) = (true, Standing::Serving);
+    (world.request.clusters[0].chosen, world.request.clusters[0].state) = (true, ClusterState::Serving);
     let least = least_ready(&mut world, &mut Random(5), 200);
     assert!(least >= 15, "{least}");
     assert!(world.members["a"].entry.is_some());
@@ -191,7 +210,7 @@ fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
 #[test]
 fn what_a_failed_cluster_ran_is_noted_before_it_is_forgotten_and_until_it_runs() {
     let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
-    world.request.clusters[0].standing = Standing::Away;
+    world.request.clusters[0].state = ClusterState::Away;
     // The status is written and nothing else.
     world.reconcile(0);
     world.members.get_mut("a").unwrap().replicas = None;
@@ -216,7 +235,7 @@ fn a_copy_goes_when_another_is_ready() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
     let mut request = request(total(2, 9), Policy::Duplicated, clusters);
     request.replacement = Some(SignedDuration::from_mins(10));
-    (request.clusters[0].chosen, request.clusters[0].standing) = (false, LEAVES);
+    (request.clusters[0].chosen, request.clusters[0].state) = (false, LEAVES);
     let goes = |request: &Request<'_>| {
         plan(request).now().any(
             |step| matches!(&step.action, Action::UpdateBinding { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
@@ -241,8 +260,8 @@ fn a_copy_goes_when_another_is_ready() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Random fleets of which some leave: pods go only after as many are ready elsewhere, a quarter before where the bounds
-    /// leave no room for both.
+    /// Random fleets of which some leave: pods go only after as many are ready elsewhere, a quarter before where the
+    /// bounds leave no room for both.
     #[test]
     fn no_decision_takes_a_ready_pod_whose_replacement_is_not_ready(
         request in fresh(), leavers in prop::collection::vec(any::<bool>(), 12), seed in any::<u64>(),

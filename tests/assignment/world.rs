@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fhpa::decision::plan::{
-    Action, Basis, Bounds, Cluster, Hpa, HpaVersion, Load, Memory, Plan, Request, Standing, plan,
+    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Load, Memory, Plan, Request, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +33,7 @@ pub struct Member {
     pub hpa: Option<Bounds>,
     pub replicas: Option<u32>,
     pub entry: Option<u32>,
-    evicting: bool,
+    pub evicting: bool,
     target: Option<Bounds>,
     pub memory: Memory,
     /// Whether its HPA may not scale down.
@@ -97,7 +97,7 @@ impl World {
                 held,
             });
             cluster.memory = member.memory;
-            let answers = !matches!(cluster.standing, Standing::Silent | Standing::Away);
+            let answers = !matches!(cluster.state, ClusterState::Silent | ClusterState::Away);
             cluster.current = member.replicas;
             cluster.ready = if answers { member.ready() } else { 0 };
             cluster.pending = if answers { member.replicas.unwrap_or_default() - member.ready() } else { 0 };
@@ -117,7 +117,7 @@ impl World {
     pub fn reconcile(&mut self, breaks: usize) -> usize {
         let request = self.observe();
         let plan = plan(&request);
-        for cluster in request.clusters.iter().filter(|cluster| cluster.standing == Standing::Away) {
+        for cluster in request.clusters.iter().filter(|cluster| cluster.state == ClusterState::Away) {
             let member = self.members.get_mut(cluster.name).unwrap();
             member.given_away |= member.hpa.is_some() || !member.on_the_way.is_empty();
         }
@@ -194,7 +194,7 @@ impl World {
 
     fn answers(&self, name: &str) -> bool {
         let cluster = self.request.clusters.iter().find(|cluster| cluster.name == name).unwrap();
-        !matches!(cluster.standing, Standing::Silent | Standing::Away)
+        !matches!(cluster.state, ClusterState::Silent | ClusterState::Away)
     }
 
     /// Brings the next write to the member.
@@ -265,17 +265,17 @@ impl World {
             }
             1 => cluster.weight = random.below(5) as u64,
             2 => cluster.available = Some(random.below(20) as u32),
-            3 => cluster.standing = Standing::Serving,
-            4 if held => cluster.standing = Standing::Silent,
-            5 => cluster.standing = Standing::Away,
+            3 => cluster.state = ClusterState::Serving,
+            4 if held => cluster.state = ClusterState::Silent,
+            5 => cluster.state = ClusterState::Away,
             6 if held && policy_divides => {
                 cluster.chosen = false;
-                cluster.standing = Standing::Leaving { evicted: false };
+                cluster.state = ClusterState::Leaving { evicted: false };
             }
             7 => cluster.overdue = !cluster.overdue,
             _ => cluster.limits.most = [u32::MAX, 3, 8][random.below(3)],
         }
-        if !matches!(self.request.clusters[at].standing, Standing::Leaving { .. }) {
+        if !matches!(self.request.clusters[at].state, ClusterState::Leaving { .. }) {
             self.request.clusters[at].chosen = true;
         }
         self.budget = self.budget.max(self.request.total.max.into());

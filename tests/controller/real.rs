@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::process::Replica;
 use crate::bed::objects;
 use crate::cluster::control_plane::ControlPlane;
-use crate::install::Desk;
+use crate::install::WebhookState;
 
 /// Longest time until something is seen; a rule of every minute may take the whole of it.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -51,8 +51,9 @@ fn minute_before(seconds: i64) -> (Timestamp, String) {
 pub(super) struct Stand {
     pub(super) plane: ControlPlane,
     pub(super) client: Client,
-    /// Files of an administrator; `limited` is the kubeconfig of the processes, with the rights of the roles and no others.
-    pub(super) desk: Desk,
+    /// Files of an administrator; `limited` is the kubeconfig of the processes, with the rights of the roles and no
+    /// others.
+    pub(super) desk: WebhookState,
 }
 
 impl Stand {
@@ -63,7 +64,7 @@ impl Stand {
             plane.namespace(name);
         }
         let client = plane.client().await;
-        let desk = Desk::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap());
+        let desk = WebhookState::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap());
         std::fs::write(desk.file("limited"), plane.kubeconfig_of("fhpa")).unwrap();
         let installed = desk.fhpa("install", &["--user", "fhpa"]).await;
         assert_eq!(installed.code, 0, "{}{}", installed.stdout, installed.stderr);

@@ -1,6 +1,6 @@
 //! Worked cases: clock changes, intervals, clashes.
 
-use fhpa::decision::cron::{Oddity, Outlook, Schedule, first_clash};
+use fhpa::decision::cron::{DstEffect, Outlook, Schedule, first_clash};
 use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
@@ -163,11 +163,11 @@ fn an_odd_run_says_what_is_odd() {
     let oddity =
         |expr: &str, at: &str| Schedule::parse(expr).unwrap().oddity(&zone("America/New_York"), at.parse().unwrap());
     let skipped = jiff::civil::datetime(2027, 3, 14, 2, 20, 0, 0);
-    assert_eq!(oddity("20,40 2 * * *", "2027-03-14T07:00:00Z"), Some(Oddity::Moved { skipped }));
+    assert_eq!(oddity("20,40 2 * * *", "2027-03-14T07:00:00Z"), Some(DstEffect::Moved { skipped }));
     assert_eq!(oddity("0 3 * * *", "2027-03-14T07:00:00Z"), None);
-    assert_eq!(oddity("30 1 * * *", "2027-11-07T05:30:00Z"), Some(Oddity::RunsOnce));
-    assert_eq!(oddity("30 * * * *", "2027-11-07T05:30:00Z"), Some(Oddity::FirstPass));
-    assert_eq!(oddity("30 * * * *", "2027-11-07T06:30:00Z"), Some(Oddity::SecondPass));
+    assert_eq!(oddity("30 1 * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::RunsOnce));
+    assert_eq!(oddity("30 * * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::FirstPass));
+    assert_eq!(oddity("30 * * * *", "2027-11-07T06:30:00Z"), Some(DstEffect::SecondPass));
     assert_eq!(oddity("30 * * * *", "2027-11-07T07:30:00Z"), None);
 }
 

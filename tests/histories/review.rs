@@ -7,7 +7,7 @@ use axum::body::Body;
 use fhpa::admission::body::Limits;
 use fhpa::admission::registration::Location;
 use fhpa::admission::review::Reviewer;
-use fhpa::admission::router::{Clock as Clocks, Desk, Observer, Reviewed, router};
+use fhpa::admission::router::{Clock as Clocks, Observer, Reviewed, WebhookState, router};
 use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Fleet;
 use fhpa::runtime::lifecycle::Readiness;
@@ -53,7 +53,7 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]
     let clocks = Clocks { wall: || START.parse().unwrap(), monotonic: std::time::Instant::now };
-    let router = router(&Arc::new(Desk::new(judge, clocks, Arc::new(Silent), Limits::default(), 64)));
+    let router = router(&Arc::new(WebhookState::new(judge, clocks, Arc::new(Silent), Limits::default(), 64)));
     let silent = Arc::clone(silent);
     let answer: embedded_apiserver::admission::Inside = Arc::new(move |path, review| {
         if silent.load(Ordering::SeqCst) {

@@ -5,7 +5,7 @@ use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::run::process::{Options, Server};
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::WebhookState;
 use super::stand::Stand;
 use crate::bed::webhook::certificate;
 
@@ -24,7 +24,7 @@ impl Stand {
 }
 
 /// Exit code, `check state` line by line, and everything that was found. A cluster's name is the port of its estimator.
-pub async fn found(desk: &Desk) -> (i32, Vec<String>, Vec<Value>) {
+pub async fn found(desk: &WebhookState) -> (i32, Vec<String>, Vec<Value>) {
     let outcome = desk.fhpa("doctor", &["-o", "json", "--estimator-address", "127.0.0.1:{cluster}"]).await;
     assert_eq!(outcome.stderr, "");
     let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
@@ -106,7 +106,7 @@ async fn members_that_answer_through_the_proxy_are_told_from_those_that_do_not()
     let fleet = Fleet::build(Plan { clusters: 2, ..Plan::new() }).await.unwrap();
     fleet.settle().await.unwrap();
     let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let desk = Desk::new(&listening.kubeconfig("karmada"));
+    let desk = WebhookState::new(&listening.kubeconfig("karmada"));
     let (_, _, all) = found(&desk).await;
     let members = of(&all, "members");
     assert_eq!((&members["state"], &members["seen"]), (&json!("ok"), &json!("2 ready, and reached through the proxy")));
@@ -140,7 +140,7 @@ async fn estimators_are_looked_for_in_each_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_connection_nothing_else_is_looked_at() {
-    let desk = Desk::new(
+    let desk = WebhookState::new(
         r#"{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
         "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "a", "user": {}}]}"#,
     );

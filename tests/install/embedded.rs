@@ -5,7 +5,7 @@ use embedded_apiserver::status::StatusError;
 use fhpa::playground::karmada::customizations;
 use serde_json::json;
 
-use super::Desk;
+use super::WebhookState;
 use super::stand::Stand;
 use crate::bed::Bed;
 use crate::bed::webhook::Webhook;
@@ -149,13 +149,13 @@ async fn what_karmada_has_too_is_left_when_so_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_karmada_it_says_so() {
-    let desk = Desk::new("apiVersion: v1\nkind: Config\nclusters: []\n");
+    let desk = WebhookState::new("apiVersion: v1\nkind: Config\nclusters: []\n");
     let outcome = desk.install(&[]).await;
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.starts_with("fhpa install: kubeconfig: "), "{}", outcome.stderr);
     let bare = Bed::embedded();
     let listening = bare.listen().await;
-    let outcome = Desk::new(&listening.kubeconfig("host")).install(&[]).await;
+    let outcome = WebhookState::new(&listening.kubeconfig("host")).install(&[]).await;
     assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("does not serve resourceinterpretercustomizations"), "{}", outcome.stdout);
 }

@@ -41,11 +41,11 @@ pub fn documents(text: &str) -> Vec<Value> {
 }
 
 /// Files that an operator has.
-pub struct Desk {
+pub struct WebhookState {
     directory: tempfile::TempDir,
 }
 
-impl Desk {
+impl WebhookState {
     pub fn new(kubeconfig: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("kubeconfig"), kubeconfig).unwrap();

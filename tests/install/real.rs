@@ -1,16 +1,17 @@
-//! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of Karmada.
+//! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of
+//! Karmada.
 
 use serde_json::{Value, json};
 
 use super::doctor::{found, of};
-use super::{DEFINITIONS, Desk, webhooks};
+use super::{DEFINITIONS, WebhookState, webhooks};
 use crate::bed::within;
 use crate::cluster::control_plane::ControlPlane;
 use crate::controller::process::Replica;
 
 struct Stand {
     plane: ControlPlane,
-    desk: Desk,
+    desk: WebhookState,
 }
 
 impl Stand {
@@ -20,7 +21,7 @@ impl Stand {
         plane.install_karmada();
         plane.namespace("karmada-system");
         plane.namespace("prod");
-        let stand = Self { desk: Desk::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap()), plane };
+        let stand = Self { desk: WebhookState::new(&std::fs::read_to_string(plane.kubeconfig()).unwrap()), plane };
         stand.upgrade_karmada();
         stand.plane.established();
         Some(stand)
@@ -218,7 +219,7 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
     let installed = stand.desk.install(&[]).await;
     assert_eq!(installed.code, 0, "{}", installed.stdout);
     stand.plane.established();
-    let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
+    let limited = WebhookState::new(&stand.plane.kubeconfig_of("fhpa"));
     let ca = stand.desk.file("ca.crt").display().to_string();
     let more = ["--webhook-url", "https://fhpa.karmada-system.svc:443/", "--webhook-ca-file", &ca];
     let mut one = Replica::start("controller", &limited.file("kubeconfig"), "one", &more, "".into()).await;
@@ -244,7 +245,7 @@ async fn the_leader_puts_an_upgrade_of_karmada_right_with_no_more_rights_than_it
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn doctor_finds_an_installation_well_but_for_what_is_not_there() {
     let Some(stand) = Stand::new("doctor after an installation") else { return };
-    let limited = Desk::new(&stand.plane.kubeconfig_of("fhpa"));
+    let limited = WebhookState::new(&stand.plane.kubeconfig_of("fhpa"));
     let ca = stand.desk.file("webhook.crt");
     let serve =
         ["--self-signed", "--listen", "127.0.0.1:0", "--shutdown-delay", "0", "--ca-output", ca.to_str().unwrap()];
@@ -274,7 +275,7 @@ async fn doctor_finds_an_installation_well_but_for_what_is_not_there() {
     let (code, lines, all) = found(&limited).await;
     assert_eq!(code, 0, "{all:#?}");
     insta::assert_snapshot!("a_process_sees", lines.join("\n"));
-    let nobody = Desk::new(&stand.plane.kubeconfig_of("nobody"));
+    let nobody = WebhookState::new(&stand.plane.kubeconfig_of("nobody"));
     let (code, _, all) = found(&nobody).await;
     assert_eq!((code, &of(&all, "rights")["state"]), (1, &json!("fail")), "{all:#?}");
     one.signal("TERM").await;

@@ -4,13 +4,13 @@ use embedded_apiserver::ApiServer;
 use embedded_apiserver::serve::Listening;
 use serde_json::{Value, json};
 
-use super::{DEFINITIONS, Desk, webhooks};
+use super::{DEFINITIONS, WebhookState, webhooks};
 use crate::bed::Bed;
 
 /// A Karmada as its own installation leaves it, but for its webhooks.
 pub struct Stand {
     pub bed: Bed,
-    pub desk: Desk,
+    pub desk: WebhookState,
     _listening: Listening,
 }
 
@@ -25,7 +25,7 @@ impl Stand {
             bed.server().create(&space).await.unwrap();
         }
         let listening = bed.listen().await;
-        let desk = Desk::new(&listening.kubeconfig("karmada"));
+        let desk = WebhookState::new(&listening.kubeconfig("karmada"));
         Self { bed, desk, _listening: listening }
     }
 

@@ -247,7 +247,10 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let duplicated = federated.map_or(!binding.divides, |hpa| world.duplicates(hpa));
     let own = past.shares.get(cluster).map_or(0, |share| share.ready);
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
+    // What was divided a moment ago may still be on its way.
+    let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
     let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
+    let lowered = lowered || duplicated && divided && all > most;
     gone || left || to_zero || lowered || by_user || binding.purges_at_once
 }
 
@@ -279,10 +282,11 @@ impl Past {
         }
     }
 
-    /// What is spare for long is no replacement any more.
+    /// What is spare for long is no replacement any more, unless it is that of a cluster whose eviction goes on.
     fn age(&mut self, now: Timestamp, after: SignedDuration) {
+        let evicting = !self.leaving.is_empty();
         for share in self.shares.values_mut() {
-            if share.spare() == 0 {
+            if share.spare() == 0 || evicting {
                 share.spare_since = None;
             } else if now.duration_since(*share.spare_since.get_or_insert(now)) > after {
                 share.demand = share.ready;

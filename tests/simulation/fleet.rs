@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
-use fhpa::decision::fleet::survey::Intent;
 use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
 use fhpa::decision::plan::{Bounds, HpaVersion, Policy};

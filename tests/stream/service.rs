@@ -1,5 +1,5 @@
-//! An installation with replicas behind a [`Balancer`], on a real kube-apiserver, or on the embedded one where that is absent.
-//! I/O: processes, files, sockets.
+//! An installation with replicas behind a [`Balancer`], on a real kube-apiserver, or on the embedded one where that is
+//! absent. I/O: processes, files, sockets.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::balancer::Balancer;
 use crate::bed::Bed;
 use crate::cluster::control_plane::ControlPlane;
 use crate::controller::process::Replica;
-use crate::install::Desk;
+use crate::install::WebhookState;
 
 /// Namespace of the stream.
 pub const SPACE: &str = "prod";
@@ -60,7 +60,7 @@ pub struct Service {
     /// Of an administrator.
     pub client: Client,
     /// Files; the kubeconfig is an administrator's.
-    pub desk: Desk,
+    pub desk: WebhookState,
     /// Where the webhook is registered.
     pub balancer: Balancer,
 }
@@ -75,7 +75,7 @@ impl Service {
             Api::all(client.clone()).create(&PostParams::default(), &space).await.unwrap();
         }
         let [administrator, limited] = plane.kubeconfigs();
-        let desk = Desk::new(&administrator);
+        let desk = WebhookState::new(&administrator);
         std::fs::write(desk.file("limited"), limited).unwrap();
         Self { plane, client, desk, balancer: Balancer::start().await }
     }

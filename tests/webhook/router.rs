@@ -7,7 +7,7 @@ use axum::body::Body;
 use fhpa::admission::body::Limits;
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
-use fhpa::admission::router::{Clock, Desk, Judge, Observer, Outcome, Reviewed, router};
+use fhpa::admission::router::{Clock, Judge, Observer, Outcome, Reviewed, WebhookState, router};
 use fhpa::admission::verdict::{Denial, PatchOperation, Verdict};
 use fhpa::decision::finding::{Cause, Violation, Warning};
 use fhpa::decision::path::Path;
@@ -36,7 +36,7 @@ pub fn desk(judge: Judge, notes: Arc<Notes>) -> axum::Router {
     #[allow(clippy::disallowed_methods)]
     let clock = Clock { wall: || Timestamp::UNIX_EPOCH, monotonic: Instant::now };
     let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
-    router(&Arc::new(Desk::new(judge, clock, notes, limits, 8)))
+    router(&Arc::new(WebhookState::new(judge, clock, notes, limits, 8)))
 }
 
 pub fn allowing() -> Judge {

@@ -14,7 +14,8 @@ use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
-use crate::decision::{amount, names};
+use crate::decision::names;
+use crate::decision::quantity;
 use crate::run::forecast::{Forecast, Objects, Rooms};
 
 /// What the files hold.
@@ -207,7 +208,7 @@ fn requirements(workload: &Value) -> Option<Value> {
     {
         let quantity = quantity.as_str().map_or_else(|| quantity.to_string(), str::to_owned);
         let sum = sums.entry(resource).or_default();
-        *sum = sum.saturating_add(amount::thousandths(&quantity)?);
+        *sum = sum.saturating_add(quantity::thousandths(&quantity)?);
     }
     let request: serde_json::Map<_, _> =
         sums.into_iter().map(|(resource, sum)| (resource.to_owned(), format!("{sum}m").into())).collect();

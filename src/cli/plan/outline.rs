@@ -1,9 +1,10 @@
-//! A forecast -> what is told of it, in the form that programs read. The form is stable: members are only added. No I/O.
+//! A forecast -> what is told of it, in the form that programs read. The form is stable: members are only added. No
+//! I/O.
 
 use serde::Serialize;
 
 use crate::api::FederatedHPA;
-use crate::decision::plan::{Action, Bounds, Cluster, Entry, Policy, Share, Standing, Step, Wait};
+use crate::decision::plan::{Action, Bounds, Cluster, ClusterState, Entry, Policy, Share, Step, Wait};
 use crate::decision::split::Replicas;
 use crate::run::forecast::{Forecast, Objects};
 
@@ -166,13 +167,13 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
 
 /// Why a cluster has no share.
 fn absent(cluster: &Cluster<'_>) -> CodedMessage {
-    let (code, message) = match cluster.standing {
-        Standing::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
-        Standing::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
-        Standing::Away if !cluster.chosen => ("ClusterRemoved", "is no candidate, and does not answer"),
-        Standing::Away => ("ClusterFailed", "is not ready, or a taint keeps it off: others have its share"),
-        Standing::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
-        Standing::Serving => ("NoShare", "gets nothing"),
+    let (code, message) = match cluster.state {
+        ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
+        ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
+        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is no candidate, and does not answer"),
+        ClusterState::Away => ("ClusterFailed", "is not ready, or a taint keeps it off: others have its share"),
+        ClusterState::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
+        ClusterState::Serving => ("NoShare", "gets nothing"),
     };
     CodedMessage { code, message: message.to_owned() }
 }

@@ -4,25 +4,25 @@
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/design.md#cron).
 
 mod calendar;
-mod clash;
+mod dst_effect;
 mod field;
 mod interval;
 pub mod ledger;
-mod never;
-mod oddity;
+mod local_time;
+mod overlap;
+mod parse_error;
 mod parser;
-mod refusal;
 pub mod room;
 mod run;
 mod schedule;
 pub mod settle;
 pub mod supersede;
-mod wall;
+mod unsatisfiable;
 pub mod zone_name;
 pub mod zones;
 
-pub use clash::{Outlook, first_clash, first_clash_before};
+pub use dst_effect::DstEffect;
 pub use field::Field;
-pub use oddity::Oddity;
-pub use refusal::ScheduleError;
+pub use overlap::{Outlook, first_clash, first_clash_before};
+pub use parse_error::ScheduleError;
 pub use schedule::Schedule;

@@ -4,7 +4,8 @@
 //! dropped); only texts tied to no clock time or to a zone of their own are refused (docs/design.md#admission).
 
 use super::field::Field;
-use super::refusal::{self, ScheduleError};
+use super::parse_error;
+use super::parse_error::ScheduleError;
 use super::schedule::Sets;
 
 /// Longest text that is looked at, in bytes.
@@ -13,12 +14,12 @@ pub(super) const MAX_LENGTH: usize = 16 * 1024;
 /// Reads `text`.
 pub(super) fn parse(text: &str) -> Result<Sets, ScheduleError> {
     if text.len() > MAX_LENGTH {
-        return Err(refusal::too_long(text.len()));
+        return Err(parse_error::too_long(text.len()));
     }
     if let Some(sets) = five_fields(text) {
         return sets;
     }
-    macro_sets(text).ok_or_else(|| refusal::whole(text))
+    macro_sets(text).ok_or_else(|| parse_error::whole(text))
 }
 
 /// The sets when the text has exactly five fields.
@@ -85,7 +86,7 @@ fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
         (None, None) => low,
     };
     if low > high {
-        return Err(refusal::backwards(field, item, low, high));
+        return Err(parse_error::backwards(field, item, low, high));
     }
     Ok((every(field, low, high, step.unwrap_or(1)), false))
 }
@@ -104,12 +105,12 @@ fn every(field: Field, low: u64, high: u64, step: u64) -> u64 {
 fn value(field: Field, item: &str, text: &str) -> Result<u64, ScheduleError> {
     let value = match number(text) {
         Some(value) => value,
-        None => field.named(text).ok_or_else(|| refusal::bad_value(field, item, text))?,
+        None => field.named(text).ok_or_else(|| parse_error::bad_value(field, item, text))?,
     };
     if (field.min()..=field.max_written()).contains(&value) {
         Ok(value)
     } else {
-        Err(refusal::out_of_range(field, text))
+        Err(parse_error::out_of_range(field, text))
     }
 }
 
@@ -117,7 +118,7 @@ fn positive_step(field: Field, item: &str, text: &str) -> Result<u64, ScheduleEr
     // A step beyond what the reference implementation can hold is refused there too.
     number(text)
         .filter(|step| (1..=i64::MAX.unsigned_abs()).contains(step))
-        .ok_or_else(|| refusal::bad_step(field, item, text))
+        .ok_or_else(|| parse_error::bad_step(field, item, text))
 }
 
 /// Decimal digits with or without a plus sign; too large a number is the greatest one.

@@ -1,7 +1,7 @@
 //! Wall-clock times -> instants, by the clock-change rules (docs/design.md#cron). Pure.
 //!
-//! A schedule of fixed hours: a time that a clock change skips runs at the first instant after the gap, once however many
-//! of its times lie in the gap; a time that occurs twice runs the first time only. Wall times then map to instants
+//! A schedule of fixed hours: a time that a clock change skips runs at the first instant after the gap, once however
+//! many of its times lie in the gap; a time that occurs twice runs the first time only. Wall times then map to instants
 //! in order, so the search steps on walls and maps each.
 //!
 //! A schedule with a wildcard hour runs at every instant whose wall time is in the set: a repeated hour runs twice, a
@@ -12,8 +12,8 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 use super::calendar;
+use super::local_time::Stepper;
 use super::schedule::Schedule;
-use super::wall::Stepper;
 
 /// Calendar years that a search looks beyond its own, as Kubernetes does. A leap day around 2100, with eight years
 /// between two of them, is out of its reach for a while.

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use super::field::Field;
-use super::refusal::ScheduleError;
-use super::wall::Stepper;
-use super::{never, parser};
+use super::local_time::Stepper;
+use super::parse_error::ScheduleError;
+use super::{parser, unsatisfiable};
 
 /// The sets that a text stands for, one bit for each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Schedule {
     /// The text is not understood, or never fires; the message says what to write.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let sets = parser::parse(text)?;
-        match never::reason(&sets) {
+        match unsatisfiable::reason(&sets) {
             Some(error) => Err(error),
             None => Ok(Self { sets, stepper: OnceLock::new() }),
         }

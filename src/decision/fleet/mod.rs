@@ -1,12 +1,13 @@
-//! The member clusters and which of them take part: from what the user and the placement say to [`survey::survey`]. Pure.
+//! The member clusters and which of them take part: from what the user and the placement say to
+//! [`candidates::candidates`]. Pure.
 
 pub mod affinity;
+pub mod candidates;
+pub mod cluster_state;
 pub mod patience;
 pub mod placement;
 pub mod settings;
 pub mod spread;
-pub mod standing;
-pub mod survey;
 pub mod taint;
 
 use std::collections::BTreeMap;

@@ -1,20 +1,23 @@
-//! Targets adjusted to how the clusters do: who cannot scale is helped, headroom goes where there is room, idle clusters go
-//! to zero (docs/design.md#clusters-that-cannot-scale, docs/design.md#to-and-from-zero). Pure.
+//! Targets adjusted to how the clusters do: who cannot scale is helped, headroom goes where there is room, idle
+//! clusters go to zero (docs/design.md#clusters-that-cannot-scale, docs/design.md#to-and-from-zero). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::assignment::{Target, Targets};
+use super::participant::Participant;
 use super::replacement::{self, Replacement};
-use super::seat::Seat;
-use super::{Bounds, Cluster, Memory, Reason, Request, Standing, assist, optimization, relief, signal, tiers, zero};
+use super::{
+    Bounds, Cluster, ClusterState, Memory, Reason, Request, assist, optimization, priority_tiers, raise_at_max, signal,
+    zero,
+};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
 pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
-/// A seat with what it is to have.
-pub(super) struct Participant<'s, 'a> {
-    pub(super) seat: &'s Seat<'a>,
+/// A participant with what it is to have.
+pub(super) struct Assignee<'s, 'a> {
+    pub(super) participant: &'s Participant<'a>,
     pub(super) target: Target,
 }
 
@@ -35,60 +38,62 @@ pub(super) struct Adjusted {
 pub(super) fn adjust(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
-    seats: &[Seat<'_>],
+    participants: &[Participant<'_>],
     targets: &mut Targets,
     kept: bool,
 ) -> Adjusted {
-    let target = |seat: &Seat<'_>| targets.get(seat.at).copied().flatten();
-    let mut places: Vec<Participant<'_, '_>> =
-        seats.iter().filter_map(|seat| Some(Participant { seat, target: target(seat)? })).collect();
+    let target = |participant: &Participant<'_>| targets.get(participant.at).copied().flatten();
+    let mut assignees: Vec<Assignee<'_, '_>> = participants
+        .iter()
+        .filter_map(|participant| Some(Assignee { participant, target: target(participant)? }))
+        .collect();
     let divided = if kept { request.divided } else { Some(request.now) };
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
     // What runs answers to new bounds in a moment.
     let settled = kept && !within(divided, REACTION, request.now);
     if request.scale_assist {
         let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
-        next.push(signal::look(request, &mut places));
+        next.push(signal::look(request, &mut assignees));
         if settled && request.policy.divides() {
-            let moved = tiers::drain(request, &mut places) | relief::relieve(request, &mut places);
-            let optimized = optimization::optimize(request, &mut places, moved);
+            let moved = priority_tiers::drain(request, &mut assignees) | raise_at_max::raise(request, &mut assignees);
+            let optimized = optimization::optimize(request, &mut assignees, moved);
             adjusted.divided = optimized.divided;
             next.push(optimized.next);
         }
         if settled {
-            assist::assist(request, &mut places);
+            assist::assist(request, &mut assignees);
         }
-        adjusted.replacement = replacement::replace(request, clusters, &mut places);
-        places.sort_by_key(|place| !place.target.bounds.is_some());
-        let bound = places.partition_point(|place| place.target.bounds.is_some());
-        let bound = places.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
+        adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
+        assignees.sort_by_key(|assignee| !assignee.target.bounds.is_some());
+        let bound = assignees.partition_point(|assignee| assignee.target.bounds.is_some());
+        let bound = assignees.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
         let zero = zero::zero(request, bound, settled);
         adjusted.idle = zero.idle;
         next.push(zero.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
     } else {
-        assist::forget(request, &mut places);
-        for place in &mut places {
-            let Memory { floor, others, failed, assist, .. } = place.target.memory;
+        assist::forget(request, &mut assignees);
+        for assignee in &mut assignees {
+            let Memory { floor, others, failed, assist, .. } = assignee.target.memory;
             let assist = assist.filter(|_| floor.is_some());
-            place.target.memory = Memory { assist, floor, others, failed, ..Memory::default() };
+            assignee.target.memory = Memory { assist, floor, others, failed, ..Memory::default() };
         }
-        adjusted.replacement = replacement::replace(request, clusters, &mut places);
+        adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
     }
     adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
-    tiers::hold(request, &mut places);
-    for place in places {
-        if let Some(target) = targets.get_mut(place.seat.at) {
-            *target = Some(place.target);
+    priority_tiers::hold(request, &mut assignees);
+    for assignee in assignees {
+        if let Some(target) = targets.get_mut(assignee.participant.at) {
+            *target = Some(assignee.target);
         }
     }
     adjusted
 }
 
-impl Participant<'_, '_> {
+impl Assignee<'_, '_> {
     /// Whether it says how it does.
     pub(super) fn answers(&self) -> bool {
-        self.seat.cluster.standing == Standing::Serving
+        self.participant.cluster.state == ClusterState::Serving
     }
 
     /// Whether it cannot scale, for however short a time.
@@ -98,8 +103,8 @@ impl Participant<'_, '_> {
 
     /// What its max may not go below: what runs or is to run in the place of others, and its min.
     pub(super) fn floor(&self) -> Replicas {
-        let busy = self.seat.cluster.running().max(self.target.memory.floor());
-        busy.max(self.target.bounds.min).max(self.seat.cluster.limits.least)
+        let busy = self.participant.cluster.running().max(self.target.memory.floor());
+        busy.max(self.target.bounds.min).max(self.participant.cluster.limits.least)
     }
 
     /// Whether it may get headroom: it did not give any within the window.
@@ -126,7 +131,7 @@ impl Participant<'_, '_> {
         }
         let bounds = &mut self.target.bounds;
         // One that had nothing begins with one replica, as everywhere.
-        let least = if before == 0 { self.seat.cluster.limits.least.max(1) } else { bounds.min };
+        let least = if before == 0 { self.participant.cluster.limits.least.max(1) } else { bounds.min };
         *bounds = Bounds { min: least.min(max), max };
         self.target.reason = reason;
         let memory = &mut self.target.memory;

@@ -1,8 +1,8 @@
 //! Targets made afresh: creation, a change of the spec, of the placement or of the candidates
 //! (docs/design.md#initial-assignment). Pure.
 
-use super::pour::{Range, pour};
-use super::seat::Seat;
+use super::distribute::{Range, distribute};
+use super::participant::Participant;
 use super::{Bounds, Cluster, Memory, Note, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
@@ -19,50 +19,61 @@ pub(super) struct Target {
 /// One per cluster, in their order; nothing for a cluster that takes no part.
 pub(super) type Targets = Vec<Option<Target>>;
 
-/// Assigns every seat its bounds by policy.
-pub(super) fn assign(request: &Request<'_>, clusters: &[&Cluster<'_>], seats: &[Seat<'_>]) -> Targets {
+/// Assigns every participant its bounds by policy.
+pub(super) fn assign(request: &Request<'_>, clusters: &[&Cluster<'_>], participants: &[Participant<'_>]) -> Targets {
     let mut targets = vec![None; clusters.len()];
-    let weights: u64 = seats.iter().fold(0, |sum, seat| sum.saturating_add(seat.weight));
-    for (seat, bounds) in seats.iter().zip(bounds(request, seats)) {
+    let weights: u64 = participants.iter().fold(0, |sum, participant| sum.saturating_add(participant.weight));
+    for (participant, bounds) in participants.iter().zip(bounds(request, participants)) {
         let reason = match request.policy {
             Policy::Duplicated => Reason::Duplicated,
-            Policy::StaticWeighted => Reason::Weighted { weight: seat.weight, weights },
-            Policy::DynamicWeighted => Reason::Available { available: seat.weight, availables: weights },
-            Policy::Aggregated => Reason::Filled { capacity: seat.capacity },
-            Policy::Prioritized => Reason::Priority { priority: seat.cluster.priority, capacity: seat.capacity },
+            Policy::StaticWeighted => Reason::Weighted { weight: participant.weight, weights },
+            Policy::DynamicWeighted => Reason::Available { available: participant.weight, availables: weights },
+            Policy::Aggregated => Reason::Filled { capacity: participant.capacity },
+            Policy::Prioritized => {
+                Reason::Priority { priority: participant.cluster.priority, capacity: participant.capacity }
+            }
         };
-        if let Some(target) = targets.get_mut(seat.at) {
+        if let Some(target) = targets.get_mut(participant.at) {
             // Who gave to whom is of no account in a new division.
-            let memory = Memory { gave: None, got: None, ..seat.cluster.memory };
+            let memory = Memory { gave: None, got: None, ..participant.cluster.memory };
             *target = Some(Target { bounds, reason, memory, held: false });
         }
     }
     targets
 }
 
-/// The bounds of the seats, in their order. max is divided between what each must and may have, min within max; where min
-/// comes to 0 and there is a max, it is 1.
-pub(super) fn bounds(request: &Request<'_>, seats: &[Seat<'_>]) -> Vec<Bounds> {
+/// The bounds of the participants, in their order. max is divided between what each must and may have, min within max;
+/// where min comes to 0 and there is a max, it is 1.
+pub(super) fn bounds(request: &Request<'_>, participants: &[Participant<'_>]) -> Vec<Bounds> {
     let policy = request.policy;
-    let ranges: Vec<Range> = seats.iter().map(|seat| Range { low: seat.low(policy), high: seat.high }).collect();
-    let maxes = pour(policy, request.total.max, seats, &ranges);
-    let mins = mins(request, seats, &maxes);
+    let ranges: Vec<Range> =
+        participants.iter().map(|participant| Range { low: participant.low(policy), high: participant.high }).collect();
+    let maxes = distribute(policy, request.total.max, participants, &ranges);
+    let mins = mins(request, participants, &maxes);
     maxes.into_iter().zip(mins).map(|(max, min)| Bounds { min, max }).collect()
 }
 
-fn mins(request: &Request<'_>, seats: &[Seat<'_>], maxes: &[Replicas]) -> Vec<Replicas> {
-    let range = |(seat, max): (&Seat<'_>, &Replicas)| Range { low: seat.cluster.limits.least.min(*max), high: *max };
-    let ranges: Vec<Range> = seats.iter().zip(maxes).map(range).collect();
-    let mins = pour(request.policy, request.total.min, seats, &ranges);
+fn mins(request: &Request<'_>, participants: &[Participant<'_>], maxes: &[Replicas]) -> Vec<Replicas> {
+    let range = |(participant, max): (&Participant<'_>, &Replicas)| Range {
+        low: participant.cluster.limits.least.min(*max),
+        high: *max,
+    };
+    let ranges: Vec<Range> = participants.iter().zip(maxes).map(range).collect();
+    let mins = distribute(request.policy, request.total.min, participants, &ranges);
     mins.into_iter().zip(maxes).map(|(min, max)| min.max(1).min(*max)).collect()
 }
 
 /// Says where thresholds and bounds of the user do not go together.
-pub(super) fn remark(request: &Request<'_>, seats: &[Seat<'_>], targets: &Targets, notes: &mut Vec<Note>) {
+pub(super) fn remark(
+    request: &Request<'_>,
+    participants: &[Participant<'_>],
+    targets: &Targets,
+    notes: &mut Vec<Note>,
+) {
     if !request.policy.divides() {
         return;
     }
-    let least: u64 = seats.iter().map(|seat| u64::from(seat.cluster.limits.least)).sum();
+    let least: u64 = participants.iter().map(|participant| u64::from(participant.cluster.limits.least)).sum();
     if least > request.total.max.into() {
         notes.push(Note::ThresholdsAboveBudget { least, budget: request.total.max });
     }

@@ -1,4 +1,5 @@
-//! What an assignment was made from, as a digest: while it stays, targets stay (docs/design.md#initial-assignment). Pure.
+//! What an assignment was made from, as a digest: while it stays, targets stay (docs/design.md#initial-assignment).
+//! Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +8,8 @@ use super::{Cluster, Policy, Request};
 
 /// A digest of the user's bounds, the policy and what the user says about the chosen clusters.
 ///
-/// What is measured (capacity, replicas) is not in it: a change there is not a new assignment. A failed cluster is in it,
-/// as failing and returning have rules of their own. The digest is the same in every version and on every machine.
+/// What is measured (capacity, replicas) is not in it: a change there is not a new assignment. A failed cluster is in
+/// it, as failing and returning have rules of their own. The digest is the same in every version and on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Basis(u64);
 
@@ -74,7 +75,7 @@ impl FromStr for Basis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::plan::{Bounds, Standing};
+    use crate::decision::plan::{Bounds, ClusterState};
 
     fn basis(request: &Request<'_>) -> Basis {
         Basis::of(request, &request.clusters.iter().collect::<Vec<_>>())
@@ -101,7 +102,7 @@ mod tests {
         assert!(change(|request| request.clusters[0].chosen = false));
         assert!(!change(|request| request.clusters[0].priority = Some(2)));
         assert!(!change(|request| request.clusters[0].available = Some(2)));
-        assert!(!change(|request| request.clusters[0].standing = Standing::Away));
+        assert!(!change(|request| request.clusters[0].state = ClusterState::Away));
     }
 
     #[test]

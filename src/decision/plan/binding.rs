@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::assignment::Targets;
-use super::course::Course;
-use super::{Bounds, Cluster, Entry, Eviction, Purge, Request, Standing};
+use super::transition::Transition;
+use super::{Bounds, Cluster, ClusterState, Entry, Eviction, Purge, Request};
 use crate::decision::split::Replicas;
 
 /// The entries.
@@ -17,23 +17,23 @@ pub(super) struct Entries<'a> {
     pub(super) evictions: Vec<Eviction<'a>>,
 }
 
-/// The entries for the courses; `goes` says which clusters go now, `bound` which get their first HPA now.
+/// The entries for the transitions; `goes` says which clusters go now, `bound` which get their first HPA now.
 ///
-/// A cluster without an HPA, or that waits for one, gets no entry yet: nothing runs outside the budget. While an eviction
-/// goes on, its cluster gets none either: its old workload has to go first.
+/// A cluster without an HPA, or that waits for one, gets no entry yet: nothing runs outside the budget. While an
+/// eviction goes on, its cluster gets none either: its old workload has to go first.
 pub(super) fn entries<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
-    courses: &[Course],
+    transitions: &[Transition],
     goes: &[bool],
     bound: &BTreeSet<&str>,
 ) -> Entries<'a> {
     let mut entries = Entries { now: Vec::new(), last: Vec::new(), evictions: Vec::new() };
-    for (((cluster, target), course), goes) in clusters.iter().zip(targets).zip(courses).zip(goes) {
+    for (((cluster, target), transition), goes) in clusters.iter().zip(targets).zip(transitions).zip(goes) {
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
-        match *course {
-            Course::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
+        match *transition {
+            Transition::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
                 let zero = target.is_some_and(|target| target.memory.zero);
                 let replicas = replicas(cluster, bounds, zero);
                 entries.last.push(entry(replicas));
@@ -42,16 +42,17 @@ pub(super) fn entries<'a>(
                     entries.now.push(entry(replicas));
                 }
             }
-            Course::Have { .. } | Course::Rest => {
+            Transition::Have { .. } | Transition::Rest => {
                 entries.now.extend(cluster.entry.map(entry));
                 entries.last.extend(cluster.entry.map(entry));
             }
-            Course::Leave(_) | Course::Drop => {
+            Transition::Leave(_) | Transition::Drop => {
                 let Some(replicas) = cluster.entry else { continue };
                 if !goes {
                     entries.now.push(entry(replicas));
-                } else if evicts(cluster, course) {
-                    let failed = *course == Course::Drop || cluster.standing == Standing::Leaving { evicted: true };
+                } else if evicts(cluster, transition) {
+                    let failed =
+                        *transition == Transition::Drop || cluster.state == ClusterState::Leaving { evicted: true };
                     let purge = if failed { request.purge } else { Purge::Gracefully };
                     entries.evictions.push(Eviction { cluster: cluster.name, replicas, purge });
                 }
@@ -61,8 +62,8 @@ pub(super) fn entries<'a>(
     entries
 }
 
-fn evicts(cluster: &Cluster<'_>, course: &Course) -> bool {
-    !cluster.evicting && if *course == Course::Drop { cluster.chosen } else { cluster.running() > 0 }
+fn evicts(cluster: &Cluster<'_>, transition: &Transition) -> bool {
+    !cluster.evicting && if *transition == Transition::Drop { cluster.chosen } else { cluster.running() > 0 }
 }
 
 /// The replicas of a cluster: what it has, within its bounds; a new one gets its min, or 0 where it may be at zero.

@@ -1,9 +1,11 @@
-//! One pure function that decides what every member cluster gets and in which order (docs/design.md#distributed-mode). Pure.
+//! One pure function that decides what every member cluster gets and in which order (docs/design.md#distributed-mode).
+//! Pure.
 //!
-//! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *upkeep* keeps a target once given
-//! and moves it when clusters fail or return, *course* bends the targets to what running pods and leaving clusters allow
-//! now, *steps* order the writes so that no moment exceeds the budget. Between upkeep and course *adjust* changes targets by
-//! how clusters do: it finds who cannot scale (*signal*), moves headroom to those that can (*relief*, *tiers*,
+//! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *reassignment* keeps a target
+//! once given and moves it when clusters fail or return, *transition* bends the targets to what running pods and
+//! leaving clusters allow now, *steps* order the writes so that no moment exceeds the budget. Between reassignment and
+//! transition *adjust* changes targets by how clusters do: it finds who cannot scale (*signal*), moves headroom to
+//! those that can (*relief*, *tiers*,
 //! *optimization*), has others run what is missing (*assist*) or what clusters ran that go (*replacement*), and sends idle
 //! clusters to zero (*zero*).
 
@@ -12,29 +14,29 @@ mod assignment;
 mod assist;
 mod basis;
 mod binding;
-mod course;
+mod distribute;
 mod load;
 mod memory;
 mod observed;
 mod optimization;
 mod outcome;
+mod participant;
 mod policy;
-mod pour;
+mod priority_tiers;
+mod raise_at_max;
 mod reason;
-mod relief;
+mod reassignment;
 mod replacement;
-mod seat;
 mod signal;
 mod steps;
-mod tiers;
-mod upkeep;
+mod transition;
 mod zero;
 
 pub use basis::Basis;
 pub use load::Load;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
 pub use observed::{
-    Bounds, Cluster, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+    Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, UNCONFIRMED, UNREADY,
 };
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
@@ -46,10 +48,10 @@ use assignment::Targets;
 /// Decides. Deterministic; the order of the clusters does not matter.
 ///
 /// Keep [`Plan::basis`] and the targets of [`Plan::shares`] first: the next plan starts from them, and without them it
-/// assigns afresh, from what is measured by then. Then apply the steps of [`Plan::now`] in their order and stop at the first
-/// that fails; observe and plan again. Whatever
-/// fails, is lost or comes late, the sum of `maxReplicas` over the members stays within `spec.maxReplicas`: a raise is
-/// among them only when it fits next to all that may be in effect elsewhere. On a settled fleet there are no steps.
+/// assigns afresh, from what is measured by then. Then apply the steps of [`Plan::now`] in their order and stop at the
+/// first that fails; observe and plan again. Whatever fails, is lost or comes late, the sum of `maxReplicas` over the
+/// members stays within `spec.maxReplicas`: a raise is among them only when it fits next to all that may be in effect
+/// elsewhere. On a settled fleet there are no steps.
 ///
 /// The names of the clusters are unique.
 #[must_use]
@@ -57,21 +59,25 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
     clusters.sort_unstable_by_key(|cluster| cluster.name);
     let basis = Basis::of(request, &clusters);
-    let seats = seat::seats(request, &clusters);
-    if seats.is_empty() {
+    let participants = participant::participants(request, &clusters);
+    if participants.is_empty() {
         return lost(request, &clusters, basis);
     }
     let mut notes = Vec::new();
     let kept = request.basis == Some(basis);
-    let mut targets: Targets =
-        if kept { upkeep::keep(request, &clusters, &seats) } else { assignment::assign(request, &clusters, &seats) };
-    let Adjusted { next, idle, divided, replacement } = adjust::adjust(request, &clusters, &seats, &mut targets, kept);
-    assignment::remark(request, &seats, &targets, &mut notes);
-    zero::remark(request, &seats, &targets, &mut notes);
+    let mut targets: Targets = if kept {
+        reassignment::keep(request, &clusters, &participants)
+    } else {
+        assignment::assign(request, &clusters, &participants)
+    };
+    let Adjusted { next, idle, divided, replacement } =
+        adjust::adjust(request, &clusters, &participants, &mut targets, kept);
+    assignment::remark(request, &participants, &targets, &mut notes);
+    zero::remark(request, &participants, &targets, &mut notes);
     notes.extend(replacement.note);
-    let course = course::course(request, &clusters, &targets);
-    let shares = outcome::shares(&clusters, &targets, &course, &replacement.lost, request.now);
-    let (steps, binding) = steps::steps(request, &clusters, &targets, &course, &replacement.verdicts, &mut notes);
+    let transition = transition::transition(request, &clusters, &targets);
+    let shares = outcome::shares(&clusters, &targets, &transition, &replacement.lost, request.now);
+    let (steps, binding) = steps::steps(request, &clusters, &targets, &transition, &replacement.verdicts, &mut notes);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 

@@ -1,4 +1,5 @@
-//! What a plan starts from: the user's bounds and what was seen of each cluster (docs/design.md#distributed-mode). Pure.
+//! What a plan starts from: the user's bounds and what was seen of each cluster (docs/design.md#distributed-mode).
+//! Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,7 +9,8 @@ use crate::decision::split::Replicas;
 
 /// A cluster that has not confirmed a write for so long is waited for no longer ([`Cluster::overdue`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
-/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same time.
+/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same
+/// time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
 /// A cluster that leaves waits for so long until others run what it runs, where nobody says another time.
 pub const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
@@ -50,7 +52,7 @@ impl Default for Limits {
 
 /// What a cluster is to the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClusterState {
     /// Takes part.
     #[default]
     Serving,
@@ -83,10 +85,11 @@ pub struct Hpa {
     pub written: Option<Bounds>,
     /// The API last written.
     pub version: HpaVersion,
-    /// Whether that very write was seen applied in the cluster. Equal numbers do not say so: an older write may be on its
-    /// way still.
+    /// Whether that very write was seen applied in the cluster. Equal numbers do not say so: an older write may be on
+    /// its way still.
     pub confirmed: bool,
-    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::ApplyHpa`] said at the write.
+    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::ApplyHpa`] said at
+    /// the write.
     pub outstanding: Replicas,
     /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
     pub held: bool,
@@ -109,7 +112,7 @@ pub struct Cluster<'a> {
     /// Whether the rules choose it, failed or not.
     pub chosen: bool,
     /// What it is.
-    pub standing: Standing,
+    pub state: ClusterState,
     /// Its weight for StaticWeighted.
     pub weight: u64,
     /// Its priority for Prioritized; greater first, none last.
@@ -222,8 +225,8 @@ pub struct Request<'a> {
     pub now: Timestamp,
     /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.
     pub delay: SignedDuration,
-    /// The stabilization window of scaling down: within it nobody gives what it got or gets what it gave, and load must be
-    /// low for as long before a cluster goes to zero.
+    /// The stabilization window of scaling down: within it nobody gives what it got or gets what it gave, and load must
+    /// be low for as long before a cluster goes to zero.
     pub window: SignedDuration,
     /// How often headroom is divided again; nothing: never.
     pub period: Option<SignedDuration>,
@@ -242,7 +245,8 @@ impl Request<'_> {
         within(Some(got), self.window.max(REACTION), self.now)
     }
 
-    /// Whether a cluster may have no replicas while it has bounds (docs/design.md#api, docs/design.md#to-and-from-zero).
+    /// Whether a cluster may have no replicas while it has bounds (docs/design.md#api,
+    /// docs/design.md#to-and-from-zero).
     #[must_use]
     pub fn may_be_zero(&self) -> bool {
         self.scaling_to_zero && self.scale_assist && self.policy.divides()

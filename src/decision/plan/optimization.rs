@@ -2,20 +2,20 @@
 
 use jiff::Timestamp;
 
-use super::adjust::{Adjusted, Participant, sum, take, within};
-use super::pour::{Range, top_up};
-use super::seat::Seat;
+use super::adjust::{Adjusted, Assignee, sum, take, within};
+use super::distribute::{Range, top_up};
+use super::participant::Participant;
 use super::{Memory, Reason, Request};
 use crate::decision::split::Replicas;
 
 /// Divides headroom again, once per period; `moved`: some was moved just now.
 ///
-/// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that nothing
-/// comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves. Who gave
-/// within the window gets nothing yet, and who got gives nothing. Afterwards a way back has to be worth it
-/// ([`is_worth`]), and clusters of about one size keep their order: what is measured wanders all the time, and bounds do not
-/// wander with it.
-pub(super) fn optimize(request: &Request<'_>, places: &mut [Participant<'_, '_>], moved: bool) -> Adjusted {
+/// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that
+/// nothing comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves.
+/// Who gave within the window gets nothing yet, and who got gives nothing. Afterwards a way back has to be worth it
+/// ([`is_worth`]), and clusters of about one size keep their order: what is measured wanders all the time, and bounds
+/// do not wander with it.
+pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Adjusted {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
         return Adjusted { divided, ..<_>::default() };
@@ -24,94 +24,102 @@ pub(super) fn optimize(request: &Request<'_>, places: &mut [Participant<'_, '_>]
     if within(divided, period, request.now) {
         return Adjusted { divided, next: divided.and_then(after), ..<_>::default() };
     }
-    spare_mins(request, places);
-    let divided = if divide(request, places) { Some(request.now) } else { divided };
+    spare_mins(request, assignees);
+    let divided = if divide(request, assignees) { Some(request.now) } else { divided };
     Adjusted { divided, next: after(request.now), ..<_>::default() }
 }
 
 /// The min of a cluster without replicas goes to those that have some.
-fn spare_mins(request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
-    for place in places.iter_mut().filter(|place| is_empty(place)) {
-        let bounds = &mut place.target.bounds;
-        bounds.min = bounds.min.min(place.seat.cluster.limits.least.max(1));
+fn spare_mins(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
+    for assignee in assignees.iter_mut().filter(|assignee| is_empty(assignee)) {
+        let bounds = &mut assignee.target.bounds;
+        bounds.min = bounds.min.min(assignee.participant.cluster.limits.least.max(1));
     }
-    let rest = request.total.min.saturating_sub(sum(places.iter().map(|place| place.target.bounds.min)));
-    let receivers: Vec<usize> =
-        places.iter().enumerate().filter(|(_, place)| place.answers() && !is_empty(place)).map(|(at, _)| at).collect();
+    let rest = request.total.min.saturating_sub(sum(assignees.iter().map(|assignee| assignee.target.bounds.min)));
+    let receivers: Vec<usize> = assignees
+        .iter()
+        .enumerate()
+        .filter(|(_, assignee)| assignee.answers() && !is_empty(assignee))
+        .map(|(at, _)| at)
+        .collect();
     if rest == 0 {
         return;
     }
     let of = |at: &usize| {
-        let place = places.get(*at)?;
-        Some((*place.seat, Range { low: place.target.bounds.min, high: place.target.bounds.max }))
+        let assignee = assignees.get(*at)?;
+        Some((*assignee.participant, Range { low: assignee.target.bounds.min, high: assignee.target.bounds.max }))
     };
-    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = receivers.iter().filter_map(of).unzip();
-    for (at, min) in receivers.iter().zip(top_up(request.policy, rest, &seats, &ranges)) {
-        if let Some(place) = places.get_mut(*at) {
-            place.target.bounds.min = min;
+    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) = receivers.iter().filter_map(of).unzip();
+    for (at, min) in receivers.iter().zip(top_up(request.policy, rest, &participants, &ranges)) {
+        if let Some(assignee) = assignees.get_mut(*at) {
+            assignee.target.bounds.min = min;
         }
     }
 }
 
-fn is_empty(place: &Participant<'_, '_>) -> bool {
-    place.target.memory.zero && place.seat.cluster.current == Some(0)
+fn is_empty(assignee: &Assignee<'_, '_>) -> bool {
+    assignee.target.memory.zero && assignee.participant.cluster.current == Some(0)
 }
 
 /// Moves everybody towards what the division comes to, as far as they may move now.
 /// Returns whether any was moved.
-fn divide(request: &Request<'_>, places: &mut [Participant<'_, '_>]) -> bool {
-    let Some(ideal) = ideal(request, places) else { return false };
-    let wishes = places.iter().zip(&ideal).map(|(place, ideal)| {
-        let has = place.target.bounds.max;
+fn divide(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
+    let Some(ideal) = ideal(request, assignees) else { return false };
+    let wishes = assignees.iter().zip(&ideal).map(|(assignee, ideal)| {
+        let has = assignee.target.bounds.max;
         let ideal = ideal.unwrap_or(has);
-        let Memory { gave, got, .. } = place.target.memory;
+        let Memory { gave, got, .. } = assignee.target.memory;
         let worth = |back: bool, change: Replicas| if is_worth(back, change, has) { change } else { 0 };
-        let up = if place.may_get(request) { worth(gave > got, ideal.saturating_sub(has)) } else { 0 };
-        let down = if place.may_give(request) { worth(got > gave, has.saturating_sub(ideal)) } else { 0 };
-        let name = place.seat.cluster.name;
+        let up = if assignee.may_get(request) { worth(gave > got, ideal.saturating_sub(has)) } else { 0 };
+        let down = if assignee.may_give(request) { worth(got > gave, has.saturating_sub(ideal)) } else { 0 };
+        let name = assignee.participant.cluster.name;
         ((name, up), (name, down))
     });
     let (ups, downs): (Vec<_>, Vec<_>) = wishes.unzip();
     let total = |of: &[(&str, Replicas)]| sum(of.iter().map(|(_, wish)| *wish));
     let total = total(&ups).min(total(&downs));
-    let changes = places.iter().zip(take(total, &ups)).zip(take(total, &downs));
-    let maxes = changes.map(|((place, up), down)| place.target.bounds.max.saturating_add(up).saturating_sub(down));
+    let changes = assignees.iter().zip(take(total, &ups)).zip(take(total, &downs));
+    let maxes =
+        changes.map(|((assignee, up), down)| assignee.target.bounds.max.saturating_add(up).saturating_sub(down));
     let maxes: Vec<Replicas> = maxes.collect();
-    if !places.iter().zip(&maxes).any(|(place, max)| matters(place.target.bounds.max, *max)) {
+    if !assignees.iter().zip(&maxes).any(|(assignee, max)| matters(assignee.target.bounds.max, *max)) {
         return false;
     }
-    for (place, max) in places.iter_mut().zip(maxes) {
-        place.set_max(max, request.now, Reason::HeadroomRebalanced);
+    for (assignee, max) in assignees.iter_mut().zip(maxes) {
+        assignee.set_max(max, request.now, Reason::HeadroomRebalanced);
     }
     true
 }
 
 /// What the division comes to; nothing for those that take no part in it.
-fn ideal(request: &Request<'_>, places: &[Participant<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
-    let known = |place: &&Participant<'_, '_>| place.target.bounds.is_some() || place.seat.cluster.available.is_some();
-    let takes_part = |place: &&Participant<'_, '_>| place.answers() && !place.is_stuck() && known(place);
-    let parts = || places.iter().filter(takes_part);
-    if parts().any(|place| place.seat.cluster.available.is_none()) {
+fn ideal(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
+    let known = |assignee: &&Assignee<'_, '_>| {
+        assignee.target.bounds.is_some() || assignee.participant.cluster.available.is_some()
+    };
+    let takes_part = |assignee: &&Assignee<'_, '_>| assignee.answers() && !assignee.is_stuck() && known(assignee);
+    let parts = || assignees.iter().filter(takes_part);
+    if parts().any(|assignee| assignee.participant.cluster.available.is_none()) {
         return None;
     }
-    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = parts().map(|place| (steady(place), range(place))).unzip();
+    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
+        parts().map(|assignee| (steady(assignee), range(assignee))).unzip();
     let lowest = sum(ranges.iter().map(|range| range.low));
-    let rest = sum(parts().map(|place| place.target.bounds.max)).saturating_sub(lowest);
-    let mut divided = top_up(request.policy, rest, &seats, &ranges).into_iter();
-    Some(places.iter().map(|place| if takes_part(&place) { divided.next() } else { None }).collect())
+    let rest = sum(parts().map(|assignee| assignee.target.bounds.max)).saturating_sub(lowest);
+    let mut divided = top_up(request.policy, rest, &participants, &ranges).into_iter();
+    Some(assignees.iter().map(|assignee| if takes_part(&assignee) { divided.next() } else { None }).collect())
 }
 
-/// The seat, with its place among those of about its size.
-fn steady<'a>(place: &Participant<'_, 'a>) -> Seat<'a> {
-    Seat { kept: Some(place.target.bounds.max), ..*place.seat }
+/// The participant, with its place among those of about its size.
+fn steady<'a>(assignee: &Assignee<'_, 'a>) -> Participant<'a> {
+    Participant { kept: Some(assignee.target.bounds.max), ..*assignee.participant }
 }
 
 /// From what it has to what would fit.
-fn range(place: &Participant<'_, '_>) -> Range {
-    let has = place.target.bounds.max;
-    let current = place.seat.cluster.current.unwrap_or_default();
-    let low = place.floor().max(current).min(has);
-    Range { low, high: place.seat.cluster.capacity().max(has).min(place.seat.high).max(low) }
+fn range(assignee: &Assignee<'_, '_>) -> Range {
+    let has = assignee.target.bounds.max;
+    let current = assignee.participant.cluster.current.unwrap_or_default();
+    let low = assignee.floor().max(current).min(has);
+    Range { low, high: assignee.participant.cluster.capacity().max(has).min(assignee.participant.high).max(low) }
 }
 
 /// Whether the change is a tenth of what it was, or more.
@@ -119,8 +127,8 @@ fn matters(before: Replicas, after: Replicas) -> bool {
     u64::from(before.abs_diff(after)).saturating_mul(10) >= before.into() && before != after
 }
 
-/// Whether a wish counts. One that takes the last move of the cluster back has to be a fifth of what it has, and two replicas
-/// at least: twice of what makes a move, so that what wanders by less moves nothing to and fro.
+/// Whether a wish counts. One that takes the last move of the cluster back has to be a fifth of what it has, and two
+/// replicas at least: twice of what makes a move, so that what wanders by less moves nothing to and fro.
 fn is_worth(back: bool, change: Replicas, has: Replicas) -> bool {
     !back || change >= 2 && u64::from(change).saturating_mul(5) >= has.into()
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::assignment::{Target, Targets};
-use super::course::Course;
-use super::{Basis, Bounds, Cluster, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Standing, Why};
+use super::transition::Transition;
+use super::{Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Why};
 use crate::decision::split::Replicas;
 
 /// A plan.
@@ -147,22 +147,23 @@ impl Share<'_> {
 pub(super) fn shares<'a>(
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
-    courses: &[Course],
+    transitions: &[Transition],
     lost: &[Option<Lost>],
     now: Timestamp,
 ) -> Vec<Share<'a>> {
-    let shares =
-        clusters.iter().zip(targets).zip(courses).zip(lost).filter_map(|(((cluster, target), course), lost)| {
+    let shares = clusters.iter().zip(targets).zip(transitions).zip(lost).filter_map(
+        |(((cluster, target), transition), lost)| {
             let Some(target) = *target else { return replaced(cluster, *lost, now) };
-            let (as_is, hold) = match course {
-                Course::Have { bounds, hold, .. } => (*bounds, *hold),
-                Course::Leave(_) | Course::Drop | Course::Rest => (Bounds::NONE, None),
+            let (as_is, hold) = match transition {
+                Transition::Have { bounds, hold, .. } => (*bounds, *hold),
+                Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
             };
             let Target { bounds, reason, memory, .. } = target;
             let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
             let memory = Memory { lost: *lost, evicted: None, failed, ..memory };
             Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
-        });
+        },
+    );
     shares.collect()
 }
 
@@ -170,7 +171,7 @@ pub(super) fn shares<'a>(
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { evicted, failed, lost: before, .. } = cluster.memory;
     let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
-    let fails = cluster.standing == Standing::Away && before.is_none() && (lost.is_some() || holds);
+    let fails = cluster.state == ClusterState::Away && before.is_none() && (lost.is_some() || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
     let failed = failed.filter(|failed| !failed.is_forgotten(now));
     if lost.is_none() && evicted.is_none() && failed.is_none() {

@@ -1,17 +1,18 @@
 //! What clusters ran that leave or failed is run by others: first the replacement, then the removal
 //! (docs/design.md#failover, docs/design.md#clusters-that-leave). Pure.
 //!
-//! What is owed is kept in two places, and moves from one to the other: [`Lost::due`] of the cluster that goes is what nobody
-//! was asked to run yet, the [`Floor`] of another is what it was asked to run, with its own. A cluster may go when nothing is
-//! due and every floor is ready. A receiver that fails or leaves owes its floor, so that nothing is forgotten on the way.
+//! What is owed is kept in two places, and moves from one to the other: [`Lost::due`] of the cluster that goes is what
+//! nobody was asked to run yet, the [`Floor`] of another is what it was asked to run, with its own. A cluster may go
+//! when nothing is due and every floor is ready. A receiver that fails or leaves owes its floor, so that nothing is
+//! forgotten on the way.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::adjust::{Participant, sum, take, within};
-use super::course::{frozen, is_known, leaves};
-use super::pour::{Range, pour};
-use super::seat::Seat;
-use super::{Assist, Cause, Cluster, Floor, Lost, Note, Obstacle, Policy, Reach, Request, Standing};
+use super::adjust::{Assignee, sum, take, within};
+use super::distribute::{Range, distribute};
+use super::participant::Participant;
+use super::transition::{frozen, is_known, leaves};
+use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
 /// What an HPA measures is up to a minute old: it has not seen the load of others before.
@@ -47,19 +48,21 @@ pub(super) struct Replacement {
 pub(super) fn replace(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
-    places: &mut [Participant<'_, '_>],
+    assignees: &mut [Assignee<'_, '_>],
 ) -> Replacement {
-    let mut going = Going::of(request, clusters, places);
+    let mut going = Going::of(request, clusters, assignees);
     if request.policy.divides() {
-        remember_others(places);
-        keep_floors(request, places, going.any());
-        going.ask(request, places);
+        remember_others(assignees);
+        // What Karmada evicts gracefully runs on, and carries load that the others' HPAs have not seen.
+        let evicting = clusters.iter().any(|cluster| cluster.evicting);
+        keep_floors(request, assignees, going.any() || evicting);
+        going.ask(request, assignees);
     } else {
-        for place in places.iter_mut() {
-            place.target.memory.floor = None;
+        for assignee in assignees.iter_mut() {
+            assignee.target.memory.floor = None;
         }
     }
-    going.end(request, places)
+    going.end(request, assignees)
 }
 
 /// Clusters that go, and what is owed for each.
@@ -71,14 +74,14 @@ struct Going<'c, 'a> {
 }
 
 impl<'c, 'a> Going<'c, 'a> {
-    fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], places: &[Participant<'_, '_>]) -> Self {
+    fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], assignees: &[Assignee<'_, '_>]) -> Self {
         let mut stays = vec![false; clusters.len()];
-        for place in places.iter().filter(|place| place.target.bounds.is_some()) {
-            if let Some(stays) = stays.get_mut(place.seat.at) {
+        for assignee in assignees.iter().filter(|assignee| assignee.target.bounds.is_some()) {
+            if let Some(stays) = stays.get_mut(assignee.participant.at) {
                 *stays = true;
             }
         }
-        let running = sum(places.iter().map(|place| place.seat.cluster.running()));
+        let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
         let owes = |(cluster, stays): (&&Cluster<'_>, &bool)| {
             if *stays { None } else { owed(request, cluster, running) }
         };
@@ -118,22 +121,22 @@ impl<'c, 'a> Going<'c, 'a> {
         sum(self.lost.iter().flatten().map(|lost| lost.due))
     }
 
-    /// Asks for as much as may be asked for now: what fits beside all that runs, and where that is little, a part of what
-    /// leaving clusters run - they give that up first.
-    fn ask(&mut self, request: &Request<'_>, places: &mut [Participant<'_, '_>]) {
+    /// Asks for as much as may be asked for now: what fits beside all that runs, and where that is little, a part of
+    /// what leaving clusters run - they give that up first.
+    fn ask(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
         let due = self.due().saturating_add(self.back);
         let unable: Vec<(&str, Replicas)> =
-            places.iter().map(|place| (place.seat.cluster.name, cannot_run(place))).collect();
+            assignees.iter().map(|assignee| (assignee.participant.cluster.name, cannot_run(assignee))).collect();
         let moves = sum(unable.iter().map(|(_, unable)| *unable));
-        let batch = self.batch(request, places, due);
-        let mut given = share_out(request, places, batch.saturating_add(moves), false);
+        let batch = self.batch(request, assignees, due);
+        let mut given = share_out(request, assignees, batch.saturating_add(moves), false);
         if given == 0 {
             // Nobody who is awake has room.
-            given = share_out(request, places, batch, true);
+            given = share_out(request, assignees, batch, true);
         }
         let shifted = given.min(moves);
-        for (place, less) in places.iter_mut().zip(take(shifted, &unable)) {
-            if let Some(floor) = &mut place.target.memory.floor {
+        for (assignee, less) in assignees.iter_mut().zip(take(shifted, &unable)) {
+            if let Some(floor) = &mut assignee.target.memory.floor {
                 floor.replicas = floor.replicas.saturating_sub(less);
             }
         }
@@ -146,7 +149,7 @@ impl<'c, 'a> Going<'c, 'a> {
         for failed in [true, false] {
             let pairs = self.lost.iter().zip(self.clusters);
             let dues = pairs.map(|(lost, cluster)| {
-                let due = lost.filter(|_| (cluster.standing == Standing::Away) == failed).map_or(0, |lost| lost.due);
+                let due = lost.filter(|_| (cluster.state == ClusterState::Away) == failed).map_or(0, |lost| lost.due);
                 (cluster.name, due)
             });
             let dues: Vec<(&str, Replicas)> = dues.collect();
@@ -160,15 +163,16 @@ impl<'c, 'a> Going<'c, 'a> {
         }
     }
 
-    fn batch(&self, request: &Request<'_>, places: &[Participant<'_, '_>], due: Replicas) -> Replicas {
+    fn batch(&self, request: &Request<'_>, assignees: &[Assignee<'_, '_>], due: Replicas) -> Replicas {
         let budget = request.total.max;
-        let others = sum(places.iter().filter(|place| place.target.bounds.is_some()).map(busy));
-        let leaving = || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.standing != Standing::Away);
+        let others = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(busy));
+        let leaving =
+            || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.state != ClusterState::Away);
         let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| frozen(cluster)));
-        let unready = deficit(places);
+        let unready = deficit(assignees);
         let kept = runs.min(due.saturating_add(unready));
         let beside = due.min(budget.saturating_sub(others).saturating_sub(kept));
-        if unready > 0 || places.iter().any(starts) {
+        if unready > 0 || assignees.iter().any(starts) {
             return beside;
         }
         // A part of each, and no more than a part of all: many that run one replica each do not go together.
@@ -180,10 +184,10 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 
     /// Who may go now, and what is left to say.
-    fn end(mut self, request: &Request<'_>, places: &[Participant<'_, '_>]) -> Replacement {
-        let unready = deficit(places);
-        let serves = places.iter().any(|place| place.answers() && place.seat.cluster.ready > 0);
-        let mut next = floors_end(request, places);
+    fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
+        let unready = deficit(assignees);
+        let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
+        let mut next = floors_end(request, assignees);
         let mut timed_out = false;
         let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
@@ -206,14 +210,14 @@ impl<'c, 'a> Going<'c, 'a> {
                 false => Verdict::Stays,
             });
             let holds = holds(cluster);
-            timed_out |= !replaced && over(ends) && holds && cluster.standing != Standing::Away;
+            timed_out |= !replaced && over(ends) && holds && cluster.state != ClusterState::Away;
             if !holds && (replaced || over(forgotten)) {
                 *lost = None;
             }
         }
         let missing = self.due().saturating_add(unready);
         let note = (self.any() && missing > 0).then(|| {
-            let obstacle = Self::obstacle(places);
+            let obstacle = Self::obstacle(assignees);
             if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
         });
         Replacement { lost: self.lost, verdicts, note, next }
@@ -231,11 +235,11 @@ impl<'c, 'a> Going<'c, 'a> {
         sum(leaving.map(|(cluster, _)| cluster.running()))
     }
 
-    fn obstacle(places: &[Participant<'_, '_>]) -> Obstacle {
-        let mut short = places.iter().filter(|place| short_of(place) > 0).peekable();
+    fn obstacle(assignees: &[Assignee<'_, '_>]) -> Obstacle {
+        let mut short = assignees.iter().filter(|assignee| short_of(assignee) > 0).peekable();
         if short.peek().is_none() {
             Obstacle::Room
-        } else if short.any(|place| place.seat.cluster.hpa.is_none_or(|hpa| !hpa.confirmed)) {
+        } else if short.any(|assignee| assignee.participant.cluster.hpa.is_none_or(|hpa| !hpa.confirmed)) {
             Obstacle::Unconfirmed
         } else {
             Obstacle::Unready
@@ -244,21 +248,21 @@ impl<'c, 'a> Going<'c, 'a> {
 }
 
 /// What nobody may take from it: what it runs or is to run in the place of others.
-fn busy(place: &Participant<'_, '_>) -> Replicas {
-    let cluster = place.seat.cluster;
-    cluster.running().max(place.target.memory.floor()).max(is_known(cluster).into())
+fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
+    let cluster = assignee.participant.cluster;
+    cluster.running().max(assignee.target.memory.floor()).max(is_known(cluster).into())
 }
 
 /// Whether it is to have its first replica in a moment: it has been made room for.
-fn starts(place: &Participant<'_, '_>) -> bool {
-    let cluster = place.seat.cluster;
-    let bound = place.target.bounds.is_some() && is_known(cluster) && place.answers();
-    bound && cluster.ready == 0 && cluster.pending == 0 && !place.target.memory.zero
+fn starts(assignee: &Assignee<'_, '_>) -> bool {
+    let cluster = assignee.participant.cluster;
+    let bound = assignee.target.bounds.is_some() && is_known(cluster) && assignee.answers();
+    bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
 }
 
 /// Whether what it runs is there to be seen.
 fn still_runs(cluster: &Cluster<'_>) -> bool {
-    cluster.standing != Standing::Away && cluster.entry.is_some()
+    cluster.state != ClusterState::Away && cluster.entry.is_some()
 }
 
 /// Whether it has something of ours that can be taken away.
@@ -271,7 +275,7 @@ fn holds(cluster: &Cluster<'_>) -> bool {
 /// One that failed did so a while ago: what the others run more since then runs in its place already.
 fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
     let divides = request.policy.divides();
-    let away = cluster.standing == Standing::Away;
+    let away = cluster.state == ClusterState::Away;
     if let Some(lost) = cluster.memory.lost {
         return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
     }
@@ -291,22 +295,25 @@ fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
 }
 
 /// Of one that stopped to answer: what the others ran then.
-fn remember_others(places: &mut [Participant<'_, '_>]) {
-    let all = sum(places.iter().map(|place| place.seat.cluster.running()));
-    for place in places {
-        let others = all.saturating_sub(place.seat.cluster.running());
-        let memory = &mut place.target.memory;
-        memory.others =
-            if place.seat.cluster.standing == Standing::Silent { memory.others.or(Some(others)) } else { None };
+fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
+    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
+    for assignee in assignees {
+        let others = all.saturating_sub(assignee.participant.cluster.running());
+        let memory = &mut assignee.target.memory;
+        memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
+            memory.others.or(Some(others))
+        } else {
+            None
+        };
     }
 }
 
 /// Floors end when the HPAs have had time to see the load that moved; `going`: some is to move still.
-fn keep_floors(request: &Request<'_>, places: &mut [Participant<'_, '_>], going: bool) {
+fn keep_floors(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) {
     let hold = request.window.max(SEEN);
-    for place in places.iter_mut() {
-        let most = place.target.bounds.max.max(place.seat.cluster.running());
-        let memory = &mut place.target.memory;
+    for assignee in assignees.iter_mut() {
+        let most = assignee.target.bounds.max.max(assignee.participant.cluster.running());
+        let memory = &mut assignee.target.memory;
         memory.floor = memory.floor.filter(|floor| going || within(Some(floor.since), hold, request.now));
         if let Some(floor) = &mut memory.floor {
             floor.replicas = floor.replicas.min(most);
@@ -315,56 +322,57 @@ fn keep_floors(request: &Request<'_>, places: &mut [Participant<'_, '_>], going:
             }
         }
     }
-    let runs = |place: &Participant<'_, '_>| place.seat.cluster.running().max(place.target.memory.floor());
+    let runs = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.running().max(assignee.target.memory.floor());
     // The user has lowered what all may run.
-    if sum(places.iter().filter(|place| place.target.bounds.is_some()).map(runs)) > request.total.max {
-        for place in places {
-            let running = place.seat.cluster.running();
-            if let Some(floor) = &mut place.target.memory.floor {
+    if sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(runs)) > request.total.max {
+        for assignee in assignees {
+            let running = assignee.participant.cluster.running();
+            if let Some(floor) = &mut assignee.target.memory.floor {
                 floor.replicas = floor.replicas.min(running);
             }
         }
     }
 }
 
-fn floors_end(request: &Request<'_>, places: &[Participant<'_, '_>]) -> Option<Timestamp> {
+fn floors_end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
     let hold = request.window.max(SEEN);
-    let ends = places.iter().filter_map(|place| place.target.memory.floor?.since.checked_add(hold).ok());
+    let ends = assignees.iter().filter_map(|assignee| assignee.target.memory.floor?.since.checked_add(hold).ok());
     ends.filter(|end| *end > request.now).min()
 }
 
 /// What it was asked to run and does not.
-fn short_of(place: &Participant<'_, '_>) -> Replicas {
-    place.target.memory.floor().saturating_sub(place.seat.cluster.ready)
+fn short_of(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.ready)
 }
 
-fn deficit(places: &[Participant<'_, '_>]) -> Replicas {
-    sum(places.iter().map(short_of))
+fn deficit(assignees: &[Assignee<'_, '_>]) -> Replicas {
+    sum(assignees.iter().map(short_of))
 }
 
 /// What it was asked to run and cannot, as nothing more can be scheduled there.
-fn cannot_run(place: &Participant<'_, '_>) -> Replicas {
-    short_of(place).min(place.seat.cluster.pending)
+fn cannot_run(assignee: &Assignee<'_, '_>) -> Replicas {
+    short_of(assignee).min(assignee.participant.cluster.pending)
 }
 
 /// Has clusters run so many more, by policy; `wake`: those at zero. Returns how many they will.
-fn share_out(request: &Request<'_>, places: &mut [Participant<'_, '_>], total: Replicas, wake: bool) -> Replicas {
+fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas, wake: bool) -> Replicas {
     if total == 0 {
         return 0;
     }
-    let able = places.iter().enumerate().filter_map(|(at, place)| {
-        let spare = spare(place, wake).filter(|spare| *spare > 0)?;
-        let room = place.seat.cluster.available.unwrap_or(spare).into();
-        let weight = if request.policy == Policy::StaticWeighted { place.seat.weight } else { room };
-        Some((at, Seat { weight, capacity: spare, ..*place.seat }, Range { low: 0, high: spare }))
+    let able = assignees.iter().enumerate().filter_map(|(at, assignee)| {
+        let spare = spare(assignee, wake).filter(|spare| *spare > 0)?;
+        let room = assignee.participant.cluster.available.unwrap_or(spare).into();
+        let weight = if request.policy == Policy::StaticWeighted { assignee.participant.weight } else { room };
+        Some((at, Participant { weight, capacity: spare, ..*assignee.participant }, Range { low: 0, high: spare }))
     });
-    let receivers: Vec<(usize, Seat<'_>, Range)> = able.collect();
-    let (seats, ranges): (Vec<Seat<'_>>, Vec<Range>) = receivers.iter().map(|(_, seat, range)| (*seat, *range)).unzip();
+    let receivers: Vec<(usize, Participant<'_>, Range)> = able.collect();
+    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
+        receivers.iter().map(|(_, participant, range)| (*participant, *range)).unzip();
     let mut given: Replicas = 0;
-    for ((at, ..), share) in receivers.iter().zip(pour(request.policy, total, &seats, &ranges)) {
-        let Some(place) = places.get_mut(*at).filter(|_| share > 0) else { continue };
-        let replicas = runs(place).saturating_add(share);
-        let memory = &mut place.target.memory;
+    for ((at, ..), share) in receivers.iter().zip(distribute(request.policy, total, &participants, &ranges)) {
+        let Some(assignee) = assignees.get_mut(*at).filter(|_| share > 0) else { continue };
+        let replicas = runs(assignee).saturating_add(share);
+        let memory = &mut assignee.target.memory;
         memory.zero = false;
         memory.floor = Some(Floor { replicas, since: request.now });
         memory.assist = Some(Assist { replicas, since: request.now });
@@ -374,25 +382,25 @@ fn share_out(request: &Request<'_>, places: &mut [Participant<'_, '_>], total: R
 }
 
 /// What it runs or is to run.
-fn runs(place: &Participant<'_, '_>) -> Replicas {
-    let memory = &place.target.memory;
+fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
+    let memory = &assignee.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
-    place.seat.cluster.current.unwrap_or_default().max(place.seat.cluster.ready).max(asked)
+    assignee.participant.cluster.current.unwrap_or_default().max(assignee.participant.cluster.ready).max(asked)
 }
 
 /// What it can run more, within its max and its room; nothing where it cannot be asked. While nobody says how much room
 /// there is, it is asked: what does not become ready replaces nothing.
-fn spare(place: &Participant<'_, '_>, wake: bool) -> Option<Replicas> {
-    let cluster = place.seat.cluster;
-    let pends = cluster.pending > 0 || place.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+fn spare(assignee: &Assignee<'_, '_>, wake: bool) -> Option<Replicas> {
+    let cluster = assignee.participant.cluster;
+    let pends = cluster.pending > 0 || assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
     // An HPA does nothing where there are no replicas.
     let stopped = cluster.reach != Reach::Scale && cluster.entry.is_some() && cluster.current == Some(0);
-    let asleep = place.target.memory.zero && !wake;
-    if !place.answers() || pends || stopped || asleep || cluster.evicting {
+    let asleep = assignee.target.memory.zero && !wake;
+    if !assignee.answers() || pends || stopped || asleep || cluster.evicting {
         return None;
     }
-    let runs = runs(place);
+    let runs = runs(assignee);
     let ordered = runs.saturating_sub(cluster.current.unwrap_or_default());
     let room = cluster.available.map_or(Replicas::MAX, |room| room.saturating_sub(ordered));
-    Some(room.min(place.target.bounds.max.saturating_sub(runs)))
+    Some(room.min(assignee.target.bounds.max.saturating_sub(runs)))
 }

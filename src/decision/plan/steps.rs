@@ -1,4 +1,4 @@
-//! Courses as an ordered list of writes: donors before receivers, replacement before removal
+//! Transitions as an ordered list of writes: donors before receivers, replacement before removal
 //! (docs/design.md#law-2-stay-within-the-budget). Pure.
 
 use std::cmp::Reverse;
@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::assignment::Targets;
 use super::binding::{Entries, entries};
-use super::course::{Course, floored};
 use super::replacement::Verdict;
-use super::{Action, Bounds, Cluster, Entry, Memory, Note, Reach, Request, Standing, Step, Wait, Why};
+use super::transition::{Transition, floored};
+use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Reach, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
 /// The steps, and the entries of the binding in the end.
@@ -19,26 +19,26 @@ pub(super) fn steps<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
-    courses: &[Course],
+    transitions: &[Transition],
     verdicts: &[Verdict],
     notes: &mut Vec<Note>,
 ) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
     let mut writes = Writes::default();
-    writes.lower(request, clusters, courses);
-    writes.raise(request, clusters, courses, notes);
-    let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, courses);
-    let goes = |((cluster, course), verdict): ((&&Cluster<'_>, &Course), &Verdict)| match course {
-        Course::Drop => true,
+    writes.lower(request, clusters, transitions);
+    writes.raise(request, clusters, transitions, notes);
+    let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, transitions);
+    let goes = |((cluster, transition), verdict): ((&&Cluster<'_>, &Transition), &Verdict)| match transition {
+        Transition::Drop => true,
         // Without bounds and with an HPA there is no room for what it runs.
-        Course::Leave(bounds) => {
+        Transition::Leave(bounds) => {
             let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
             let empty = !bounds.is_some() && (bound || cluster.running() == 0);
             empty || *verdict == Verdict::TimesOut || settled && *verdict == Verdict::Goes
         }
-        Course::Have { .. } | Course::Rest => false,
+        Transition::Have { .. } | Transition::Rest => false,
     };
-    let goes: Vec<bool> = clusters.iter().zip(courses).zip(verdicts).map(goes).collect();
-    let Entries { now, last, evictions } = entries(request, clusters, targets, courses, &goes, &writes.fresh);
+    let goes: Vec<bool> = clusters.iter().zip(transitions).zip(verdicts).map(goes).collect();
+    let Entries { now, last, evictions } = entries(request, clusters, targets, transitions, &goes, &writes.fresh);
     let mut steps = writes.now;
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
@@ -46,15 +46,15 @@ pub(super) fn steps<'a>(
         let action = Action::UpdateBinding { entries: now.clone(), evictions };
         steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
     }
-    let scaled = clusters.iter().zip(targets).zip(courses);
-    steps.extend(scaled.filter_map(|((cluster, target), course)| scale(cluster, (*target)?.memory, course)));
+    let scaled = clusters.iter().zip(targets).zip(transitions);
+    steps.extend(scaled.filter_map(|((cluster, target), transition)| scale(cluster, (*target)?.memory, transition)));
     let mut last_steps = Vec::new();
-    for ((cluster, course), goes) in clusters.iter().zip(courses).zip(&goes) {
+    for ((cluster, transition), goes) in clusters.iter().zip(transitions).zip(&goes) {
         let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
-        if !bound || !matches!(course, Course::Drop | Course::Leave(_)) {
+        if !bound || !matches!(transition, Transition::Drop | Transition::Leave(_)) {
             continue;
         }
-        let why = if *course == Course::Drop { Why::ClusterFailed } else { Why::ClusterRemoved };
+        let why = if *transition == Transition::Drop { Why::ClusterFailed } else { Why::ClusterRemoved };
         let action = Action::DeleteHpa { cluster: cluster.name };
         if *goes {
             steps.push(Step { action, wait: Wait::Nothing, why });
@@ -68,8 +68,8 @@ pub(super) fn steps<'a>(
         steps.push(Step { action, wait: Wait::Replaced, why: Why::BindingUpdated });
     }
     steps.extend(last_steps);
-    steps.extend(clusters.iter().zip(targets).zip(courses).filter_map(|((cluster, target), course)| {
-        let (Course::Have { bounds, .. }, Some(target)) = (course, target) else { return None };
+    steps.extend(clusters.iter().zip(targets).zip(transitions).filter_map(|((cluster, target), transition)| {
+        let (Transition::Have { bounds, .. }, Some(target)) = (transition, target) else { return None };
         let wanted = floored(*target);
         let later = Write { cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
@@ -119,12 +119,12 @@ impl<'a> Writes<'a> {
     }
 
     /// Writes what needs nothing from others; the rest is a raise.
-    fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], courses: &[Course]) {
-        for (cluster, course) in clusters.iter().zip(courses) {
+    fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], transitions: &[Transition]) {
+        for (cluster, transition) in clusters.iter().zip(transitions) {
             let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
-            match *course {
-                Course::Have { bounds, held, .. } if bounds.is_some() => {
+            match *transition {
+                Transition::Have { bounds, held, .. } if bounds.is_some() => {
                     let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version && hpa.held == held);
                     if written == Some(bounds) && same {
                         continue;
@@ -138,35 +138,35 @@ impl<'a> Writes<'a> {
                         self.raises.push(write);
                     }
                 }
-                Course::Leave(bounds)
+                Transition::Leave(bounds)
                     if written.is_some_and(|written| bounds.is_some() && bounds.max < written.max) =>
                 {
                     self.write(&Write { cluster, bounds, held: false }, ceiling, Why::ClusterLeaving);
                 }
-                Course::Have { .. } | Course::Leave(_) | Course::Drop | Course::Rest => {}
+                Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
             }
         }
     }
 
     /// Raises what fits. New clusters come first, then greater priority and weight.
     ///
-    /// A raise is made whole, once what it needs is free: lower bounds arrive in a moment, and each cluster is then written
-    /// once. Only when a cluster does not answer in time others get what there is.
+    /// A raise is made whole, once what it needs is free: lower bounds arrive in a moment, and each cluster is then
+    /// written once. Only when a cluster does not answer in time others get what there is.
     fn raise(
         &mut self,
         request: &Request<'_>,
         clusters: &[&'a Cluster<'a>],
-        courses: &[Course],
+        transitions: &[Transition],
         notes: &mut Vec<Note>,
     ) {
         if !request.policy.divides() {
             return;
         }
-        let counted = |(cluster, course): (&&Cluster<'_>, &Course)| match course {
-            Course::Drop => 0,
-            Course::Have { .. } | Course::Leave(_) | Course::Rest => ceiling(cluster),
+        let counted = |(cluster, transition): (&&Cluster<'_>, &Transition)| match transition {
+            Transition::Drop => 0,
+            Transition::Have { .. } | Transition::Leave(_) | Transition::Rest => ceiling(cluster),
         };
-        let held: u64 = clusters.iter().zip(courses).map(|pair| u64::from(counted(pair))).sum();
+        let held: u64 = clusters.iter().zip(transitions).map(|pair| u64::from(counted(pair))).sum();
         let budget = u64::from(request.total.max);
         if held > budget {
             notes.push(Note::AboveBudget { by: held.saturating_sub(budget) });
@@ -174,7 +174,7 @@ impl<'a> Writes<'a> {
         let mut free = Replicas::try_from(budget.saturating_sub(held)).unwrap_or(Replicas::MAX);
         let waits_in_vain = clusters.iter().any(|cluster| {
             let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
-            unconfirmed && (cluster.overdue || cluster.standing == Standing::Silent)
+            unconfirmed && (cluster.overdue || cluster.state == ClusterState::Silent)
         });
         let mut raises = std::mem::take(&mut self.raises);
         raises.sort_unstable_by_key(|write| {
@@ -208,11 +208,11 @@ fn ceiling(cluster: &Cluster<'_>) -> Replicas {
 }
 
 /// Whether the clusters that stay have what they are to have and run their min, so that others may go.
-fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, courses: &[Course]) -> bool {
-    clusters.iter().zip(targets).zip(courses).all(|((cluster, target), course)| {
-        let Course::Have { bounds, .. } = course else { return true };
+fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, transitions: &[Transition]) -> bool {
+    clusters.iter().zip(targets).zip(transitions).all(|((cluster, target), transition)| {
+        let Transition::Have { bounds, .. } = transition else { return true };
         // One that waits for what others run waits for no leaving cluster: these give way to it.
-        if cluster.overdue || cluster.standing == Standing::Silent || !bounds.is_some() {
+        if cluster.overdue || cluster.state == ClusterState::Silent || !bounds.is_some() {
             return true;
         }
         let asleep = target.is_some_and(|target| target.memory.zero);
@@ -222,12 +222,12 @@ fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, courses: &[Course]) -
     })
 }
 
-/// What is written to the workload itself: zero, from zero, and what it runs at once in the place of others. At zero its
-/// HPA does nothing; everything else in its bounds is the HPA's to write.
-fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, course: &Course) -> Option<Step<'a>> {
-    let Course::Have { bounds, .. } = course else { return None };
+/// What is written to the workload itself: zero, from zero, and what it runs at once in the place of others. At zero
+/// its HPA does nothing; everything else in its bounds is the HPA's to write.
+fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, transition: &Transition) -> Option<Step<'a>> {
+    let Transition::Have { bounds, .. } = transition else { return None };
     let hpa = cluster.hpa.filter(|hpa| hpa.confirmed)?;
-    let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.standing == Standing::Serving)?;
+    let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.state == ClusterState::Serving)?;
     let max = hpa.written.unwrap_or_default().max.min(bounds.max);
     let (replicas, why) = match memory.assist {
         _ if cluster.reach != Reach::Scale => return None,

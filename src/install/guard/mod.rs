@@ -1,5 +1,5 @@
-//! Keeps the installation as it is to be while this process leads: what a Karmada upgrade restores, or anybody changes, is put
-//! back within moments; another writer that does not give in is reported and met with pauses
+//! Keeps the installation as it is to be while this process leads: what a Karmada upgrade restores, or anybody changes,
+//! is put back within moments; another writer that does not give in is reported and met with pauses
 //! (docs/design.md#living-with-karmada). Talks to the API server.
 
 mod reconcile;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio::sync::watch;
 
-use self::reconcile::{GuardWorker, Means};
+use self::reconcile::{Dependencies, GuardWorker};
 pub use self::sight::Sight;
 use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
@@ -75,7 +75,7 @@ impl Guard {
         }
         let sight = Arc::new(Sight::new(wanted));
         let (events, poster) = Events::new(client.clone(), &identity, counted);
-        let worker = GuardWorker::new(Means {
+        let worker = GuardWorker::new(Dependencies {
             client: client.clone(),
             sight: Arc::clone(&sight),
             manage_karmada,

@@ -18,7 +18,7 @@ use crate::controller::failure::Failure;
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::decision::backoff;
-use crate::decision::contest::{Contest, Step};
+use crate::decision::drift_backoff::{DriftBackoff, Step};
 use crate::install::apply::{Mode, Outcome, apply, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
@@ -27,7 +27,7 @@ use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::GuardMetrics;
 
 /// What objects are put back with.
-pub(super) struct Means {
+pub(super) struct Dependencies {
     pub(super) client: Client,
     pub(super) sight: Arc<Sight>,
     pub(super) manage_karmada: bool,
@@ -39,7 +39,7 @@ pub(super) struct Means {
 
 /// Puts objects back.
 pub(super) struct GuardWorker {
-    means: Means,
+    dependencies: Dependencies,
     known: Mutex<BTreeMap<Key, Known>>,
     /// CAs of the parts of the registration, as they stand there.
     carried: Mutex<BTreeMap<Key, String>>,
@@ -48,7 +48,7 @@ pub(super) struct GuardWorker {
 /// What is known of an object between two reconciles.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    contest: Contest,
+    contest: DriftBackoff,
     /// What was last reported of it, while it lasts.
     reported: Option<&'static str>,
 }
@@ -71,15 +71,15 @@ impl Worker for GuardWorker {
     type RetryState = DriftRetryState;
 
     async fn news(&self) {
-        self.means.sight.news().await;
+        self.dependencies.sight.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.means.sight.changed()
+        self.dependencies.sight.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.means.sight.keys()
+        self.dependencies.sight.keys()
     }
 
     async fn reconcile(
@@ -88,7 +88,7 @@ impl Worker for GuardWorker {
         key: &Key,
         retry_state: DriftRetryState,
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
-        let Some(guarded) = self.means.sight.get(key) else { return Ok(Ended::default()) };
+        let Some(guarded) = self.dependencies.sight.get(key) else { return Ok(Ended::default()) };
         if guarded.live == Live::Unknown {
             return Ok(Ended::default());
         }
@@ -99,12 +99,12 @@ impl Worker for GuardWorker {
                 Ok(Ended::default())
             }
             Found::Foreign(reason, sentence) => {
-                self.means.metrics.in_sync(&name(key), false);
+                self.dependencies.metrics.in_sync(&name(key), false);
                 self.report(leader, key, live, reason, sentence);
                 Ok(Ended::default())
             }
             Found::Differs(places) => {
-                self.means.metrics.in_sync(&name(key), false);
+                self.dependencies.metrics.in_sync(&name(key), false);
                 self.put_back(leader, key, &guarded, &places, retry_state).await
             }
         }
@@ -120,13 +120,13 @@ impl Worker for GuardWorker {
 }
 
 impl GuardWorker {
-    pub(super) fn new(means: Means) -> Self {
-        Self { means, known: Mutex::default(), carried: Mutex::default() }
+    pub(super) fn new(dependencies: Dependencies) -> Self {
+        Self { dependencies, known: Mutex::default(), carried: Mutex::default() }
     }
 
     /// The object stands as it is wanted. Tells of the CAs of the registration when all its parts carry the same ones.
     fn stands(&self, key: &Key, guarded: &Guarded) {
-        self.means.metrics.in_sync(&name(key), true);
+        self.dependencies.metrics.in_sync(&name(key), true);
         self.known().entry(key.clone()).or_default().reported = None;
         if guarded.wanted.part != Part::Webhook {
             return;
@@ -135,10 +135,10 @@ impl GuardWorker {
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
         carried.insert(key.clone(), encoded.clone());
         if let Ok(bundle) = STANDARD.decode(&encoded)
-            && carried.len() == self.means.sight.count(Part::Webhook)
+            && carried.len() == self.dependencies.sight.count(Part::Webhook)
             && carried.values().all(|other| *other == encoded)
         {
-            self.means.registered.send_if_modified(|told| {
+            self.dependencies.registered.send_if_modified(|told| {
                 let new = told.as_ref() != Some(&bundle);
                 *told = Some(bundle);
                 new
@@ -171,7 +171,7 @@ impl GuardWorker {
         let karmadas = matches!(part, Part::Definition | Part::SetAside(_));
         match &*places {
             [] => Found::Stands,
-            _ if karmadas && !self.means.manage_karmada => {
+            _ if karmadas && !self.dependencies.manage_karmada => {
                 let sentence = format!(
                     "it differs from what fhpa needs ({}), and is not corrected (--manage-karmada=false): run `fhpa install`",
                     places.join(", ")
@@ -191,7 +191,7 @@ impl GuardWorker {
         DriftRetryState(failures): DriftRetryState,
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
         let live = guarded.live.object();
-        let now = (self.means.clock)();
+        let now = (self.dependencies.clock)();
         let contest = self.known().get(key).cloned().unwrap_or_default().contest;
         if let Step::Pause(until) = contest.step(now) {
             let sentence = format!(
@@ -200,16 +200,16 @@ impl GuardWorker {
                 other(live),
                 contest.acts()
             );
-            self.means.metrics.drift_conflict(&name(key), true);
+            self.dependencies.metrics.drift_conflict(&name(key), true);
             self.report(leader, key, live, "DriftConflict", sentence);
             return Ok(Ended { retry_state: None, wake: Some(until), retry: None });
         }
         leader.check()?;
-        let mode = Mode { dry_run: false, manage_karmada: self.means.manage_karmada };
-        match apply(&self.means.client, &guarded.wanted, mode).await {
+        let mode = Mode { dry_run: false, manage_karmada: self.dependencies.manage_karmada };
+        match apply(&self.dependencies.client, &guarded.wanted, mode).await {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
-                self.means.metrics.drift_corrected(&name(key));
-                self.means.metrics.drift_conflict(&name(key), false);
+                self.dependencies.metrics.drift_corrected(&name(key));
+                self.dependencies.metrics.drift_conflict(&name(key), false);
                 let known = Known { contest: contest.acted(now), reported: None };
                 self.known().insert(key.clone(), known);
                 self.stands(key, guarded);
@@ -267,8 +267,8 @@ impl GuardWorker {
             name: (*key.name).into(),
             uid: text("/metadata/uid").into(),
         };
-        let at = (self.means.clock)();
-        self.means.events.record(
+        let at = (self.dependencies.clock)();
+        self.dependencies.events.record(
             leader,
             Record { severity, reason: reason.into(), action: "Guard", note, at, regarding, related: None },
         );

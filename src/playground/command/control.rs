@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
-use crate::decision::amount::{from_milli, milli};
+use crate::decision::quantity::{from_milli, milli};
 use crate::playground::fleet::{Fault, Fleet};
 use crate::playground::json::{int, text};
 use crate::playground::objects::{Kind, Objects};

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Karmada, condition};
 use crate::convert::fleet::hpa_version;
-use crate::decision::amount::{binary, decimal, from_milli};
 use crate::decision::names::execution_space;
 use crate::decision::plan::HpaVersion;
+use crate::decision::quantity::{binary, decimal, from_milli};
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};

@@ -1,8 +1,9 @@
 //! What Karmada knows of kinds: replicas, what a member keeps, what of a status comes back, health, and sums. No I/O.
 //!
 //! Customizations are Lua in Karmada. Here there is no Lua: of a script the plain copies are understood
-//! (`desiredObj.spec.replicas = observedObj.spec.replicas`, `status.x = observedObj.status.x`, `return observedObj.status`),
-//! and for retention whether they hang on the retain-replicas label. That covers the scripts that fhpa installs.
+//! (`desiredObj.spec.replicas = observedObj.spec.replicas`, `status.x = observedObj.status.x`, `return
+//! observedObj.status`), and for retention whether they hang on the retain-replicas label. That covers the scripts that
+//! fhpa installs.
 
 use serde_json::{Value, json};
 
@@ -226,7 +227,7 @@ pub fn requirements(template: &Value) -> Option<Value> {
     let mut sums: std::collections::BTreeMap<&str, i64> = std::collections::BTreeMap::new();
     for container in containers {
         for (resource, value) in crate::playground::json::members(container, "/resources/requests") {
-            let milli = value.as_str().and_then(crate::decision::amount::milli).unwrap_or_default();
+            let milli = value.as_str().and_then(crate::decision::quantity::milli).unwrap_or_default();
             let sum = sums.entry(resource).or_default();
             *sum = sum.saturating_add(milli);
         }
@@ -234,9 +235,9 @@ pub fn requirements(template: &Value) -> Option<Value> {
     let mut request = json!({});
     for (resource, milli) in sums {
         let value = if resource == "cpu" {
-            crate::decision::amount::from_milli(milli)
+            crate::decision::quantity::from_milli(milli)
         } else {
-            crate::decision::amount::binary(milli / 1000)
+            crate::decision::quantity::binary(milli / 1000)
         };
         set(&mut request, &[resource], json!(value));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::decision::amount::milli;
+use crate::decision::quantity::milli;
 use crate::playground::json::{int, items, members, name, namespace};
 use embedded_apiserver::admission::AdmissionRequest;
 use embedded_apiserver::status::StatusError;

@@ -9,9 +9,9 @@ use super::binding::without_zeros;
 use super::division::{Candidate, by_room, by_weight};
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::{Karmada, condition};
-use crate::decision::amount::{milli, whole};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
 use crate::decision::plan::Policy;
+use crate::decision::quantity::{milli, whole};
 use crate::playground::clock::{parse, rfc3339};
 use crate::playground::json::{self, annotation, count, deleting, int, items, members, name, text, truth};
 use crate::playground::objects::Written;
@@ -130,8 +130,8 @@ fn with(binding: &Value, new: Value) -> Value {
     json!(conditions)
 }
 
-/// Whether the scheduler acts on the binding: the placement changed, the replicas do not add up, a rescheduling was asked
-/// for, a target is being deleted, or it is of a kind that is always scheduled again.
+/// Whether the scheduler acts on the binding: the placement changed, the replicas do not add up, a rescheduling was
+/// asked for, a target is being deleted, or it is of a kind that is always scheduled again.
 #[must_use]
 pub fn needed(binding: &Value, clusters: &[Value]) -> bool {
     let placement = binding.pointer("/spec/placement").unwrap_or(&Value::Null);

@@ -1,5 +1,5 @@
-//! The HPA controller of a member cluster: HPAs and the simulated load -> scale subresources and HPA status. The algorithm
-//! is `decision::hpa`. Client required.
+//! The HPA controller of a member cluster: HPAs and the simulated load -> scale subresources and HPA status. The
+//! algorithm is `decision::hpa`. Client required.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -14,13 +14,13 @@ use super::{Member, MemberView, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use crate::convert::fleet::{hpa_version, scales_to_zero};
 use crate::convert::scaling;
-use crate::decision::amount::milli;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
 use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::plan::HpaVersion;
+use crate::decision::quantity::milli;
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
@@ -301,7 +301,8 @@ pub(super) fn target_of<'a>(seen: &'a MemberView, object: &Value) -> Option<&'a 
     })
 }
 
-/// An HPA that went to zero by itself comes back when its min says so; one whose target somebody else sent there does not.
+/// An HPA that went to zero by itself comes back when its min says so; one whose target somebody else sent there does
+/// not.
 fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
     let slept = condition(order.object, "/status/conditions", "ScaledToZero");
     let by_itself = slept.is_some_and(|slept| text(slept, "/status") == "True");

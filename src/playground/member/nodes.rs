@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::pods;
-use crate::decision::amount::{milli, whole};
+use crate::decision::quantity::{milli, whole};
 use crate::playground::json::{items, name, text};
 
 /// What a pod asks for, or what a node has.

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::autoscaler::Order;
-use crate::decision::amount::from_milli;
 use crate::decision::hpa::decide::Decision;
 use crate::decision::hpa::metric::{Current, Source};
+use crate::decision::quantity::from_milli;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{count, items, set, text};
 

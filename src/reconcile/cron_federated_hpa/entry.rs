@@ -19,7 +19,7 @@ use crate::decision::related_objects::NoRelatedObjects;
 use crate::decision::validation::runnable::{Runnable, runnable};
 use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::scale_target::TargetRef;
-use crate::runtime::watch::Intake;
+use crate::runtime::watch::EventHandler;
 
 /// What is known of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -212,7 +212,7 @@ fn target(cron: &CronFederatedHPA) -> Target {
     }
 }
 
-impl Intake<CronFederatedHPA> for Reader {
+impl EventHandler<CronFederatedHPA> for Reader {
     fn begin(&mut self) {
         self.book.begin();
         self.listing.clear();

@@ -9,7 +9,7 @@ use super::options::{Drain, Ended, Error, WebhookOptions};
 use super::sharing::{Kept, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
-use crate::admission::router::{Clock, Desk, Judge, router};
+use crate::admission::router::{Clock, Judge, WebhookState, router};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
@@ -64,7 +64,7 @@ impl Serving {
         readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let log = Arc::new(ReviewLog::new(counted));
-        let desk = Arc::new(Desk::new(judge, clocks, log, bodies, reviews));
+        let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
         let security = Security::Tls(kept.keeper.current());
         let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));

@@ -36,7 +36,7 @@ impl Known for KnownCronFederatedHPA {
 pub(super) type Key = (String, String);
 
 /// The records of one kind.
-pub struct Shelf<K> {
+pub struct KindIndex<K> {
     content: RwLock<Content<K>>,
 }
 
@@ -51,7 +51,7 @@ impl<K> Default for Content<K> {
     }
 }
 
-impl<K> Default for Shelf<K> {
+impl<K> Default for KindIndex<K> {
     fn default() -> Self {
         Self { content: RwLock::default() }
     }
@@ -76,7 +76,7 @@ impl<K: Known> Content<K> {
     }
 }
 
-impl<K: Known> Shelf<K> {
+impl<K: Known> KindIndex<K> {
     fn read(&self) -> RwLockReadGuard<'_, Content<K>> {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,9 +130,9 @@ impl<K: Known> Shelf<K> {
 #[derive(Default)]
 pub struct Index {
     /// The FederatedHPAs.
-    pub federated_hpas: Shelf<KnownFederatedHPA>,
+    pub federated_hpas: KindIndex<KnownFederatedHPA>,
     /// The CronFederatedHPAs.
-    pub cron_federated_hpas: Shelf<KnownCronFederatedHPA>,
+    pub cron_federated_hpas: KindIndex<KnownCronFederatedHPA>,
     /// The kinds whose replicas members keep.
     pub kinds: Arc<KeptKinds>,
 }

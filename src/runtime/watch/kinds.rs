@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::source::Intake;
+use super::source::EventHandler;
 use crate::api::ResourceInterpreterCustomization;
 use crate::decision::names::RETAIN_REPLICAS;
 
@@ -54,7 +54,7 @@ impl KindReader {
     }
 }
 
-impl Intake<ResourceInterpreterCustomization> for KindReader {
+impl EventHandler<ResourceInterpreterCustomization> for KindReader {
     fn begin(&mut self) {
         self.listing.clear();
     }

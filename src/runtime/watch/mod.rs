@@ -9,4 +9,4 @@ mod source;
 pub use definitions::{Definitions, Served};
 pub use index::Index;
 pub use kinds::{KeptKinds, KindReader};
-pub use source::{Intake, Intakes, MANAGED_BY, OURS, Readers, Watches};
+pub use source::{EventHandler, Intakes, MANAGED_BY, OURS, Readers, Watches};

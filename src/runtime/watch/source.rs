@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::definitions::{Definitions, Listing};
-use super::index::{Index, Key, Known, Shelf};
+use super::index::{Index, Key, KindIndex, Known};
 use super::kinds::KindReader;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
@@ -22,7 +22,7 @@ use crate::runtime::lifecycle::{Condition, Readiness};
 use crate::runtime::metrics::Metrics;
 
 /// Takes in the objects of one kind as a watch brings them. A list replaces everything that was there before.
-pub trait Intake<K>: Send {
+pub trait EventHandler<K>: Send {
     /// A list begins.
     fn begin(&mut self);
     /// An object of the list.
@@ -33,12 +33,13 @@ pub trait Intake<K>: Send {
     fn put(&mut self, object: &K);
     /// The object of that namespace and name is gone, or cannot be decoded any more.
     fn take(&mut self, namespace: &str, name: &str);
-    /// Everything that was read of the kind was read through a foreign definition: it counts no more, and a list follows.
+    /// Everything that was read of the kind was read through a foreign definition: it counts no more, and a list
+    /// follows.
     fn forget(&mut self) {}
 }
 
 /// What takes in the objects of one kind.
-pub type Intakes<K> = Vec<Box<dyn Intake<K>>>;
+pub type Intakes<K> = Vec<Box<dyn EventHandler<K>>>;
 
 /// Who is told of what.
 #[derive(Default)]
@@ -64,9 +65,9 @@ impl Readers {
     #[must_use]
     pub fn with_index(mut self, index: &Arc<Index>, default_mode: Mode) -> Self {
         let known = move |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
-        self.federated_hpas.push(Box::new(Filing::new(Arc::clone(index), |index| &index.federated_hpas, known)));
+        self.federated_hpas.push(Box::new(Indexing::new(Arc::clone(index), |index| &index.federated_hpas, known)));
         let known = convert::known_cron_federated_hpa;
-        self.cron_federated_hpas.push(Box::new(Filing::new(
+        self.cron_federated_hpas.push(Box::new(Indexing::new(
             Arc::clone(index),
             |index| &index.cron_federated_hpas,
             known,
@@ -258,27 +259,27 @@ async fn watch<K>(
     }
 }
 
-fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn Intake<K>)) {
+fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
     for intake in intakes {
         what(&mut **intake);
     }
 }
 
 /// Files the records of one kind in the index.
-struct Filing<K, R> {
+struct Indexing<K, R> {
     index: Arc<Index>,
-    shelf: fn(&Index) -> &Shelf<R>,
+    shelf: fn(&Index) -> &KindIndex<R>,
     record: Box<dyn Fn(&K) -> R + Send>,
     listing: Vec<R>,
 }
 
-impl<K, R> Filing<K, R> {
-    fn new(index: Arc<Index>, shelf: fn(&Index) -> &Shelf<R>, record: impl Fn(&K) -> R + Send + 'static) -> Self {
+impl<K, R> Indexing<K, R> {
+    fn new(index: Arc<Index>, shelf: fn(&Index) -> &KindIndex<R>, record: impl Fn(&K) -> R + Send + 'static) -> Self {
         Self { index, shelf, record: Box::new(record), listing: Vec::new() }
     }
 }
 
-impl<K, R: Known> Intake<K> for Filing<K, R> {
+impl<K, R: Known> EventHandler<K> for Indexing<K, R> {
     fn begin(&mut self) {
         self.listing.clear();
     }

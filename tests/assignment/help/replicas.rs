@@ -1,6 +1,6 @@
 //! Replicas that others run for a cluster that cannot.
 
-use fhpa::decision::plan::{Assist, Cluster, Memory, Policy, Reach, Reason, Request, Standing, Why, plan};
+use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Policy, Reach, Reason, Request, Why, plan};
 
 use super::{NOW, assists, at_rest, room, scales};
 use crate::assignment::cases::runs;
@@ -77,20 +77,20 @@ fn help_is_not_asked_of_a_member_whose_workload_cannot_be_written() {
 }
 
 /// c1 ran four replicas and is gone.
-fn gone(policy: Policy, standing: Standing) -> Request<'static> {
+fn gone(policy: Policy, state: ClusterState) -> Request<'static> {
     let others = [Cluster { weight: 3, ..room("c2", 50) }, Cluster { weight: 1, ..room("c3", 50) }];
     let [c2, c3] = others;
     let mut request = at_rest(policy, [(runs("c1", 4), 1, 10), (c2, 1, 60), (c3, 1, 60)]);
-    (request.clusters[0].standing, request.clusters[0].ready) = (standing, 0);
+    (request.clusters[0].state, request.clusters[0].ready) = (state, 0);
     request
 }
 
 #[test]
 fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_once() {
-    for standing in [Standing::Away, Standing::Leaving { evicted: true }] {
-        let mut request = gone(Policy::StaticWeighted, standing);
+    for state in [ClusterState::Away, ClusterState::Leaving { evicted: true }] {
+        let mut request = gone(Policy::StaticWeighted, state);
         let first = plan(&request);
-        assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+        assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{state:?}");
         assert_eq!(
             scales(&first),
             [("c2".to_owned(), 5, Why::ScaleAssisted), ("c3".to_owned(), 3, Why::ScaleAssisted)]
@@ -102,15 +102,15 @@ fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_onc
         for (cluster, kept) in request.clusters.iter_mut().zip(kept) {
             (cluster.target, cluster.memory) = (kept.and_then(|kept| kept.0), kept.unwrap_or_default().1);
         }
-        assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{standing:?}");
+        assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{state:?}");
     }
-    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, Standing::Away))), helped([("c2", 2), ("c3", 2)]));
-    assert_eq!(assists(&plan(&gone(Policy::StaticWeighted, Standing::Silent))), []);
+    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, ClusterState::Away))), helped([("c2", 2), ("c3", 2)]));
+    assert_eq!(assists(&plan(&gone(Policy::StaticWeighted, ClusterState::Silent))), []);
 }
 
 #[test]
 fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
-    let mut request = gone(Policy::Aggregated, Standing::Away);
+    let mut request = gone(Policy::Aggregated, ClusterState::Away);
     (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     let lost = plan(&request).shares[0].memory.lost.unwrap();
@@ -119,8 +119,8 @@ fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
     request.scale_assist = false;
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     // What the others run more since it fell silent is not run twice.
-    let mut grown = gone(Policy::StaticWeighted, Standing::Away);
+    let mut grown = gone(Policy::StaticWeighted, ClusterState::Away);
     grown.clusters[0].memory.others = Some(1);
     assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
-    assert_eq!(assists(&plan(&gone(Policy::Duplicated, Standing::Away))), []);
+    assert_eq!(assists(&plan(&gone(Policy::Duplicated, ClusterState::Away))), []);
 }

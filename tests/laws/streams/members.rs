@@ -272,6 +272,25 @@ fn a_handed_back_workload_keeps_its_pods_too() {
 }
 
 #[test]
+fn what_was_divided_a_moment_ago_may_still_arrive() {
+    let late = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["maxReplicas"] = json!(8);
+            hpa["status"] = json!({});
+        });
+        stream.edit("", "ResourceBinding", |binding| {
+            binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": "Duplicated"});
+        });
+        stream.pass(seconds);
+        stream.put("member1", written("karmada", 4, 6));
+        stream
+    };
+    late(30).keeps();
+    late(120).breaks("law 3");
+}
+
+#[test]
 fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_doing() {
     let moved = |placed: bool| {
         let mut stream = Stream::new();

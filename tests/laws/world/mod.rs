@@ -125,6 +125,8 @@ pub struct Binding {
     pub target: Target,
     pub suspended: bool,
     pub divides: bool,
+    /// Until when it divided, where it does not any more.
+    pub divided: Option<Timestamp>,
     /// A digest of the placement that Karmada took from the policy.
     pub placement: u64,
     /// Replicas by cluster.
@@ -270,10 +272,13 @@ impl World {
                 }
             }
             "ResourceBinding" => {
-                let before = self.bindings.get(&name).is_some_and(|binding| !binding.divides);
-                let binding = change.after.map(binding);
-                if let Some(binding) = binding.as_ref().filter(|binding| before && binding.divides) {
-                    self.divides_from_now(&binding.target);
+                let before = self.bindings.get(&name).map(|binding| (binding.divides, binding.divided));
+                let mut binding = change.after.map(binding);
+                if let (Some(binding), Some((divided, until))) = (&mut binding, before) {
+                    binding.divided = if divided { Some(self.now) } else { until };
+                    if binding.divides && !divided {
+                        self.divides_from_now(&binding.target);
+                    }
                 }
                 put(&mut self.bindings, name, binding);
             }

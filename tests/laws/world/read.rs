@@ -134,6 +134,7 @@ pub(super) fn binding(object: &Value) -> Binding {
         },
         suspended: truth(object, "/spec/suspension/scheduling"),
         divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
+        divided: None,
         placement: digest(object.pointer("/spec/placement")),
         entries: entries.collect(),
         told: told.collect(),

@@ -8,7 +8,7 @@ use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, key};
 use super::{Cache, Kept};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
-use crate::runtime::watch::{Intake, KindReader, Readers};
+use crate::runtime::watch::{EventHandler, KindReader, Readers};
 
 /// Reads the objects of one kind.
 pub struct Reader<K, I> {
@@ -36,7 +36,7 @@ impl Cache {
     }
 }
 
-impl<K: Resource, I: Kept + Send> Intake<K> for Reader<K, I>
+impl<K: Resource, I: Kept + Send> EventHandler<K> for Reader<K, I>
 where
     I: 'static,
 {

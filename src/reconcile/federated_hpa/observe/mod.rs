@@ -24,14 +24,14 @@ use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
 use crate::decision::defaults::MIN_REPLICAS;
+use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
 use crate::decision::fleet::patience::Past;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
-use crate::decision::fleet::survey::{Intent, Survey, Surveyed, survey};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
 use crate::decision::plan::{
-    Bounds, Cause, Cluster, Memory, Plan, Purge, Reach, Request, Standing, UNCONFIRMED, UNREADY,
+    Bounds, Cause, Cluster, ClusterState, Memory, Plan, Purge, Reach, Request, UNCONFIRMED, UNREADY,
 };
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -106,7 +106,7 @@ impl<'a> Observed<'a> {
         if stays || !request.policy.goes_by_room() {
             return Vec::new();
         }
-        let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.standing == Standing::Serving;
+        let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.state == ClusterState::Serving;
         request.clusters.iter().filter(serving).map(|cluster| cluster.name).collect()
     }
 }
@@ -142,8 +142,8 @@ pub fn observe<'a>(
         placement: &words.placement,
         observed_group: words.group,
     };
-    let Survey { policy, group, clusters, next, unmet, waiting, paused } =
-        survey(&intent, &view.fleet.members, &past, &live.failover.patience, now);
+    let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
+        candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);
     let spec = &view.order.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
@@ -160,15 +160,15 @@ pub fn observe<'a>(
         paused,
     };
     let workload = workload(binding);
-    let look = |surveyed: &Surveyed<'a>| {
-        let known = live.cache.place(surveyed.name);
+    let look = |candidate: &CandidateCluster<'a>| {
+        let known = live.cache.place(candidate.name);
         let room = known.as_ref().map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
-        if policy.goes_by_room() && surveyed.chosen && room.available.is_none() {
-            observed.unknown_capacity.push(surveyed.name);
+        if policy.goes_by_room() && candidate.chosen && room.available.is_none() {
+            observed.unknown_capacity.push(candidate.name);
         }
-        let (mut cluster, due) = cluster(view, &by_name, surveyed, room, now);
+        let (mut cluster, due) = cluster(view, &by_name, candidate, room, now);
         observed.next = [observed.next, due].into_iter().flatten().min();
-        if !is_silent(view, surveyed.name) {
+        if !is_silent(view, candidate.name) {
             observed.count_pending(&mut cluster, live, &workload);
         }
         cluster.reach = known.map_or(Reach::Scale, |place| reach(&place.object, spec));
@@ -272,11 +272,11 @@ fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
 fn cluster<'a>(
     view: &View,
     known: &Known<'_>,
-    surveyed: &Surveyed<'a>,
+    candidate: &CandidateCluster<'a>,
     room: Room,
     now: Timestamp,
 ) -> (Cluster<'a>, Option<Timestamp>) {
-    let Surveyed { name, chosen, standing, settings } = *surveyed;
+    let CandidateCluster { name, chosen, state, settings } = *candidate;
     let place = view.fleet.get(name);
     let reported = known.reported.get(name).copied();
     let answers = place.is_some_and(|(member, _)| answers(member));
@@ -290,7 +290,7 @@ fn cluster<'a>(
     let cluster = Cluster {
         name,
         chosen,
-        standing,
+        state,
         weight: settings.weight,
         priority: settings.priority,
         limits: settings.limits,

@@ -9,7 +9,7 @@ use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
 use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
-use crate::decision::plan::{Action, Note, Plan, Standing, Step, Wait};
+use crate::decision::plan::{Action, ClusterState, Note, Plan, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::Observed;
 
@@ -145,8 +145,8 @@ fn said(Verdict { status, reason, message }: Verdict) -> ConditionParts {
     (status, reason, message)
 }
 
-/// Whether all is put together as it should be: nothing stands in the way of the controller, and the HPA of each candidate
-/// is there as written, with its workload, and alone.
+/// Whether all is put together as it should be: nothing stands in the way of the controller, and the HPA of each
+/// candidate is there as written, with its workload, and alone.
 #[must_use]
 pub fn ready(
     view: &View,
@@ -169,7 +169,7 @@ pub fn ready(
     }
     let takes_part = |name: &str| {
         let clusters = &observed.request.clusters;
-        clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.standing != Standing::Serving)
+        clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.state != ClusterState::Serving)
     };
     let clusters = observed.request.clusters.iter().map(|cluster| cluster.name);
     let silent: Vec<&str> = clusters.filter(|name| takes_part(name) && is_silent(view, name)).collect();
@@ -195,8 +195,8 @@ pub fn ready(
     }
 }
 
-/// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace of it
-/// but the condition.
+/// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace
+/// of it but the condition.
 #[must_use]
 pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
     let conditions = view.order.object.status.as_ref().and_then(|status| status.conditions.as_ref());

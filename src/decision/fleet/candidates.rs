@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::Member;
 use super::affinity::takes;
+use super::cluster_state::{Judgement, Known, judge};
 use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
 use super::settings::{Settings, policy, settings};
 use super::spread::{Candidate, Unmet, choose};
-use super::standing::{Judgement, Known, judge};
-use crate::decision::plan::{Policy, Standing};
+use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
 /// What the user asks for.
@@ -29,26 +29,26 @@ pub struct Intent<'a> {
 
 /// A cluster of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Surveyed<'a> {
+pub struct CandidateCluster<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether the rules choose it, failed or not.
     pub chosen: bool,
     /// What it is.
-    pub standing: Standing,
+    pub state: ClusterState,
     /// What the user says about it.
     pub settings: Settings,
 }
 
 /// What a plan starts from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Survey<'a> {
+pub struct Candidates<'a> {
     /// How bounds are divided.
     pub policy: Policy,
     /// Name of the group of the placement that was used, empty where it has none.
     pub group: &'a str,
     /// The clusters, by name.
-    pub clusters: Vec<Surveyed<'a>>,
+    pub clusters: Vec<CandidateCluster<'a>>,
     /// When to look again without another reason: a toleration ends.
     pub next: Option<Timestamp>,
     /// Constraints of the placement that the clusters cannot keep.
@@ -59,35 +59,35 @@ pub struct Survey<'a> {
     pub paused: Option<(usize, usize)>,
 }
 
-/// Chooses and judges the clusters. One that is held and not among the members any more was deleted, which is a way to fail
-/// (docs/design.md#failover).
+/// Chooses and judges the clusters. One that is held and not among the members any more was deleted, which is a way to
+/// fail (docs/design.md#failover).
 ///
-/// Groups of a placement are tried in their order, from the observed one on: the first with a cluster that serves or may
-/// come back is used. Where there is none the observed one stays. One before it is gone back to when a cluster of it has been
-/// well for as long as one that failed is waited for.
+/// Groups of a placement are tried in their order, from the observed one on: the first with a cluster that serves or
+/// may come back is used. Where there is none the observed one stays. One before it is gone back to when a cluster of
+/// it has been well for as long as one that failed is waited for.
 #[must_use]
-pub fn survey<'a>(
+pub fn candidates<'a>(
     intent: &Intent<'a>,
     members: &'a [Member<'_>],
     past: &Past<'a>,
     patience: &Patience,
     now: Timestamp,
-) -> Survey<'a> {
+) -> Candidates<'a> {
     let paused = patience.pauses(members);
     let look = Look { intent, members, past, patience, paused: paused.is_some(), now };
     let (Found { mut clusters, next, unmet, waiting }, group) = look.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
-    clusters.extend(gone.map(|&name| Surveyed {
+    clusters.extend(gone.map(|&name| CandidateCluster {
         name,
         chosen: false,
-        standing: Standing::Away,
+        state: ClusterState::Away,
         settings: Settings::default(),
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));
     let policy = policy(intent.assignment, intent.placement);
-    let delays = clusters.iter().any(|one| one.standing == Standing::Silent);
-    Survey { policy, group, clusters, next, unmet, waiting, paused: paused.filter(|_| delays) }
+    let delays = clusters.iter().any(|one| one.state == ClusterState::Silent);
+    Candidates { policy, group, clusters, next, unmet, waiting, paused: paused.filter(|_| delays) }
 }
 
 /// What the clusters are looked at by.
@@ -102,7 +102,7 @@ struct Look<'s, 'a> {
 
 /// What was found.
 struct Found<'a> {
-    clusters: Vec<Surveyed<'a>>,
+    clusters: Vec<CandidateCluster<'a>>,
     next: Option<Timestamp>,
     unmet: Vec<Unmet<'a>>,
     waiting: Vec<&'a str>,
@@ -110,7 +110,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn serves(&self) -> bool {
-        self.clusters.iter().any(|one| one.chosen && matches!(one.standing, Standing::Serving | Standing::Silent))
+        self.clusters.iter().any(|one| one.chosen && matches!(one.state, ClusterState::Serving | ClusterState::Silent))
     }
 }
 
@@ -143,7 +143,7 @@ impl<'a> Look<'_, 'a> {
         let found = self.look(Some(affinity));
         let serves = |member: &&Member<'_>| {
             let own = found.clusters.iter().find(|one| one.name == member.name);
-            own.is_some_and(|one| one.chosen && one.standing == Standing::Serving)
+            own.is_some_and(|one| one.chosen && one.state == ClusterState::Serving)
         };
         let well = |member: &Member<'_>| {
             member.since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
@@ -169,14 +169,14 @@ impl<'a> Look<'_, 'a> {
                 continue;
             }
             let known = self.known(name, chosen);
-            let Judgement { standing, next: end } = judge(member, &placement.tolerations, patience, known, now);
+            let Judgement { state, next: end } = judge(member, &placement.tolerations, patience, known, now);
             found.next = [found.next, end].into_iter().flatten().min();
             if known.waits && !self.paused {
                 let freely = judge(member, &placement.tolerations, patience, Known { waits: false, ..known }, now);
-                found.waiting.extend((freely.standing != standing).then_some(name));
+                found.waiting.extend((freely.state != state).then_some(name));
             }
             let settings = settings(intent.assignment, placement, member);
-            found.clusters.push(Surveyed { name, chosen, standing, settings });
+            found.clusters.push(CandidateCluster { name, chosen, state, settings });
         }
         found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
         found
@@ -194,8 +194,8 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// Those that serve before those that do not, of these the ones that run the workload already, then by name: what runs
-    /// stays where it is, and what failed is replaced.
+    /// Those that serve before those that do not, of these the ones that run the workload already, then by name: what
+    /// runs stays where it is, and what failed is replaced.
     fn ranked<'m>(&self, candidates: impl Iterator<Item = &'m Member<'a>>) -> Vec<Candidate<'m>>
     where
         'a: 'm,
@@ -203,9 +203,11 @@ impl<'a> Look<'_, 'a> {
         let mut ranked: Vec<(bool, Candidate<'m>)> = candidates
             .map(|member| {
                 let known = self.known(&member.name, true);
-                let standing =
-                    judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).standing;
-                (known.held, Candidate { member, serves: matches!(standing, Standing::Serving | Standing::Silent) })
+                let state = judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).state;
+                (
+                    known.held,
+                    Candidate { member, serves: matches!(state, ClusterState::Serving | ClusterState::Silent) },
+                )
             })
             .collect();
         ranked.sort_unstable_by_key(|(held, one)| (!one.serves, !held, &one.member.name));
@@ -241,8 +243,8 @@ mod tests {
         Intent { assignment: None, affinity: None, placement, observed_group: "" }
     }
 
-    fn standings<'a>(survey: &Survey<'a>) -> Vec<(&'a str, bool, Standing)> {
-        survey.clusters.iter().map(|one| (one.name, one.chosen, one.standing)).collect()
+    fn states<'a>(found: &Candidates<'a>) -> Vec<(&'a str, bool, ClusterState)> {
+        found.clusters.iter().map(|one| (one.name, one.chosen, one.state)).collect()
     }
 
     #[test]
@@ -250,14 +252,14 @@ mod tests {
         let placement = Placement { affinity: Some(named(&["a", "b"])), ..Placement::default() };
         let members = members(&[("d", true), ("c", true), ("b", false), ("a", true)]);
         let past = Past { held: BTreeSet::from(["c", "gone"]), ..Past::default() };
-        let survey = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
         let expected = [
-            ("a", true, Standing::Serving),
-            ("b", true, Standing::Away),
-            ("c", false, Standing::Leaving { evicted: false }),
-            ("gone", false, Standing::Away),
+            ("a", true, ClusterState::Serving),
+            ("b", true, ClusterState::Away),
+            ("c", false, ClusterState::Leaving { evicted: false }),
+            ("gone", false, ClusterState::Away),
         ];
-        assert_eq!(standings(&survey), expected);
+        assert_eq!(states(&found), expected);
     }
 
     #[test]
@@ -268,8 +270,8 @@ mod tests {
             let members = members(ready);
             let past = Past { held: held.iter().copied().collect(), ..Past::default() };
             let none = Patience { not_ready: SignedDuration::ZERO, ..Patience::default() };
-            let survey = survey(&intent(&placement), &members, &past, &none, NOW);
-            survey.clusters.iter().filter(|one| one.chosen).map(|one| one.name.to_owned()).collect()
+            let found = candidates(&intent(&placement), &members, &past, &none, NOW);
+            found.clusters.iter().filter(|one| one.chosen).map(|one| one.name.to_owned()).collect()
         };
         assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &[]), ["a", "b"]);
         assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &["c"]), ["a", "c"]);
@@ -283,8 +285,8 @@ mod tests {
         let own = named(&["b", "c"]);
         let members = members(&[("a", true), ("b", true), ("c", true)]);
         let intent = Intent { affinity: Some(&own), ..intent(&placement) };
-        let survey = survey(&intent, &members, &Past::default(), &Patience::default(), NOW);
-        assert_eq!(standings(&survey), [("b", true, Standing::Serving)]);
+        let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+        assert_eq!(states(&found), [("b", true, ClusterState::Serving)]);
     }
 
     #[test]
@@ -297,8 +299,8 @@ mod tests {
             for member in &mut members {
                 member.since = Timestamp::from_second(since).ok();
             }
-            let survey = survey(&intent, &members, &Past::default(), &Patience::default(), NOW);
-            (survey.group.to_owned(), survey.next.map(Timestamp::as_second))
+            let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+            (found.group.to_owned(), found.next.map(Timestamp::as_second))
         };
         assert_eq!(group_of(&[("a", true), ("b", true)], "", 900), ("own".to_owned(), None));
         assert_eq!(group_of(&[("a", false), ("b", true)], "", 900), ("cloud".to_owned(), None));
@@ -314,9 +316,10 @@ mod tests {
         let mut members = members(&[("a", false), ("b", false), ("c", true)]);
         members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
         let past = Past { held: BTreeSet::from(["a", "c"]), ..Past::default() };
-        let judged = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
-        let expected = [("a", true, Standing::Silent), ("b", true, Standing::Away), ("c", true, Standing::Serving)];
-        assert_eq!((standings(&judged), judged.paused), (expected.to_vec(), Some((2, 3))));
+        let judged = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let expected =
+            [("a", true, ClusterState::Silent), ("b", true, ClusterState::Away), ("c", true, ClusterState::Serving)];
+        assert_eq!((states(&judged), judged.paused), (expected.to_vec(), Some((2, 3))));
     }
 
     #[test]
@@ -326,9 +329,9 @@ mod tests {
         members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
         let may_fail = Some(BTreeSet::from(["b"]));
         let past = Past { held: BTreeSet::from(["a", "b"]), may_fail, ..Past::default() };
-        let survey = survey(&intent(&placement), &members, &past, &Patience::default(), NOW);
-        let standing = |name| survey.clusters.iter().find(|one| one.name == name).unwrap().standing;
-        assert_eq!((standing("a"), standing("b")), (Standing::Silent, Standing::Away));
-        assert_eq!(survey.waiting, ["a"]);
+        let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let state = |name| found.clusters.iter().find(|one| one.name == name).unwrap().state;
+        assert_eq!((state("a"), state("b")), (ClusterState::Silent, ClusterState::Away));
+        assert_eq!(found.waiting, ["a"]);
     }
 }

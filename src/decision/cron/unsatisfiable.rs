@@ -1,7 +1,7 @@
 //! Schedules that no clock ever meets. Pure.
 
 use super::field::{Field, MONTHS};
-use super::refusal::ScheduleError;
+use super::parse_error::ScheduleError;
 use super::schedule::Sets;
 
 /// Names of the months, January first.

@@ -1,9 +1,9 @@
 //! Karmada's own webhooks for FederatedHPAs and CronFederatedHPAs, set aside and given back. No I/O.
 //!
-//! Karmada's mutating one drops every field that it does not know, and its validating ones refuse what fhpa can run. They stay
-//! registered and are asked no more: an object selector that selects nothing is put on their entries, under a field manager of
-//! its own. So an upgrade of Karmada by `kubectl apply`, which knows nothing of that field, leaves it where it is; and taking
-//! the field back is all that is needed to give Karmada's webhooks their work back.
+//! Karmada's mutating one drops every field that it does not know, and its validating ones refuse what fhpa can run.
+//! They stay registered and are asked no more: an object selector that selects nothing is put on their entries, under a
+//! field manager of its own. So an upgrade of Karmada by `kubectl apply`, which knows nothing of that field, leaves it
+//! where it is; and taking the field back is all that is needed to give Karmada's webhooks their work back.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use super::schedule::Schedule;
 
 /// Why a run is not just at its wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Oddity {
+pub enum DstEffect {
     /// The time is skipped on that day; the run is at the end of the gap.
     Moved {
         /// The first skipped time that the schedule names.
@@ -25,7 +25,7 @@ pub enum Oddity {
     SecondPass,
 }
 
-impl fmt::Display for Oddity {
+impl fmt::Display for DstEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Moved { skipped } => {
@@ -40,14 +40,14 @@ impl fmt::Display for Oddity {
 
 impl Schedule {
     /// What a clock change does to the run at `at`; absent when nothing.
-    pub fn oddity(&self, zone: &TimeZone, at: Timestamp) -> Option<Oddity> {
+    pub fn oddity(&self, zone: &TimeZone, at: Timestamp) -> Option<DstEffect> {
         let wall = zone.to_datetime(at);
         match ambiguity(zone, wall) {
-            AmbiguousOffset::Fold { .. } if !self.has_wildcard_hour() => Some(Oddity::RunsOnce),
-            AmbiguousOffset::Fold { before, .. } if before == zone.to_offset(at) => Some(Oddity::FirstPass),
-            AmbiguousOffset::Fold { .. } => Some(Oddity::SecondPass),
+            AmbiguousOffset::Fold { .. } if !self.has_wildcard_hour() => Some(DstEffect::RunsOnce),
+            AmbiguousOffset::Fold { before, .. } if before == zone.to_offset(at) => Some(DstEffect::FirstPass),
+            AmbiguousOffset::Fold { .. } => Some(DstEffect::SecondPass),
             _ if self.has_wildcard_hour() => None,
-            _ => self.skipped_until(zone, at, wall).map(|skipped| Oddity::Moved { skipped }),
+            _ => self.skipped_until(zone, at, wall).map(|skipped| DstEffect::Moved { skipped }),
         }
     }
 

@@ -39,9 +39,9 @@ impl<'a> Outlook<'a> {
     }
 }
 
-/// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five years
-/// in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the
-/// other schedule is no clash.
+/// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five
+/// years in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the other
+/// schedule is no clash.
 pub fn first_clash(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
     first_clash_before(Timestamp::MAX, a, in_a, b, in_b)
 }
@@ -117,8 +117,8 @@ impl<'a> Clock<'a> {
         self.changes.as_slice().first().map(|(at, _)| *at)
     }
 
-    /// Goes on to the stretch that holds `at`, and says whether that is the end of a gap, onto which a run may have been
-    /// moved.
+    /// Goes on to the stretch that holds `at`, and says whether that is the end of a gap, onto which a run may have
+    /// been moved.
     fn pass(&mut self, at: Timestamp) -> bool {
         if self.until() != Some(at) {
             return false;

@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use super::patience::Patience;
 use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE};
 use super::{Member, Readiness};
-use crate::decision::plan::{Failed, Standing};
+use crate::decision::plan::{ClusterState, Failed};
 
 /// What a cluster is, and when to look again because a toleration ends then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// What it is.
-    pub standing: Standing,
+    pub state: ClusterState,
     /// When a toleration ends.
     pub next: Option<Timestamp>,
 }
@@ -35,10 +35,10 @@ pub struct Known {
 
 /// Judges a cluster that the rules choose, or one that still holds something.
 ///
-/// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`, `unreachable`),
-/// added when the condition changed, so that one toleration bounds both. Where the placement names none, `patience` does:
-/// Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds), and a blip must not either. A cluster
-/// about which nothing was said yet answers nobody; with nothing held it is away.
+/// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`,
+/// `unreachable`), added when the condition changed, so that one toleration bounds both. Where the placement names
+/// none, `patience` does: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds), and a
+/// blip must not either. A cluster about which nothing was said yet answers nobody; with nothing held it is away.
 ///
 /// A cluster that answers but carries a NoExecute taint past its toleration has to go like one that is no candidate: it
 /// can still lower its bounds, so law 2 holds for it without an exception. So does one that Karmada's own failover has
@@ -58,9 +58,9 @@ pub fn judge(
         Tolerated::Until(end) if held => Some(end),
         _ => None,
     };
-    let here = |standing| Judgement { standing, next: None };
+    let here = |state| Judgement { state, next: None };
     if member.deleting {
-        return here(Standing::Away);
+        return here(ClusterState::Away);
     }
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
@@ -68,24 +68,24 @@ pub fn judge(
         // Others have its share since then: it is not waited for a second time.
         let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
         if !held || out.is_some() || failed_over || over(end) && !waits {
-            return here(Standing::Away);
+            return here(ClusterState::Away);
         }
-        let standing = if chosen { Standing::Silent } else { Standing::Leaving { evicted: false } };
-        return Judgement { standing, next: later(end).filter(|end| *end > now) };
+        let state = if chosen { ClusterState::Silent } else { ClusterState::Leaving { evicted: false } };
+        return Judgement { state, next: later(end).filter(|end| *end > now) };
     }
     if !chosen {
-        return here(if held { Standing::Leaving { evicted: false } } else { Standing::Away });
+        return here(if held { ClusterState::Leaving { evicted: false } } else { ClusterState::Away });
     }
     let of = |effect: &'static str| member.taints.iter().filter(move |taint| taint.effect == effect).map(ends);
     let end = of(NO_EXECUTE).min().unwrap_or(Tolerated::Forever);
     if over(end) || out.is_some() {
-        let standing = if held { Standing::Leaving { evicted: true } } else { Standing::Away };
-        return Judgement { standing, next: out };
+        let state = if held { ClusterState::Leaving { evicted: true } } else { ClusterState::Away };
+        return Judgement { state, next: out };
     }
     if !held && of(NO_SCHEDULE).any(|end| end == Tolerated::Until(Timestamp::MIN)) {
-        return here(Standing::Away);
+        return here(ClusterState::Away);
     }
-    Judgement { standing: Standing::Serving, next: later(end) }
+    Judgement { state: ClusterState::Serving, next: later(end) }
 }
 
 /// The taint that a condition stands for.
@@ -123,43 +123,53 @@ mod tests {
         Member { taints: vec![taint], ..ready(Readiness::Ready) }
     }
 
-    fn standing(member: &Member<'_>, tolerations: &[Toleration<'_>], held: bool) -> (Standing, Option<Timestamp>) {
+    fn cluster_state(
+        member: &Member<'_>,
+        tolerations: &[Toleration<'_>],
+        held: bool,
+    ) -> (ClusterState, Option<Timestamp>) {
         let known = Known { chosen: true, held, ..Known::default() };
         let judged = judge(member, tolerations, &Patience::default(), known, NOW);
-        (judged.standing, judged.next)
+        (judged.state, judged.next)
     }
 
     #[test]
     fn a_ready_cluster_serves_and_leaves_when_it_is_not_chosen() {
         let member = ready(Readiness::Ready);
-        assert_eq!(standing(&member, &[], false), (Standing::Serving, None));
-        let other = |held| judge(&member, &[], &Patience::default(), Known { held, ..Known::default() }, NOW).standing;
-        assert_eq!(other(true), Standing::Leaving { evicted: false });
-        assert_eq!(other(false), Standing::Away);
+        assert_eq!(cluster_state(&member, &[], false), (ClusterState::Serving, None));
+        let other = |held| judge(&member, &[], &Patience::default(), Known { held, ..Known::default() }, NOW).state;
+        assert_eq!(other(true), ClusterState::Leaving { evicted: false });
+        assert_eq!(other(false), ClusterState::Away);
     }
 
     #[test]
     fn a_cluster_that_is_not_ready_is_silent_until_the_toleration_ends() {
         let member = ready(Readiness::NotReady(at(800)));
-        assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), true), (Standing::Silent, Some(at(1_100))));
-        assert_eq!(standing(&member, &for_seconds(NOT_READY, 200), true), (Standing::Away, None));
-        assert_eq!(standing(&member, &for_seconds(NOT_READY, 300), false), (Standing::Away, None));
+        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 300), true), (ClusterState::Silent, Some(at(1_100))));
+        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 200), true), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 300), false), (ClusterState::Away, None));
         let unknown = ready(Readiness::Unknown(at(800)));
-        assert_eq!(standing(&unknown, &for_seconds(UNREACHABLE, 300), true), (Standing::Silent, Some(at(1_100))));
-        assert_eq!(standing(&ready(Readiness::Unsaid), &for_seconds(UNREACHABLE, 300), true).0, Standing::Away);
+        assert_eq!(
+            cluster_state(&unknown, &for_seconds(UNREACHABLE, 300), true),
+            (ClusterState::Silent, Some(at(1_100)))
+        );
+        assert_eq!(
+            cluster_state(&ready(Readiness::Unsaid), &for_seconds(UNREACHABLE, 300), true).0,
+            ClusterState::Away
+        );
     }
 
     #[test]
     fn without_a_toleration_a_cluster_is_waited_for_as_long_as_the_installation_says() {
         let since = |second| ready(Readiness::NotReady(at(second)));
-        let silent = (Standing::Silent, Some(at(1_100)));
-        assert_eq!(standing(&since(800), &[], true), silent);
-        assert_eq!(standing(&since(800), &for_seconds(UNREACHABLE, 0), true), silent, "that is for another taint");
-        assert_eq!(standing(&since(700), &[], true), (Standing::Away, None));
+        let silent = (ClusterState::Silent, Some(at(1_100)));
+        assert_eq!(cluster_state(&since(800), &[], true), silent);
+        assert_eq!(cluster_state(&since(800), &for_seconds(UNREACHABLE, 0), true), silent, "that is for another taint");
+        assert_eq!(cluster_state(&since(700), &[], true), (ClusterState::Away, None));
         let taint =
             Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
         let tainted = Member { taints: vec![taint], ..ready(Readiness::Ready) };
-        assert_eq!(standing(&tainted, &[], true), (Standing::Serving, Some(at(1_100))));
+        assert_eq!(cluster_state(&tainted, &[], true), (ClusterState::Serving, Some(at(1_100))));
     }
 
     #[test]
@@ -167,7 +177,7 @@ mod tests {
         let member = ready(Readiness::NotReady(at(0)));
         let known = Known { chosen: true, held: true, waits: true, ..Known::default() };
         let judged = judge(&member, &[], &Patience::default(), known, NOW);
-        assert_eq!(judged, Judgement { standing: Standing::Silent, next: None });
+        assert_eq!(judged, Judgement { state: ClusterState::Silent, next: None });
     }
 
     #[test]
@@ -175,9 +185,9 @@ mod tests {
         let failed = |last| Some(Failed { times: 1, last: at(last) });
         let judged = |failed| {
             let known = Known { chosen: true, held: true, failed, waits: true, ..Known::default() };
-            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).standing
+            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).state
         };
-        assert_eq!((judged(failed(950)), judged(failed(500))), (Standing::Away, Standing::Silent));
+        assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Away, ClusterState::Silent));
     }
 
     #[test]
@@ -186,9 +196,9 @@ mod tests {
             let known = Known { chosen: true, held: true, resumed, ..Known::default() };
             judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), known, NOW)
         };
-        assert_eq!(judged(None).standing, Standing::Away);
-        assert_eq!(judged(Some(at(900))), Judgement { standing: Standing::Silent, next: Some(at(1_200)) });
-        assert_eq!(judged(Some(at(700))).standing, Standing::Away);
+        assert_eq!(judged(None).state, ClusterState::Away);
+        assert_eq!(judged(Some(at(900))), Judgement { state: ClusterState::Silent, next: Some(at(1_200)) });
+        assert_eq!(judged(Some(at(700))).state, ClusterState::Away);
     }
 
     #[test]
@@ -196,40 +206,43 @@ mod tests {
         let known = |held, evicted| Known { chosen: true, held, evicted: Some(at(evicted)), ..Known::default() };
         let member = ready(Readiness::Ready);
         let judged = |known| judge(&member, &[], &Patience::default(), known, NOW);
-        let leaves = Judgement { standing: Standing::Leaving { evicted: true }, next: Some(at(1_200)) };
+        let leaves = Judgement { state: ClusterState::Leaving { evicted: true }, next: Some(at(1_200)) };
         assert_eq!(judged(known(true, 900)), leaves);
-        assert_eq!(judged(known(false, 900)), Judgement { standing: Standing::Away, ..leaves });
-        assert_eq!(judged(known(false, 700)).standing, Standing::Serving);
+        assert_eq!(judged(known(false, 900)), Judgement { state: ClusterState::Away, ..leaves });
+        assert_eq!(judged(known(false, 700)).state, ClusterState::Serving);
     }
 
     #[test]
     fn a_cluster_that_fails_for_ever_in_peace_is_silent_for_ever() {
         let toleration = Toleration { operator: "Exists".into(), ..Toleration::default() };
-        let silent = standing(&ready(Readiness::NotReady(at(0))), &[toleration], true);
-        assert_eq!(silent, (Standing::Silent, None));
+        let silent = cluster_state(&ready(Readiness::NotReady(at(0))), &[toleration], true);
+        assert_eq!(silent, (ClusterState::Silent, None));
     }
 
     #[test]
     fn a_taint_evicts_after_the_time_of_its_toleration() {
         let member = tainted(NO_EXECUTE, 900);
-        assert_eq!(standing(&member, &for_seconds("k", 200), true), (Standing::Serving, Some(at(1_100))));
-        assert_eq!(standing(&member, &for_seconds("k", 100), true), (Standing::Leaving { evicted: true }, None));
-        assert_eq!(standing(&member, &[], true), (Standing::Leaving { evicted: true }, None));
-        assert_eq!(standing(&member, &[], false), (Standing::Away, None));
+        assert_eq!(cluster_state(&member, &for_seconds("k", 200), true), (ClusterState::Serving, Some(at(1_100))));
+        assert_eq!(
+            cluster_state(&member, &for_seconds("k", 100), true),
+            (ClusterState::Leaving { evicted: true }, None)
+        );
+        assert_eq!(cluster_state(&member, &[], true), (ClusterState::Leaving { evicted: true }, None));
+        assert_eq!(cluster_state(&member, &[], false), (ClusterState::Away, None));
     }
 
     #[test]
     fn a_taint_against_scheduling_keeps_new_replicas_away_only() {
         let member = tainted(NO_SCHEDULE, 900);
-        assert_eq!(standing(&member, &[], true).0, Standing::Serving);
-        assert_eq!(standing(&member, &[], false).0, Standing::Away);
-        assert_eq!(standing(&member, &for_seconds("k", 0), false).0, Standing::Serving);
-        assert_eq!(standing(&tainted("PreferNoSchedule", 0), &[], false).0, Standing::Serving);
+        assert_eq!(cluster_state(&member, &[], true).0, ClusterState::Serving);
+        assert_eq!(cluster_state(&member, &[], false).0, ClusterState::Away);
+        assert_eq!(cluster_state(&member, &for_seconds("k", 0), false).0, ClusterState::Serving);
+        assert_eq!(cluster_state(&tainted("PreferNoSchedule", 0), &[], false).0, ClusterState::Serving);
     }
 
     #[test]
     fn a_cluster_that_is_being_deleted_has_failed() {
         let member = Member { deleting: true, ..ready(Readiness::Ready) };
-        assert_eq!(standing(&member, &[], true), (Standing::Away, None));
+        assert_eq!(cluster_state(&member, &[], true), (ClusterState::Away, None));
     }
 }

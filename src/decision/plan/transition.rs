@@ -1,15 +1,15 @@
-//! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement, and
-//! the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
+//! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement,
+//! and the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
 
 use std::cmp::Ordering;
 
 use super::assignment::{Target, Targets};
-use super::{Bounds, Cluster, Hold, Request, Standing};
+use super::{Bounds, Cluster, ClusterState, Hold, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// What to do with a cluster now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum Transition {
     /// Have these bounds.
     Have {
         /// The bounds; [`Bounds::NONE`] while there is no room for it yet.
@@ -27,14 +27,14 @@ pub(super) enum Course {
     Rest,
 }
 
-/// The course of each cluster, in their order.
+/// The transition of each cluster, in their order.
 ///
 /// A max does not go below what runs, save for a threshold of the user, under Duplicated, and where the budget is below
 /// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
-/// A leaving cluster gives up its headroom first, and replicas only where the others could not have what they run, or are to
-/// run in its place, otherwise.
-pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Course> {
-    let wanted: Vec<Course> =
+/// A leaving cluster gives up its headroom first, and replicas only where the others could not have what they run, or
+/// are to run in its place, otherwise.
+pub(super) fn transition(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Transition> {
+    let wanted: Vec<Transition> =
         clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
@@ -43,8 +43,8 @@ pub(super) fn course(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: 
 pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<&Target>) -> bool {
     let holds = is_known(cluster);
     // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
-    let waits = cluster.standing == Standing::Serving && target.is_none() && cluster.hpa.is_none();
-    holds && !waits && matches!(cluster.standing, Standing::Serving | Standing::Leaving { .. })
+    let waits = cluster.state == ClusterState::Serving && target.is_none() && cluster.hpa.is_none();
+    holds && !waits && matches!(cluster.state, ClusterState::Serving | ClusterState::Leaving { .. })
 }
 
 /// Whether it has something already, so that it keeps one replica at least.
@@ -52,8 +52,8 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give twice,
-/// and nothing when it has left the binding.
+/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give
+/// twice, and nothing when it has left the binding.
 pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     if cluster.entry.is_none() {
         return 0;
@@ -66,27 +66,27 @@ pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
     Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
 }
 
-fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -> Course {
-    match (cluster.standing, target) {
-        (Standing::Away, _) => Course::Drop,
-        (Standing::Serving | Standing::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
+fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -> Transition {
+    match (cluster.state, target) {
+        (ClusterState::Away, _) => Transition::Drop,
+        (ClusterState::Serving | ClusterState::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
             if target.is_some() =>
         {
             let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
             let bounds = floored(Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
             let replaces = (bounds.min > target.min).then_some(Hold::Replaces { replicas: memory.floor() });
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
-            Course::Have { bounds, hold, held }
+            Transition::Have { bounds, hold, held }
         }
         _ if leaves(cluster, target) => {
             let running = frozen(cluster);
-            Course::Leave(Bounds { min: running.min(1), max: running })
+            Transition::Leave(Bounds { min: running.min(1), max: running })
         }
-        (Standing::Serving | Standing::Silent | Standing::Leaving { .. }, _) => Course::Rest,
+        (ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. }, _) => Transition::Rest,
     }
 }
 
-/// A course that can be cut.
+/// A transition that can be cut.
 struct Line<'a> {
     at: usize,
     name: &'a str,
@@ -103,15 +103,20 @@ struct Line<'a> {
     due: Replicas,
 }
 
-/// Cuts the courses to the budget: of leaving clusters as far as the others need what they run or are to run in their place,
-/// then of the others first headroom, then min - a new cluster waits rather than take running replicas - and last what runs
-/// above a target.
-fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut courses: Vec<Course>) -> Vec<Course> {
+/// Cuts the transitions to the budget: of leaving clusters as far as the others need what they run or are to run in
+/// their place, then of the others first headroom, then min - a new cluster waits rather than take running replicas -
+/// and last what runs above a target.
+fn fit(
+    request: &Request<'_>,
+    clusters: &[&Cluster<'_>],
+    targets: &Targets,
+    mut transitions: Vec<Transition>,
+) -> Vec<Transition> {
     let budget = u64::from(request.total.max);
     let (mut stay, mut go) = (Vec::new(), Vec::new());
-    for (at, ((cluster, target), course)) in clusters.iter().zip(targets).zip(&courses).enumerate() {
-        match course {
-            Course::Have { bounds, .. } => {
+    for (at, ((cluster, target), transition)) in clusters.iter().zip(targets).zip(&transitions).enumerate() {
+        match transition {
+            Transition::Have { bounds, .. } => {
                 let whole = *target;
                 let target = target.map(|target| target.bounds).unwrap_or_default();
                 let running = cluster.running();
@@ -123,11 +128,11 @@ fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut 
                 let busy = running.max(whole.map_or(0, |target| target.memory.floor())).min(bounds.max);
                 stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, running, due });
             }
-            Course::Leave(Bounds { max, .. }) => {
+            Transition::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
                 go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, busy: 0, running: 0, due: 0 });
             }
-            Course::Drop | Course::Rest => {}
+            Transition::Drop | Transition::Rest => {}
         }
     }
     let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
@@ -142,8 +147,8 @@ fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut 
         cut(&mut stay, over, floor);
     }
     for line in stay.iter().chain(&go) {
-        match courses.get_mut(line.at) {
-            Some(Course::Have { bounds, hold, .. }) if line.max < bounds.max => {
+        match transitions.get_mut(line.at) {
+            Some(Transition::Have { bounds, hold, .. }) if line.max < bounds.max => {
                 let target = targets.get(line.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
                 *bounds = Bounds { min: bounds.min.min(line.max), max: line.max };
                 *hold = match line.max.cmp(&target.max) {
@@ -152,11 +157,11 @@ fn fit(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets, mut 
                     Ordering::Greater => *hold,
                 };
             }
-            Some(Course::Leave(bounds)) => *bounds = Bounds { min: line.max.min(1), max: line.max },
+            Some(Transition::Leave(bounds)) => *bounds = Bounds { min: line.max.min(1), max: line.max },
             _ => {}
         }
     }
-    courses
+    transitions
 }
 
 /// Takes `over` from the lines, by weight, none below its floor.

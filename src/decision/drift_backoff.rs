@@ -1,4 +1,5 @@
-//! Whether to put back what another writer changed: at once, and not for ever (docs/design.md#living-with-karmada). Pure.
+//! Whether to put back what another writer changed: at once, and not for ever (docs/design.md#living-with-karmada).
+//! Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,7 +12,7 @@ const PAUSES: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(1), 
 
 /// How often one object was put back of late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Contest {
+pub struct DriftBackoff {
     /// Acts in a row.
     acts: u32,
     /// When the last one was.
@@ -27,7 +28,7 @@ pub enum Step {
     Pause(Timestamp),
 }
 
-impl Contest {
+impl DriftBackoff {
     /// What to do at `now`.
     #[must_use]
     pub fn step(self, now: Timestamp) -> Step {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     /// Instants at which it is put back, when the other writer undoes it a second later, until `end`.
-    fn fight(contest: &mut Contest, from: i64, end: i64) -> Vec<i64> {
+    fn fight(contest: &mut DriftBackoff, from: i64, end: i64) -> Vec<i64> {
         let (mut acts, mut now) = (Vec::new(), from);
         while now < end {
             match contest.step(at(now)) {
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_change_now_and_then_is_put_back_at_once() {
-        let mut contest = Contest::default();
+        let mut contest = DriftBackoff::default();
         for day in 0..30 {
             assert_eq!(contest.step(at(day * 86_400)), Step::Act);
             contest = contest.acted(at(day * 86_400));
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_fight_is_met_with_pauses_that_grow_to_half_an_hour() {
-        let acts = fight(&mut Contest::default(), 0, 4 * 3600);
+        let acts = fight(&mut DriftBackoff::default(), 0, 4 * 3600);
         assert_eq!(acts.get(..6).unwrap(), [0, 1, 2, 3, 4, 64]);
         let pauses: Vec<i64> = acts.windows(2).skip(4).map(|pair| pair[1] - pair[0]).collect();
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "{pauses:?}");
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn once_the_other_gave_up_a_change_is_put_back_at_once_again() {
-        let mut contest = Contest::default();
+        let mut contest = DriftBackoff::default();
         fight(&mut contest, 0, 7200);
         assert_eq!(fight(&mut contest, 20_000, 20_004), [20_000, 20_001, 20_002, 20_003]);
     }

@@ -1,0 +1,142 @@
+//! Headroom of clusters that cannot use it goes to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
+
+use super::adjust::{Assignee, sum, take};
+use super::distribute::{Range, top_up};
+use super::participant::Participant;
+use super::signal::counts;
+use super::{Cause, Load, Policy, Reason, Request};
+use crate::decision::split::Replicas;
+
+/// Moves headroom. Returns whether any was moved.
+pub(super) fn raise(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
+    give_up(request, assignees) | donate(request, assignees)
+}
+
+/// Clusters whose pods cannot be scheduled keep what runs; the rest goes to the others by policy.
+fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
+    let gives = |assignee: &Assignee<'_, '_>| {
+        let pending = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+        let gives = pending && counts(request, assignee) && assignee.may_give(request) && assignee.has_reacted(request);
+        if gives { assignee.target.bounds.max.saturating_sub(assignee.floor()) } else { 0 }
+    };
+    let spare: Vec<Replicas> = assignees.iter().map(gives).collect();
+    let donors =
+        || assignees.iter().zip(&spare).filter(|(_, spare)| **spare > 0).map(|(assignee, _)| rank(request, assignee));
+    let lowest = donors().min().flatten();
+    let most = |assignee: &Assignee<'_, '_>| {
+        let (high, room) = (assignee.participant.high, assignee.participant.cluster.available.is_some());
+        match assignee.target.memory.stuck.map(|stuck| stuck.cause) {
+            _ if !assignee.answers() || !assignee.may_get(request) => 0,
+            None => high,
+            // It is next in line, and its pods that wait may bring nodes.
+            Some(Cause::AtMax) if rank(request, assignee) < lowest => high,
+            // What does not fit would come back, as its pods would wait too.
+            Some(Cause::AtMax) if room => high.min(assignee.participant.capacity),
+            Some(Cause::AtMax | Cause::Pending) => 0,
+        }
+    };
+    hand_over(request, assignees, &spare, most, Reason::ScaleUpBlocked)
+}
+
+/// Takes what is to spare and gives it by policy to the others, each up to what `most` says; only as much as they can
+/// take.
+pub(super) fn hand_over(
+    request: &Request<'_>,
+    assignees: &mut [Assignee<'_, '_>],
+    spare: &[Replicas],
+    most: impl Fn(&Assignee<'_, '_>) -> Replicas,
+    why: Reason,
+) -> bool {
+    let free = sum(spare.iter().copied());
+    let receivers: Vec<(usize, Participant<'_>, Range)> = assignees
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| spare.get(*at) == Some(&0))
+        .map(|(at, assignee)| {
+            (at, *assignee.participant, Range { low: assignee.target.bounds.max, high: most(assignee) })
+        })
+        .filter(|(.., range)| range.high > range.low)
+        .collect();
+    if free == 0 || receivers.is_empty() {
+        return false;
+    }
+    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
+        receivers.iter().map(|(_, participant, range)| (*participant, *range)).unzip();
+    let maxes = top_up(request.policy, free, &participants, &ranges);
+    let got = sum(maxes.iter().zip(&ranges).map(|(max, range)| max.saturating_sub(range.low)));
+    let named: Vec<(&str, Replicas)> =
+        assignees.iter().zip(spare).map(|(assignee, spare)| (assignee.participant.cluster.name, *spare)).collect();
+    for (assignee, less) in assignees.iter_mut().zip(take(got, &named)) {
+        assignee.set_max(assignee.target.bounds.max.saturating_sub(less), request.now, why);
+    }
+    for ((at, ..), max) in receivers.iter().zip(maxes) {
+        if let Some(assignee) = assignees.get_mut(*at) {
+            assignee.set_max(max, request.now, Reason::HeadroomReceived);
+        }
+    }
+    got > 0
+}
+
+/// Clusters at their max that want more get what others do not want.
+///
+/// Each gets what it needs and has room for. Not under StaticWeighted, whose split is the user's word. Under
+/// Prioritized the higher priority is first, and nobody takes from a higher one: that one takes up the load by itself.
+fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
+    if request.policy == Policy::StaticWeighted {
+        return false;
+    }
+    let mut ranks: Vec<Option<i32>> = assignees.iter().map(|assignee| rank(request, assignee)).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut moved = false;
+    for own in ranks.into_iter().rev() {
+        let needs: Vec<(&str, Replicas)> =
+            by_name(assignees, |assignee| if rank(request, assignee) == own { need(request, assignee) } else { 0 });
+        let slacks: Vec<(&str, Replicas)> =
+            by_name(assignees, |assignee| if rank(request, assignee) <= own { slack(request, assignee) } else { 0 });
+        let total = |of: &[(&str, Replicas)]| sum(of.iter().map(|(_, number)| *number));
+        let total = total(&needs).min(total(&slacks));
+        moved |= total > 0;
+        let (gets, gives) = (take(total, &needs), take(total, &slacks));
+        for ((assignee, more), less) in assignees.iter_mut().zip(gets).zip(gives) {
+            let max = assignee.target.bounds.max.saturating_sub(less).saturating_add(more);
+            assignee.set_max(max, request.now, if more > 0 { Reason::RaisedAtMax } else { Reason::HeadroomDonated });
+        }
+    }
+    moved
+}
+
+/// Who is before whom: by priority under Prioritized, all alike else.
+fn rank(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Option<i32> {
+    if request.policy == Policy::Prioritized { assignee.participant.cluster.priority } else { None }
+}
+
+fn by_name<'a>(assignees: &[Assignee<'_, 'a>], of: impl Fn(&Assignee<'_, 'a>) -> Replicas) -> Vec<(&'a str, Replicas)> {
+    assignees.iter().map(|assignee| (assignee.participant.cluster.name, of(assignee))).collect()
+}
+
+/// What a cluster at its max lacks.
+fn need(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
+    let full = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
+    if !full || !counts(request, assignee) || !assignee.may_get(request) || !assignee.has_reacted(request) {
+        return 0;
+    }
+    let cluster = assignee.participant.cluster;
+    let max = assignee.target.bounds.max;
+    let wanted = cluster.load.map_or(0, |load: Load| load.wanted(cluster.running()));
+    let room = cluster.available.unwrap_or(Replicas::MAX);
+    wanted.min(assignee.participant.high).saturating_sub(max).min(room)
+}
+
+/// What a cluster that wants less than its max can spare.
+fn slack(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
+    let Some(desired) = assignee.participant.cluster.desired.filter(|_| assignee.answers() && !assignee.is_stuck())
+    else {
+        return 0;
+    };
+    if assignee.may_give(request) {
+        assignee.target.bounds.max.saturating_sub(assignee.floor().max(desired))
+    } else {
+        0
+    }
+}

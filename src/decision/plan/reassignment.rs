@@ -1,0 +1,190 @@
+//! Targets kept while nothing but the clusters changes: what a failed one had goes to the others by policy, a returned
+//! one gets its min at once (docs/design.md#failover). Pure.
+
+use super::adjust::{take, within};
+use super::assignment::{Target, Targets, assign, bounds};
+use super::distribute;
+use super::distribute::Range;
+use super::participant::Participant;
+use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
+use crate::decision::split::{Part, Replicas, by_weight};
+
+/// Keeps the targets of the participants, gives away what is free, and takes in who came back.
+///
+/// * StaticWeighted and Duplicated divide by what the user said, so a change of the participants is a new division: a returned
+///   cluster gets its whole share, which the others give up as their replicas shrink.
+/// * Otherwise capacity decided, which is measured and changes all the time: targets stay as they are. What nobody has -
+///   of a failed cluster, or above a cap that fell - is distributed over them by policy. A returned cluster gets its
+/// min, taken
+///   from headroom of the others by the size of that headroom; its own headroom comes at the next rebalance.
+pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participants: &[Participant<'_>]) -> Targets {
+    if request.policy == Policy::Duplicated {
+        return assign(request, clusters, participants);
+    }
+    let previous: Vec<Option<Bounds>> = participants.iter().map(|participant| participant.cluster.target).collect();
+    let mut kept: Vec<Bounds> = participants
+        .iter()
+        .map(|participant| {
+            let target = participant.cluster.target.unwrap_or_default();
+            let max = target.max.min(participant.high);
+            // One whose HPA went to zero by itself begins from its least again; who is at zero is said anew each time.
+            Bounds { min: target.min.max(1).min(max), max }
+        })
+        .collect();
+    let returned = previous.iter().any(Option::is_none);
+    if request.policy == Policy::StaticWeighted {
+        return if returned || filled(request, participants, &kept) != kept || regains(request, participants) {
+            assign(request, clusters, participants)
+        } else {
+            targets(clusters, participants, &previous, &kept)
+        };
+    }
+    let here =
+        if returned { admit(request, participants, &previous, &mut kept) } else { vec![true; participants.len()] };
+    // Who could not be taken in yet does not share in what is distributed.
+    let (present, mut of_present): (Vec<Participant<'_>>, Vec<Bounds>) = participants
+        .iter()
+        .zip(&kept)
+        .zip(&here)
+        .filter(|(_, here)| **here)
+        .map(|((participant, kept), _)| (*participant, *kept))
+        .unzip();
+    of_present = filled(request, &present, &of_present);
+    targets(
+        clusters,
+        &present,
+        &present.iter().map(|participant| participant.cluster.target).collect::<Vec<_>>(),
+        &of_present,
+    )
+}
+
+/// Whether the user's split can stand again: a cluster that gave headroom away is not stuck any more and has room or
+/// does not need any, and nobody moved any within the window.
+fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
+    let calm = |participant: &Participant<'_>| {
+        let Memory { stuck, gave, got, .. } = participant.cluster.memory;
+        stuck.is_none() && ![gave, got].iter().any(|moved| within(*moved, request.window, request.now))
+    };
+    let regains = |(participant, fair): (&Participant<'_>, Bounds)| {
+        let Cluster { target, memory, available, desired, .. } = *participant.cluster;
+        let max = target.unwrap_or_default().max;
+        let fits = available.is_some_and(|room| room > 0) || desired.is_some_and(|desired| desired < max);
+        memory.gave.is_some() && max < fair.max && fits
+    };
+    request.scale_assist
+        && participants.iter().all(calm)
+        && participants.iter().zip(bounds(request, participants)).any(regains)
+}
+
+fn targets(
+    clusters: &[&Cluster<'_>],
+    participants: &[Participant<'_>],
+    previous: &[Option<Bounds>],
+    kept: &[Bounds],
+) -> Targets {
+    let mut targets = vec![None; clusters.len()];
+    for ((participant, previous), bounds) in participants.iter().zip(previous).zip(kept) {
+        let reason = match previous {
+            None => Reason::ClusterRecovered,
+            Some(previous) if previous.max < bounds.max => {
+                Reason::ReplicasTakenOver { more: bounds.max.abs_diff(previous.max) }
+            }
+            Some(previous) if previous.max > bounds.max => {
+                Reason::HeadroomReleased { less: bounds.max.abs_diff(previous.max) }
+            }
+            Some(_) => Reason::Unchanged,
+        };
+        if let Some(target) = targets.get_mut(participant.at) {
+            *target = Some(Target { bounds: *bounds, reason, memory: participant.cluster.memory, held: false });
+        }
+    }
+    targets
+}
+
+/// Distributes what of the user's bounds nobody has over what they have.
+fn filled(request: &Request<'_>, participants: &[Participant<'_>], kept: &[Bounds]) -> Vec<Bounds> {
+    let maxes =
+        top_up(request, request.total.max, participants, kept, |bounds| bounds.max, |participant, _| participant.high);
+    let kept: Vec<Bounds> = kept.iter().zip(maxes).map(|(bounds, max)| Bounds { max, ..*bounds }).collect();
+    let mins = top_up(request, request.total.min, participants, &kept, |bounds| bounds.min, |_, bounds| bounds.max);
+    kept.iter().zip(mins).map(|(bounds, min)| Bounds { min: min.max(1).min(bounds.max), ..*bounds }).collect()
+}
+
+fn top_up(
+    request: &Request<'_>,
+    total: Replicas,
+    participants: &[Participant<'_>],
+    kept: &[Bounds],
+    has: impl Fn(&Bounds) -> Replicas,
+    high: impl Fn(&Participant<'_>, &Bounds) -> Replicas,
+) -> Vec<Replicas> {
+    let given: u64 = kept.iter().map(|bounds| u64::from(has(bounds))).sum();
+    let rest = u64::from(total).saturating_sub(given);
+    let Some(rest) = Replicas::try_from(rest).ok().filter(|rest| *rest > 0) else {
+        return kept.iter().map(has).collect();
+    };
+    let ranges = participants
+        .iter()
+        .zip(kept)
+        .map(|(participant, bounds)| Range { low: has(bounds), high: high(participant, bounds) });
+    distribute::top_up(request.policy, rest, participants, &ranges.collect::<Vec<_>>())
+}
+
+/// Gives the returned participants their min out of what is free and of the others' headroom. Returns who is in; a
+/// returned one for whom there was nothing stays out until there is.
+fn admit(
+    request: &Request<'_>,
+    participants: &[Participant<'_>],
+    previous: &[Option<Bounds>],
+    kept: &mut [Bounds],
+) -> Vec<bool> {
+    let fresh = bounds(request, participants);
+    let wanted: Vec<Replicas> =
+        previous.iter().zip(&fresh).map(|(previous, fresh)| if previous.is_none() { fresh.min } else { 0 }).collect();
+    let held: u64 = kept.iter().map(|bounds| u64::from(bounds.max)).sum();
+    let free = u64::from(request.total.max).saturating_sub(held);
+    let need: u64 = wanted.iter().map(|wanted| u64::from(*wanted)).sum();
+    let busy = |participant: &Participant<'_>| participant.cluster.running().max(participant.cluster.memory.floor());
+    let slack =
+        |participant: &Participant<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(busy(participant)));
+    let spare = |of: &dyn Fn(&Participant<'_>, &Bounds) -> Replicas, kept: &[Bounds]| {
+        participants
+            .iter()
+            .zip(kept)
+            .map(|(participant, bounds)| (participant.cluster.name, of(participant, bounds)))
+            .collect::<Vec<_>>()
+    };
+    let most = |total: u64| Replicas::try_from(total).unwrap_or(Replicas::MAX);
+    let taken = take(most(need.saturating_sub(free)), &spare(&slack, kept));
+    let got: u64 = taken.iter().map(|taken| u64::from(*taken)).sum();
+    for (bounds, taken) in kept.iter_mut().zip(&taken) {
+        bounds.max = bounds.max.saturating_sub(*taken);
+    }
+    let can = most(free.saturating_add(got).min(need));
+    let parts = participants.iter().zip(&wanted).map(|(participant, wanted)| Part {
+        name: participant.cluster.name,
+        current: 0,
+        weight: (*wanted).into(),
+        low: 0,
+        high: *wanted,
+    });
+    let shares = by_weight(can, &parts.collect::<Vec<_>>());
+    // Their min was in the mins of the others while they were away.
+    let surplus = kept.iter().map(|bounds| u64::from(bounds.min)).sum::<u64>().saturating_add(can.into());
+    let surplus = surplus.saturating_sub(request.total.min.into()).min(can.into());
+    let over = |participant: &Participant<'_>, bounds: &Bounds| {
+        bounds.min.saturating_sub(participant.cluster.limits.least.max(1))
+    };
+    let lowered = take(most(surplus), &spare(&over, kept));
+    let mut here = Vec::with_capacity(participants.len());
+    for (((bounds, previous), (share, wanted)), lowered) in
+        kept.iter_mut().zip(previous).zip(shares.iter().zip(&wanted)).zip(lowered)
+    {
+        bounds.min = bounds.min.saturating_sub(lowered);
+        if previous.is_none() {
+            *bounds = Bounds { min: *share, max: *share };
+        }
+        here.push(previous.is_some() || *share > 0 || *wanted == 0);
+    }
+    here
+}
