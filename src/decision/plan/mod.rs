@@ -5,9 +5,8 @@
 //! once given and moves it when clusters fail or return, *transition* bends the targets to what running pods and
 //! leaving clusters allow now, *steps* order the writes so that no moment exceeds the budget. Between reassignment and
 //! transition *adjust* changes targets by how clusters do: it finds who cannot scale (*signal*), moves headroom to
-//! those that can (*relief*, *tiers*,
-//! *optimization*), has others run what is missing (*assist*) or what clusters ran that go (*replacement*), and sends idle
-//! clusters to zero (*zero*).
+//! those that can (*raise_at_max*, *priority_tiers*, *optimization*), has others run what is missing (*assist*) or what
+//! clusters ran that go (*replacement*), and sends idle clusters to zero (*zero*).
 
 mod adjust;
 mod assignment;

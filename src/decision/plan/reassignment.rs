@@ -11,12 +11,11 @@ use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Keeps the targets of the participants, gives away what is free, and takes in who came back.
 ///
-/// * StaticWeighted and Duplicated divide by what the user said, so a change of the participants is a new division: a returned
-///   cluster gets its whole share, which the others give up as their replicas shrink.
+/// * StaticWeighted and Duplicated divide by what the user said, so a change of the participants is a new division: a
+///   returned cluster gets its whole share, which the others give up as their replicas shrink.
 /// * Otherwise capacity decided, which is measured and changes all the time: targets stay as they are. What nobody has -
 ///   of a failed cluster, or above a cap that fell - is distributed over them by policy. A returned cluster gets its
-/// min, taken
-///   from headroom of the others by the size of that headroom; its own headroom comes at the next rebalance.
+///   min, taken from headroom of the others by the size of that headroom; its own headroom comes at the next rebalance.
 pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participants: &[Participant<'_>]) -> Targets {
     if request.policy == Policy::Duplicated {
         return assign(request, clusters, participants);
