@@ -9,6 +9,9 @@
     clippy::pedantic,
     clippy::string_slice
 )]
+// Without the playground some helpers have no user.
+#![cfg_attr(not(feature = "playground"), allow(dead_code))]
+
 mod assignment;
 #[cfg(feature = "playground")]
 mod bed;

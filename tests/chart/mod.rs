@@ -5,6 +5,7 @@ mod certificates;
 mod command;
 pub mod documents;
 pub mod engine;
+#[cfg(feature = "playground")]
 mod hooks;
 mod image;
 mod monitoring;

@@ -133,7 +133,7 @@ fn the_webhook_keeps_our_fields_in_definitions_where_no_policy_does() {
     plane.install_crds();
     let webhook = Webhook::register(&plane);
     wait_until_asked(&plane);
-    for text in crate::install::DEFINITIONS {
+    for text in crate::crds::DEFINITIONS {
         plane.apply(text);
     }
     for (name, field) in [("federatedhpas", "clusterAffinity"), ("cronfederatedhpas", "maxDelaySeconds")] {

@@ -12,6 +12,12 @@ use std::process::Command;
 
 use fhpa::api::crd;
 
+/// Karmada's own definitions of both kinds, as its upgrades apply them.
+pub const DEFINITIONS: [&str; 2] = [
+    include_str!("../fixtures/karmada/federatedhpas.yaml"),
+    include_str!("../fixtures/karmada/cronfederatedhpas.yaml"),
+];
+
 #[test]
 fn the_files_are_what_the_code_makes() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");

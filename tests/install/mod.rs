@@ -15,12 +15,7 @@ use serde_json::Value;
 
 use crate::bed::webhook::certificate;
 use crate::cli::command::{Outcome, fhpa};
-
-/// Karmada's own definitions of both kinds, as its upgrades apply them.
-pub const DEFINITIONS: [&str; 2] = [
-    include_str!("../fixtures/karmada/federatedhpas.yaml"),
-    include_str!("../fixtures/karmada/cronfederatedhpas.yaml"),
-];
+pub use crate::crds::DEFINITIONS;
 
 /// Karmada's webhook configurations, with some CA. They are not served here: what an installation meets is left out.
 pub fn webhooks() -> Vec<Value> {
