@@ -94,6 +94,7 @@ impl Law for Pods {
             match change.kind {
                 "FederatedHPA" => self.saw_federated(world),
                 "ResourceBinding" => self.saw_binding(court),
+                "Cluster" => self.saw_cluster(&change.object()["metadata"]["name"], world),
                 _ => self.saw_template(change, world),
             }
             return;
@@ -153,6 +154,14 @@ impl Pods {
             && replicas(change.before) != replicas(change.after)
         {
             past.released = world.now.checked_sub(AFTERMATH).ok();
+        }
+    }
+
+    /// One that is evicted and stops to answer has failed: what it runs is not known to carry anything.
+    fn saw_cluster(&mut self, name: &serde_json::Value, world: &World) {
+        let silent = name.as_str().filter(|name| !world.answers(name));
+        for past in self.past.values_mut() {
+            past.gone.extend(silent.filter(|name| past.leaving.contains_key(*name)).map(str::to_owned));
         }
     }
 

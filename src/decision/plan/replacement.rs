@@ -54,7 +54,7 @@ pub(super) fn replace(
     if request.policy.divides() {
         remember_others(assignees);
         // What Karmada evicts gracefully runs on, and carries load that the others' HPAs have not seen.
-        let evicting = clusters.iter().any(|cluster| cluster.evicting);
+        let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
         keep_floors(request, assignees, going.any() || evicting);
         going.ask(request, assignees);
     } else {
