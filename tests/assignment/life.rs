@@ -10,6 +10,8 @@ use crate::random::Random;
 
 /// Rounds within which a fleet that answers comes to rest.
 const ROUNDS: usize = 60;
+/// Rounds after which mins are held for a cluster that waits for headroom alone.
+const HELD: usize = 40;
 /// Rounds in a row without a write at rest: the first plan after a new assignment looks at how it does, and mins that
 /// are held end with a window of five minutes.
 const STILL: usize = 7;
@@ -19,12 +21,12 @@ const PASS: SignedDuration = SignedDuration::from_secs(60);
 /// Lets everything answer until nothing is written.
 pub fn settle(world: &mut World) -> Result<(), TestCaseError> {
     let mut still = 0;
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         world.calm();
         let request = world.observe();
         let planned = plan(&request);
-        // Mins that are held for others fall by time alone, and not before nobody is waited for any more.
-        let holds = planned.next.is_some() && planned.shares.iter().any(|share| share.memory.floor.is_some());
+        // Mins that are held for others fall by time alone; those of a cluster that waits for headroom stay.
+        let holds = round < HELD && planned.shares.iter().any(|share| share.memory.floor.is_some());
         let waits = holds || planned.steps.iter().any(|step| step.wait == Wait::Replaced);
         still = if world.reconcile(usize::MAX) == 0 && !waits { still + 1 } else { 0 };
         // What nobody can replace leaves after a while.
