@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fhpa::decision::cron::zones::Zones;
-use fhpa::decision::cron::{Outlook, Schedule, first_clash, zone_name};
+use fhpa::decision::cron::{Outlook, Schedule, first_overlap, zone_name};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{Timestamp, ToSpan};
 
@@ -133,7 +133,7 @@ fn rules(c: &mut Criterion) {
                 for (index, a) in schedules.iter().enumerate() {
                     for (offset, b) in schedules.iter().enumerate().skip(index + 1) {
                         let zones = (&outlooks[index % 2], &outlooks[offset % 2]);
-                        clashes += usize::from(first_clash(a, zones.0, b, zones.1).is_some());
+                        clashes += usize::from(first_overlap(a, zones.0, b, zones.1).is_some());
                     }
                 }
                 clashes

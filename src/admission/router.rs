@@ -125,7 +125,7 @@ pub struct WebhookState {
 }
 
 impl WebhookState {
-    /// A state where `judge` decides; at most `most_in_flight` reviews at a time.
+    /// Has `judge` decide; at most `most_in_flight` reviews at a time.
     #[must_use]
     pub fn new(judge: Judge, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, most_in_flight: usize) -> Self {
         let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
@@ -133,10 +133,10 @@ impl WebhookState {
     }
 
     fn admit(&self) -> Option<InFlight<'_>> {
-        let seats = self.in_flight.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let count = self.in_flight.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         self.observer.entered();
-        let seat = InFlight(self);
-        (seats <= self.most_in_flight).then_some(seat)
+        let review = InFlight(self);
+        (count <= self.most_in_flight).then_some(review)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::served::SCHEMA_VERSION;
+use super::served::{self, Field, SCHEMA_VERSION};
 use super::{CronFederatedHPA, FederatedHPA, selector};
 
 /// What keeps a CRD from being made. None of it happens in a build that passed the tests, which make both.
@@ -36,6 +36,17 @@ pub fn all() -> Result<&'static [Value; 2], CrdError> {
         complete(serde_json::to_value(FederatedHPA::crd())?),
     ];
     Ok(MADE.get_or_init(|| made))
+}
+
+/// The fields of both kinds that Karmada's definitions do not know, in the order of [`DEFINITIONS`](super::served::DEFINITIONS).
+/// Made once.
+///
+/// # Errors
+/// As [`all`].
+pub fn own_fields() -> Result<&'static [Vec<Field>; 2], CrdError> {
+    static FIELDS: OnceLock<[Vec<Field>; 2]> = OnceLock::new();
+    let [cron, federated] = all()?;
+    Ok(FIELDS.get_or_init(|| [served::own(0, federated), served::own(1, cron)]))
 }
 
 /// The CRDs as files: name and text, each text one YAML document.

@@ -1,7 +1,5 @@
 //! A change of a CustomResourceDefinition of our kinds -> what keeps our fields in it. No I/O.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
 use crate::api::crd;
@@ -24,10 +22,5 @@ pub fn kept(old: &str, new: &str) -> Vec<Addition> {
 
 /// Our fields of a kind, by its place among [`DEFINITIONS`].
 fn fields(kind: usize) -> &'static [Field] {
-    static FIELDS: OnceLock<[Vec<Field>; 2]> = OnceLock::new();
-    let all = FIELDS.get_or_init(|| {
-        let Ok([cron, federated]) = crd::all() else { return Default::default() };
-        [served::own(0, federated), served::own(1, cron)]
-    });
-    all.get(kind).map(Vec::as_slice).unwrap_or_default()
+    crd::own_fields().ok().and_then(|all| all.get(kind)).map(Vec::as_slice).unwrap_or_default()
 }

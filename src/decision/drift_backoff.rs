@@ -75,12 +75,12 @@ mod tests {
     }
 
     /// Instants at which it is put back, when the other writer undoes it a second later, until `end`.
-    fn fight(contest: &mut DriftBackoff, from: i64, end: i64) -> Vec<i64> {
+    fn fight(backoff: &mut DriftBackoff, from: i64, end: i64) -> Vec<i64> {
         let (mut acts, mut now) = (Vec::new(), from);
         while now < end {
-            match contest.step(at(now)) {
+            match backoff.step(at(now)) {
                 Step::Act => {
-                    *contest = contest.acted(at(now));
+                    *backoff = backoff.acted(at(now));
                     acts.push(now);
                     now += 1;
                 }
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn a_change_now_and_then_is_put_back_at_once() {
-        let mut contest = DriftBackoff::default();
+        let mut backoff = DriftBackoff::default();
         for day in 0..30 {
-            assert_eq!(contest.step(at(day * 86_400)), Step::Act);
-            contest = contest.acted(at(day * 86_400));
+            assert_eq!(backoff.step(at(day * 86_400)), Step::Act);
+            backoff = backoff.acted(at(day * 86_400));
         }
     }
 
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn once_the_other_gave_up_a_change_is_put_back_at_once_again() {
-        let mut contest = DriftBackoff::default();
-        fight(&mut contest, 0, 7200);
-        assert_eq!(fight(&mut contest, 20_000, 20_004), [20_000, 20_001, 20_002, 20_003]);
+        let mut backoff = DriftBackoff::default();
+        fight(&mut backoff, 0, 7200);
+        assert_eq!(fight(&mut backoff, 20_000, 20_004), [20_000, 20_001, 20_002, 20_003]);
     }
 }

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
-use super::upstream_webhooks;
-use super::upstream_webhooks::{ENTRIES, Entries};
+use super::upstream_webhooks::{self, ENTRIES, Entries};
 use super::{permissions::PermissionScope, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;

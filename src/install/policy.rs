@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::api::crd::{self, CrdError};
-use crate::api::served::{self, DEFINITIONS, Field};
+use crate::api::served::{self, DEFINITIONS};
 
 /// Name of the policy and of its binding.
 pub const NAME: &str = "fhpa";
@@ -12,22 +12,13 @@ pub const NAME: &str = "fhpa";
 /// Versions of a definition that are looked through.
 const VERSIONS: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
 
-/// The fields of both kinds that are kept, in the order of [`DEFINITIONS`].
-///
-/// # Errors
-/// When our definitions cannot be made.
-pub fn fields() -> Result<[Vec<Field>; 2], CrdError> {
-    let [cron, federated] = crd::all()?;
-    Ok([served::own(0, federated), served::own(1, cron)])
-}
-
 /// The policy and its binding. Kubernetes serves these kinds from 1.36 on.
 ///
 /// # Errors
-/// As [`fields`].
+/// When our definitions cannot be made.
 pub fn objects() -> Result<[Value; 2], CrdError> {
-    let fields = fields()?;
-    let kinds = DEFINITIONS.iter().zip(&fields);
+    let fields = crd::own_fields()?;
+    let kinds = DEFINITIONS.iter().zip(fields);
     let patches: Vec<String> =
         kinds.flat_map(|(definition, fields)| fields.iter().map(|field| patch(definition, field))).collect();
     let version =
@@ -102,21 +93,21 @@ mod tests {
 
     #[test]
     fn the_copy_has_the_fields_of_the_spec_that_the_policy_keeps() {
-        let names = |fields: &[Field], at: &[&str]| {
+        let names = |fields: &[served::Field], at: &[&str]| {
             let of = fields.iter().filter(|field| field.iter().take(field.len() - 1).eq(at.iter()));
             of.map(|field| field.last().unwrap().clone()).collect::<Vec<_>>()
         };
-        let [federated, cron] = fields().unwrap();
-        assert_eq!(names(&federated, &["spec"]), OF_FEDERATED_HPA, "a new field of the spec is copied, too");
-        assert_eq!(names(&cron, &["spec", "rules", "[]"]), OF_RULE, "a new field of a rule is copied, too");
-        assert_eq!(names(&cron, &["spec"]), [""; 0], "a new field of the spec has no copy yet");
+        let [federated, cron] = crd::own_fields().unwrap();
+        assert_eq!(names(federated, &["spec"]), OF_FEDERATED_HPA, "a new field of the spec is copied, too");
+        assert_eq!(names(cron, &["spec", "rules", "[]"]), OF_RULE, "a new field of a rule is copied, too");
+        assert_eq!(names(cron, &["spec"]), [""; 0], "a new field of the spec has no copy yet");
     }
 
     #[test]
     fn each_field_has_its_patch() {
         let [policy, binding] = objects().unwrap();
         let text = policy.pointer("/spec/mutations/0/jsonPatch/expression").unwrap().as_str().unwrap();
-        let [federated, cron] = fields().unwrap();
+        let [federated, cron] = crd::own_fields().unwrap();
         assert_eq!(text.matches("JSONPatch{").count(), federated.len() + cron.len());
         let late = "(request.name == 'cronfederatedhpas.autoscaling.karmada.io' && has(variables.new.properties) && 'spec' in \
                     variables.new.properties && has(variables.new.properties['spec'].properties) && 'rules' in \

@@ -1,6 +1,6 @@
 //! Worked cases: clock changes, intervals, clashes.
 
-use fhpa::decision::cron::{DstEffect, Outlook, Schedule, first_clash};
+use fhpa::decision::cron::{DstEffect, Outlook, Schedule, first_overlap};
 use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
@@ -137,7 +137,7 @@ fn a_clash_is_found_where_both_run() {
     let clash = |a: (&str, &str), b: (&str, &str)| {
         let at = "2026-11-20T10:00:00Z".parse().unwrap();
         let (one, two) = (Schedule::parse(a.0).unwrap(), Schedule::parse(b.0).unwrap());
-        first_clash(&one, &Outlook::new(&zone(a.1), at), &two, &Outlook::new(&zone(b.1), at)).map(|at| at.to_string())
+        first_overlap(&one, &Outlook::new(&zone(a.1), at), &two, &Outlook::new(&zone(b.1), at)).map(|at| at.to_string())
     };
     let utc = "UTC";
     assert_eq!(clash(("0 8 * * *", utc), ("0 8 * * 1-5", utc)).as_deref(), Some("2026-11-23T08:00:00Z"));
@@ -160,15 +160,16 @@ fn a_clash_is_found_where_both_run() {
 
 #[test]
 fn an_odd_run_says_what_is_odd() {
-    let oddity =
-        |expr: &str, at: &str| Schedule::parse(expr).unwrap().oddity(&zone("America/New_York"), at.parse().unwrap());
+    let effect = |expr: &str, at: &str| {
+        Schedule::parse(expr).unwrap().dst_effect(&zone("America/New_York"), at.parse().unwrap())
+    };
     let skipped = jiff::civil::datetime(2027, 3, 14, 2, 20, 0, 0);
-    assert_eq!(oddity("20,40 2 * * *", "2027-03-14T07:00:00Z"), Some(DstEffect::Moved { skipped }));
-    assert_eq!(oddity("0 3 * * *", "2027-03-14T07:00:00Z"), None);
-    assert_eq!(oddity("30 1 * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::RunsOnce));
-    assert_eq!(oddity("30 * * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::FirstPass));
-    assert_eq!(oddity("30 * * * *", "2027-11-07T06:30:00Z"), Some(DstEffect::SecondPass));
-    assert_eq!(oddity("30 * * * *", "2027-11-07T07:30:00Z"), None);
+    assert_eq!(effect("20,40 2 * * *", "2027-03-14T07:00:00Z"), Some(DstEffect::Moved { skipped }));
+    assert_eq!(effect("0 3 * * *", "2027-03-14T07:00:00Z"), None);
+    assert_eq!(effect("30 1 * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::RunsOnce));
+    assert_eq!(effect("30 * * * *", "2027-11-07T05:30:00Z"), Some(DstEffect::FirstPass));
+    assert_eq!(effect("30 * * * *", "2027-11-07T06:30:00Z"), Some(DstEffect::SecondPass));
+    assert_eq!(effect("30 * * * *", "2027-11-07T07:30:00Z"), None);
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn the_search_ends_with_the_calendar() {
                 assert!(schedule.next_after(&zone, first + near).is_none_or(|at| at > first + near));
                 assert!(schedule.previous_before(&zone, first + near).is_none_or(|at| at < first + near));
                 let outlook = Outlook::new(&zone, last - near);
-                assert!(first_clash(&schedule, &outlook, &schedule, &outlook).is_none_or(|at| at > last - near));
-                let _ = (schedule.oddity(&zone, first + near), schedule.oddity(&zone, last - near));
+                assert!(first_overlap(&schedule, &outlook, &schedule, &outlook).is_none_or(|at| at > last - near));
+                let _ = (schedule.dst_effect(&zone, first + near), schedule.dst_effect(&zone, last - near));
             }
         }
     }

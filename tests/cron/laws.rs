@@ -1,6 +1,6 @@
 //! Laws that hold for every schedule, zone and instant.
 
-use fhpa::decision::cron::{Outlook, Schedule, first_clash};
+use fhpa::decision::cron::{Outlook, Schedule, first_overlap};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn a_clash_at_the_moment_of_a_clock_change_is_found() {
     let (havana, utc) = (zone("America/Havana"), zone("UTC"));
     let at: Timestamp = "2006-10-29T04:59:00Z".parse().unwrap();
     let (every, even) = (Schedule::parse("* * * * *").unwrap(), Schedule::parse("*/2 5 * * *").unwrap());
-    let clash = first_clash(&every, &Outlook::new(&havana, at), &even, &Outlook::new(&utc, at));
+    let clash = first_overlap(&every, &Outlook::new(&havana, at), &even, &Outlook::new(&utc, at));
     assert_eq!(clash.map(|clash| clash.to_string()).as_deref(), Some("2006-10-29T05:00:00Z"));
 }
 
@@ -150,7 +150,7 @@ proptest! {
         let other = if one_zone { name } else { other };
         let (one, two) = (Schedule::parse(&a).unwrap(), Schedule::parse(&b).unwrap());
         let (zone_a, zone_b) = (zone(name), zone(other));
-        let clash = first_clash(&one, &Outlook::new(&zone_a, at), &two, &Outlook::new(&zone_b, at));
+        let clash = first_overlap(&one, &Outlook::new(&zone_a, at), &two, &Outlook::new(&zone_b, at));
         if let Some(clash) = clash {
             prop_assert!(clash > at && one.fires_at(&zone_a, clash) && two.fires_at(&zone_b, clash));
         }

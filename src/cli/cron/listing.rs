@@ -65,7 +65,7 @@ impl Question<'_> {
             .map(|at| {
                 let before = std::mem::replace(&mut offset, zone.to_offset(at));
                 let mut notes: Vec<String> =
-                    schedule.oddity(zone, at).map(|oddity| oddity.to_string()).into_iter().collect();
+                    schedule.dst_effect(zone, at).map(|effect| effect.to_string()).into_iter().collect();
                 notes.extend(offset_change(before, offset));
                 Run { at, offset, notes }
             })

@@ -14,8 +14,7 @@ use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
-use crate::decision::names;
-use crate::decision::quantity;
+use crate::decision::{names, quantity};
 use crate::run::forecast::{Forecast, Objects, Rooms};
 
 /// What the files hold.

@@ -40,7 +40,7 @@ impl fmt::Display for DstEffect {
 
 impl Schedule {
     /// What a clock change does to the run at `at`; absent when nothing.
-    pub fn oddity(&self, zone: &TimeZone, at: Timestamp) -> Option<DstEffect> {
+    pub fn dst_effect(&self, zone: &TimeZone, at: Timestamp) -> Option<DstEffect> {
         let wall = zone.to_datetime(at);
         match ambiguity(zone, wall) {
             AmbiguousOffset::Fold { .. } if !self.has_wildcard_hour() => Some(DstEffect::RunsOnce),

@@ -42,12 +42,12 @@ impl<'a> Outlook<'a> {
 /// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five
 /// years in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the other
 /// schedule is no clash.
-pub fn first_clash(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
-    first_clash_before(Timestamp::MAX, a, in_a, b, in_b)
+pub fn first_overlap(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
+    first_overlap_before(Timestamp::MAX, a, in_a, b, in_b)
 }
 
-/// As [`first_clash`], when it is earlier than `limit`.
-pub fn first_clash_before(
+/// As [`first_overlap`], when it is earlier than `limit`.
+pub fn first_overlap_before(
     limit: Timestamp,
     a: &Schedule,
     in_a: &Outlook<'_>,

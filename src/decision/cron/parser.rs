@@ -4,8 +4,7 @@
 //! dropped); only texts tied to no clock time or to a zone of their own are refused (docs/design.md#admission).
 
 use super::field::Field;
-use super::parse_error;
-use super::parse_error::ScheduleError;
+use super::parse_error::{self, ScheduleError};
 use super::schedule::Sets;
 
 /// Longest text that is looked at, in bytes.

@@ -30,7 +30,7 @@ pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
 fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas) -> Replicas {
     let able = assignees.iter().enumerate();
     let receivers: Vec<(usize, Participant<'_>, Range)> =
-        able.filter_map(|(at, assignee)| Some((at, receiver(request, assignee)?))).map(seated).collect();
+        able.filter_map(|(at, assignee)| Some((at, receiver(request, assignee)?))).map(with_range).collect();
     if total == 0 || receivers.is_empty() {
         return 0;
     }
@@ -100,6 +100,6 @@ fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(P
     Some((Participant { weight, capacity: spare, ..*assignee.participant }, spare))
 }
 
-fn seated((at, (participant, spare)): (usize, (Participant<'_>, Replicas))) -> (usize, Participant<'_>, Range) {
+fn with_range((at, (participant, spare)): (usize, (Participant<'_>, Replicas))) -> (usize, Participant<'_>, Range) {
     (at, participant, Range { low: 0, high: spare })
 }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_of_about_one_size_keep_their_order() {
+    fn participants_of_about_one_size_keep_their_order() {
         assert_eq!(filled(&[("a", Some(10), 20), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 21), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 22), ("b", Some(20), 19)]), ["a", "b"]);

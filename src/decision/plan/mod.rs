@@ -74,9 +74,9 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     assignment::remark(request, &participants, &targets, &mut notes);
     zero::remark(request, &participants, &targets, &mut notes);
     notes.extend(replacement.note);
-    let transition = transition::transition(request, &clusters, &targets);
-    let shares = outcome::shares(&clusters, &targets, &transition, &replacement.lost, request.now);
-    let (steps, binding) = steps::steps(request, &clusters, &targets, &transition, &replacement.verdicts, &mut notes);
+    let transitions = transition::transitions(request, &clusters, &targets);
+    let shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
+    let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Transition {
 /// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
 /// A leaving cluster gives up its headroom first, and replicas only where the others could not have what they run, or
 /// are to run in its place, otherwise.
-pub(super) fn transition(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Transition> {
+pub(super) fn transitions(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Transition> {
     let wanted: Vec<Transition> =
         clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }

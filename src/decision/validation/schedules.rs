@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Surroundings, sizes};
-use crate::decision::cron::{Outlook, Schedule, first_clash_before, zone_name};
+use crate::decision::cron::{Outlook, Schedule, first_overlap_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::related_objects::KnownCronFederatedHPA;
@@ -177,7 +177,7 @@ fn first_meeting<'a>(
         };
         let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
         let (early, late) = (&one.timing.schedule, &later.timing.schedule);
-        if let Some(at) = first_clash_before(limit, early, in_one, late, in_later) {
+        if let Some(at) = first_overlap_before(limit, early, in_one, late, in_later) {
             first = Some((at, one, index));
         }
     }

@@ -48,7 +48,7 @@ pub(super) struct GuardWorker {
 /// What is known of an object between two reconciles.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    contest: DriftBackoff,
+    backoff: DriftBackoff,
     /// What was last reported of it, while it lasts.
     reported: Option<&'static str>,
 }
@@ -192,13 +192,13 @@ impl GuardWorker {
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
         let live = guarded.live.object();
         let now = (self.dependencies.clock)();
-        let contest = self.known().get(key).cloned().unwrap_or_default().contest;
-        if let Step::Pause(until) = contest.step(now) {
+        let backoff = self.known().get(key).cloned().unwrap_or_default().backoff;
+        if let Step::Pause(until) = backoff.step(now) {
             let sentence = format!(
                 "{} changes it each time it is corrected ({} times in a row): stop one of the two; it is corrected again at \
                  {until}",
                 other(live),
-                contest.acts()
+                backoff.acts()
             );
             self.dependencies.metrics.drift_conflict(&name(key), true);
             self.report(leader, key, live, "DriftConflict", sentence);
@@ -210,7 +210,7 @@ impl GuardWorker {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
-                let known = Known { contest: contest.acted(now), reported: None };
+                let known = Known { backoff: backoff.acted(now), reported: None };
                 self.known().insert(key.clone(), known);
                 self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));

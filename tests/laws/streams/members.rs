@@ -14,6 +14,14 @@ fn written(by: &str, replicas: i64, ready: i64) -> Value {
     owned(deployment(replicas, ready), &[(manager, subresource, json!({"f:spec": {"f:replicas": {}}}))])
 }
 
+/// The user lowers max; no status tells of it yet.
+fn lower_max(stream: &mut Stream, max: i64) {
+    stream.edit("", "FederatedHPA", |hpa| {
+        hpa["spec"]["maxReplicas"] = json!(max);
+        hpa["status"] = json!({});
+    });
+}
+
 #[test]
 fn a_raise_that_does_not_fit_breaks_the_budget_in_the_work_and_in_the_member() {
     let mut stream = Stream::new();
@@ -77,10 +85,7 @@ fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
         stream.put("", work("member1", 1, 15));
         stream.put("member1", member_hpa(1, 15));
         stream.put("", work("member2", 1, 15));
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["maxReplicas"] = json!(20);
-            hpa["status"] = json!({});
-        });
+        lower_max(&mut stream, 20);
         stream.put("", work("member1", 1, 6));
         stream.put("member1", member_hpa(1, 6));
         stream.keeps();
@@ -275,10 +280,7 @@ fn a_handed_back_workload_keeps_its_pods_too() {
 fn what_was_divided_a_moment_ago_may_still_arrive() {
     let late = |seconds: i64| {
         let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["maxReplicas"] = json!(8);
-            hpa["status"] = json!({});
-        });
+        lower_max(&mut stream, 8);
         stream.edit("", "ResourceBinding", |binding| {
             binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": "Duplicated"});
         });
@@ -312,10 +314,7 @@ fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_do
 fn where_max_leaves_no_headroom_a_quarter_may_be_away() {
     let rolls = |removed: i64| {
         let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["maxReplicas"] = json!(10);
-            hpa["status"] = json!({});
-        });
+        lower_max(&mut stream, 10);
         stream.put("member1", written("karmada", 6 - removed, 6));
         stream
     };

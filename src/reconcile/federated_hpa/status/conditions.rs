@@ -45,8 +45,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
             return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }
     }
-    let (shrinks, others): (Vec<_>, Vec<_>) = plan.steps.iter().partition(|step| step.wait == Wait::Shrunk);
-    if !others.is_empty() {
+    if plan.steps.iter().any(|step| step.wait != Wait::Shrunk) {
         return ("False", WAITING, waiting(plan));
     }
     let unconfirmed = health::unconfirmed(view, plan);
@@ -54,7 +53,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
         let message = format!("waiting for {} to confirm the bounds that were written", Few(&unconfirmed));
         return ("False", WAITING, message);
     }
-    if !shrinks.is_empty() {
+    if !plan.steps.is_empty() {
         let message = format!(
             "replicas that run are not removed for other clusters: raise spec.maxReplicas, or wait until the load falls; {}",
             waiting(plan)
