@@ -118,6 +118,12 @@ impl ApiServer {
             let reply = discovery::answer(self, request.head.uri.path(), accept);
             return Ok(Routed::Reply(reply.unwrap_or_else(|| Reply::text(404, "404 page not found\n"))));
         };
+        if let Some(api) = self.aggregated(&path.group) {
+            if request.head.method != http::Method::GET {
+                return Err(StatusError::method_not_allowed());
+            }
+            return api(request.head.uri.path()).await.map(|value| Routed::Reply(Reply::value(200, value)));
+        }
         let catalog = self.catalog();
         let found = catalog.find(&path.group, &path.resource);
         let Some((resource, version)) =

@@ -65,6 +65,9 @@ pub type Plugin =
 /// Finds the server behind `clusters/<name>/proxy`.
 pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Send + Sync>;
 
+/// Answers GET requests for the paths of an API group that another server serves, as an aggregated API server does.
+pub type Aggregated = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<Value, StatusError>> + Send + Sync>;
+
 /// Changes that each resource keeps for watches and continue tokens. Each holds one old state; the newest are shared
 /// with the objects themselves.
 const KEPT_CHANGES: usize = 1_000;
@@ -125,6 +128,7 @@ impl Builder {
             faults: Faults::default(),
             garbage: self.garbage,
             proxies: RwLock::default(),
+            aggregated: RwLock::default(),
             plugins: ArcSwap::default(),
             chain,
             kubernetes: ArcSwap::from_pointee(VERSION.to_owned()),
@@ -155,6 +159,7 @@ struct State {
     faults: Faults,
     garbage: bool,
     proxies: RwLock<BTreeMap<String, Proxy>>,
+    aggregated: RwLock<BTreeMap<String, Aggregated>>,
     plugins: ArcSwap<Vec<Plugin>>,
     chain: Chain,
     kubernetes: ArcSwap<String>,
@@ -221,6 +226,15 @@ impl ApiServer {
     /// Lets `<resource>/<name>/proxy/...` lead to other servers.
     pub fn route_proxy(&self, qualified: &str, proxy: Proxy) {
         self.state.proxies.write().unwrap_or_else(PoisonError::into_inner).insert(qualified.to_owned(), proxy);
+    }
+
+    /// Has GET requests for the group `name` answered by `api`, which is told their path.
+    pub fn aggregate(&self, name: &str, api: Aggregated) {
+        self.state.aggregated.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), api);
+    }
+
+    fn aggregated(&self, group: &str) -> Option<Aggregated> {
+        self.state.aggregated.read().unwrap_or_else(PoisonError::into_inner).get(group).cloned()
     }
 
     /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.

@@ -15,6 +15,7 @@ pub mod instant;
 pub mod memory;
 mod metadata;
 pub mod own;
+pub mod pods;
 mod resource_binding;
 mod scalar;
 pub mod scaling;

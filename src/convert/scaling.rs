@@ -1,13 +1,16 @@
 //! What an HPA of any kind is told, wire -> the algorithm of `decision::hpa`. No I/O.
 
 use crate::api::hpa::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
-use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
+use crate::api::hpa_status::{
+    ContainerResourceMetricStatus, ExternalMetricStatus, MetricStatus, MetricValueStatus, ObjectMetricStatus,
+    PodsMetricStatus, ResourceMetricStatus,
+};
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use crate::decision::hpa::load;
 use crate::decision::hpa::metric::{Current, Source, Target};
 use crate::decision::plan::Load;
-use crate::decision::quantity::milli;
+use crate::decision::quantity::{from_milli, milli};
 
 /// CPU utilization that is held when an HPA names no metric.
 const DEFAULT_UTILIZATION: i32 = 80;
@@ -97,6 +100,60 @@ fn metric(spec: &MetricSpec, namespace: &str) -> Option<(Source, Target)> {
         }
         _ => return None,
     })
+}
+
+/// What was measured, as an HPA reports it. `current` has an entry for each of `specs`; one that failed is left out.
+#[must_use]
+pub fn reported(specs: &[MetricSpec], current: &[Option<Current>]) -> Vec<MetricStatus> {
+    if specs.is_empty() {
+        let cpu = |current: &Current| MetricStatus {
+            type_: "Resource".to_owned(),
+            resource: Some(ResourceMetricStatus { name: "cpu".to_owned(), current: value(current) }),
+            ..MetricStatus::default()
+        };
+        return current.iter().flatten().map(cpu).collect();
+    }
+    let both = specs.iter().zip(current);
+    both.filter_map(|(spec, current)| status(spec, value(current.as_ref()?))).collect()
+}
+
+fn status(spec: &MetricSpec, current: MetricValueStatus) -> Option<MetricStatus> {
+    let mut status = MetricStatus { type_: spec.type_.clone(), ..MetricStatus::default() };
+    match spec.type_.as_str() {
+        "Resource" => {
+            let name = spec.resource.as_ref()?.name.clone();
+            status.resource = Some(ResourceMetricStatus { name, current });
+        }
+        "ContainerResource" => {
+            let of = spec.container_resource.as_ref()?;
+            let (name, container) = (of.name.clone(), of.container.clone());
+            status.container_resource = Some(ContainerResourceMetricStatus { name, container, current });
+        }
+        "Pods" => {
+            let metric = spec.pods.as_ref()?.metric.clone();
+            status.pods = Some(PodsMetricStatus { metric, current });
+        }
+        "Object" => {
+            let of = spec.object.as_ref()?;
+            let (described_object, metric) = (of.described_object.clone(), of.metric.clone());
+            status.object = Some(ObjectMetricStatus { described_object, metric, current });
+        }
+        "External" => {
+            let metric = spec.external.as_ref()?.metric.clone();
+            status.external = Some(ExternalMetricStatus { metric, current });
+        }
+        _ => return None,
+    }
+    Some(status)
+}
+
+fn value(current: &Current) -> MetricValueStatus {
+    let quantity = |milli: i64| Quantity(from_milli(milli));
+    MetricValueStatus {
+        value: current.value.map(quantity),
+        average_value: current.average_value.map(quantity),
+        average_utilization: current.utilization,
+    }
 }
 
 fn target(target: &MetricTarget) -> Option<Target> {

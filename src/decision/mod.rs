@@ -21,6 +21,7 @@ pub mod path;
 pub mod plan;
 pub mod quantity;
 pub mod related_objects;
+pub mod selector;
 pub mod showing;
 pub mod split;
 pub mod subject;

@@ -141,10 +141,17 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "replicas that a cron rule sets, or that a workload is handed back with",
+        why: "replicas that a cron rule sets, that a workload is handed back with, or that a Centralized one needs",
         group: "apps",
         resources: &["deployments/scale", "statefulsets/scale"],
-        verbs: &["patch"],
+        verbs: &["get", "patch"],
+        ..ROW
+    },
+    Permission {
+        why: "metrics from outside that a Centralized workload is scaled by",
+        group: "external.metrics.k8s.io",
+        resources: &["*"],
+        verbs: &["get", "list"],
         ..ROW
     },
     Permission {
@@ -215,10 +222,34 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "pods that find no node, where no estimator says so",
+        why: "pods that find no node, where no estimator says so; the pods of Centralized workloads",
         place: PermissionScope::Members,
         resources: &["pods"],
+        verbs: &["list", "watch"],
+        ..ROW
+    },
+    Permission {
+        why: "what the pods of Centralized workloads use",
+        place: PermissionScope::Members,
+        group: "metrics.k8s.io",
+        resources: &["pods"],
         verbs: &["list"],
+        ..ROW
+    },
+    Permission {
+        why: "metrics of pods and objects that a Centralized workload is scaled by; their names are the users' own",
+        place: PermissionScope::Members,
+        group: "custom.metrics.k8s.io",
+        resources: &["*"],
+        verbs: &["get", "list"],
+        ..ROW
+    },
+    Permission {
+        why: "metrics that --external-metrics-sum names",
+        place: PermissionScope::Members,
+        group: "external.metrics.k8s.io",
+        resources: &["*"],
+        verbs: &["get", "list"],
         ..ROW
     },
     Permission {
@@ -268,8 +299,7 @@ pub fn rules(place: PermissionScope, guard: bool, scaled: &[ScaledKind]) -> Vec<
             rules.push(json!({"apiGroups": [kind.group], "resources": [kind.resource], "verbs": ["get", "patch"]}));
         }
         let verbs: &[&str] = match place {
-            PermissionScope::ControlPlane => &["patch"],
-            PermissionScope::Members => &["get", "patch"],
+            PermissionScope::ControlPlane | PermissionScope::Members => &["get", "patch"],
             PermissionScope::LeaseNamespace => continue,
         };
         rules.push(json!({"apiGroups": [kind.group], "resources": [scale], "verbs": verbs}));
@@ -292,8 +322,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_right_says_why_and_nothing_is_a_wildcard() {
+    fn every_right_says_why_and_nothing_but_the_name_of_a_metric_is_a_wildcard() {
         for row in PERMISSIONS {
+            if matches!(row.group, "custom.metrics.k8s.io" | "external.metrics.k8s.io") {
+                // The resources of these groups are metrics, and nothing is written there.
+                assert_eq!((row.resources, row.verbs), (&["*"][..], &["get", "list"][..]), "{row:?}");
+                continue;
+            }
             assert!(!row.why.is_empty() && !row.resources.is_empty() && !row.verbs.is_empty(), "{row:?}");
             let words = row.resources.iter().chain(row.verbs).chain(row.names);
             assert!(words.into_iter().all(|word| *word != "*" && !word.is_empty()), "{row:?}");

@@ -26,11 +26,12 @@ use crate::reconcile::cron_federated_hpa::observe::Steppers;
 use crate::reconcile::cron_federated_hpa::reconcile::CronWorker;
 use crate::reconcile::cron_federated_hpa::report::Reporter;
 use crate::reconcile::federated_hpa::cache::Cache;
+use crate::reconcile::federated_hpa::centralized;
 use crate::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 use crate::reconcile::federated_hpa::observe::members::Members;
-use crate::reconcile::federated_hpa::worker::{DistributedWorker, Parts};
+use crate::reconcile::federated_hpa::worker::{FederatedHpaWorker, Parts};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
@@ -56,6 +57,8 @@ pub struct Options {
     pub rebalance_period: Option<SignedDuration>,
     /// How long clusters that fail or leave are waited for.
     pub failover: failover::Settings,
+    /// How Centralized workloads are scaled.
+    pub centralized: centralized::Settings,
 }
 
 /// A controller that does not work yet.
@@ -63,7 +66,7 @@ pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
     live: LiveState,
-    distributed: Engine<DistributedWorker>,
+    distributed: Engine<FederatedHpaWorker>,
     poster: Poster,
     events: Events,
     clock: WallClock,
@@ -79,8 +82,18 @@ impl Controller {
     /// As [`Self::new`]; `capacity` knows how much room clusters have.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
-        let Options { client, zones, settings, clock, metrics, identity, concurrency, rebalance_period, failover } =
-            options;
+        let Options {
+            client,
+            zones,
+            settings,
+            clock,
+            metrics,
+            identity,
+            concurrency,
+            rebalance_period,
+            failover,
+            centralized,
+        } = options;
         let default_mode = settings.default_mode;
         let book = Arc::new(CronCache::default());
         let reader = Reader::new(Arc::clone(&book), zones, settings);
@@ -94,12 +107,13 @@ impl Controller {
             metrics: Arc::clone(&metrics),
             clock: Arc::clone(&clock),
         };
-        let distributed = DistributedWorker::new(Parts {
+        let distributed = FederatedHpaWorker::new(Parts {
             client: client.clone(),
             live: live.clone(),
             targets: Arc::clone(&targets),
             default_mode,
             clock: Arc::clone(&clock),
+            centralized,
             reporter,
         });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
@@ -132,7 +146,7 @@ impl Controller {
 /// A controller that is told of its objects and waits to be run.
 pub struct Idle {
     engine: Engine<CronWorker>,
-    distributed: Engine<DistributedWorker>,
+    distributed: Engine<FederatedHpaWorker>,
     poster: Poster,
     gate: Gate,
 }
@@ -156,7 +170,7 @@ impl Idle {
 /// A controller that hands every workload back, and does nothing else.
 pub struct Withdrawal {
     cache: Arc<Cache>,
-    engine: Engine<DistributedWorker>,
+    engine: Engine<FederatedHpaWorker>,
     poster: Poster,
 }
 
@@ -167,12 +181,13 @@ impl Withdrawal {
         let Options { client, settings, clock, metrics, identity, concurrency, .. } = options;
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let cache = Arc::new(Cache::default());
-        let worker = DistributedWorker::new(Parts {
+        let worker = FederatedHpaWorker::new(Parts {
             live: LiveState { cache: Arc::clone(&cache), ..LiveState::default() },
             targets: Arc::new(Targets::new(client.clone())),
             client,
             default_mode: settings.default_mode,
             clock: Arc::clone(&clock),
+            centralized: centralized::Settings::default(),
             reporter: federated_hpa::status::report::Reporter { events, metrics, clock: Arc::clone(&clock) },
         });
         Self { cache, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }

@@ -19,6 +19,7 @@ use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
+use crate::reconcile::federated_hpa::centralized;
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::{Options, Withdrawal};
 use crate::runtime::clock;
@@ -132,6 +133,7 @@ impl Hold {
             concurrency: CONCURRENCY,
             rebalance_period: None,
             failover: failover::Settings::default(),
+            centralized: centralized::Settings::default(),
         });
         let mut readers = Readers::default();
         let cache = withdrawal.read_by(&mut readers);

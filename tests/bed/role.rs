@@ -24,7 +24,8 @@ pub struct Role {
 
 impl Role {
     fn gives(self, row: &Permission, verb: &str, resource: &str) -> bool {
-        row.resources.contains(&resource)
+        // The resources of the metrics APIs are metrics.
+        (row.resources.contains(&resource) || row.resources == ["*"])
             && row.verbs.contains(&verb)
             && self.without.is_none_or(|without| without != (row.place, verb, resource))
     }

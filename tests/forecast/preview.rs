@@ -156,6 +156,7 @@ async fn served(controller: bool) -> Vec<String> {
         concurrency: 4,
         rebalance_period: None,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
+        centralized: fhpa::run::process::Centralized::default(),
         estimators: None,
         guard: None,
     });

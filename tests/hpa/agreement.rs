@@ -18,6 +18,7 @@ fn propose_for(input: &Value) -> Value {
         spec_replicas: int(&input["current_replicas"]),
         status_replicas: int(&input["status_replicas"]),
         calibration: input["calibration"].as_f64().unwrap(),
+        partial: None,
         pods: &pods,
         tolerance: Tolerance { up: tolerance, down: tolerance },
         startup: startup(input),

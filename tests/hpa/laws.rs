@@ -1,11 +1,13 @@
 //! What holds for every input.
 
+use std::sync::Arc;
+
 use fhpa::decision::hpa::alike::Alike;
 use fhpa::decision::hpa::behavior::{Behavior, Rules};
 use fhpa::decision::hpa::decide::{Decision, History, Policy, decide, follow};
 use fhpa::decision::hpa::limits::Range;
 use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
+use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
 use fhpa::decision::hpa::replicas::{Tolerance, Workload, replicas};
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -17,6 +19,7 @@ fn workload(current: i32) -> Workload<'static> {
         spec_replicas: current,
         status_replicas: current,
         calibration: 1.0,
+        partial: None,
         pods: &[],
         tolerance: Tolerance::default(),
         startup: Startup::default(),
@@ -124,7 +127,10 @@ fn pod(number: u32, settled: bool) -> Pod {
         deleted: false,
         ready: settled.then_some((Readiness::Ready, long_ago)),
         started: settled.then_some(long_ago),
-        containers: vec![Container { name: "c".into(), requests: [("cpu".to_owned(), 250)].into() }],
+        requests: Arc::new(Requests {
+            containers: vec![Container { name: "c".into(), requests: [("cpu".to_owned(), 250)].into() }],
+            ..Requests::default()
+        }),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Reads the decisions in tests/fixtures/upstream/hpa_replicas.jsonl into the algorithm's own types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fhpa::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use fhpa::decision::hpa::limits::Event;
 use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
+use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -65,7 +66,10 @@ fn pod(input: &Value) -> Pod {
         deleted: input["deleted"] == true,
         ready: input["ready"].as_str().map(|status| (readiness(status), ago(&input["ready_transition_age_s"]))),
         started: (!input["start_age_s"].is_null()).then(|| ago(&input["start_age_s"])),
-        containers: input["containers"].as_array().unwrap().iter().map(container).collect(),
+        requests: Arc::new(Requests {
+            containers: input["containers"].as_array().unwrap().iter().map(container).collect(),
+            ..Requests::default()
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 //! A [`Stage`] is an API server, a time of day that runs with tokio's clock, and any number of controllers, each with a
 //! watch, a lease and an engine of its own; killing one drops all of it between two polls, as SIGKILL does.
 
+mod centralized;
 mod cron;
 pub mod distributed;
 mod failures;
@@ -300,6 +301,7 @@ impl Process {
             concurrency: 64,
             rebalance_period: Some(jiff::SignedDuration::from_mins(1)),
             failover: failover::Settings::default(),
+            centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
         };
         let controller = Controller::with_capacity(options, capacity);
         let live = controller.live();

@@ -30,6 +30,7 @@ impl Alike {
             spec_replicas: self.spec_replicas,
             status_replicas: self.spec_replicas,
             calibration: 1.0,
+            partial: None,
             pods: &[],
             tolerance: self.tolerance,
             startup: Startup::default(),

@@ -9,6 +9,9 @@ use super::proposal::{MetricFailure, Proposal, propose};
 use super::replicas::Workload;
 use super::stabilization::{Recommendations, Stabilized};
 
+/// Reason of `ScalingActive` while clusters do not tell all that is asked.
+pub const PARTIAL_METRICS: &str = "PartialMetrics";
+
 /// What an HPA is told, beside its metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
@@ -122,7 +125,15 @@ fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, hist
         return Decision { conditions: vec![active(false, reason, &message)], current, failure, ..Decision::default() };
     };
     let found = format!("the HPA was able to successfully calculate a replica count from {metric}");
-    let mut conditions = vec![active(true, "ValidMetricFound", &found)];
+    let (wanted, condition) = match workload.partial {
+        None => (wanted, active(true, "ValidMetricFound", &found)),
+        Some(silent) => {
+            let message =
+                format!("{found}, without what is missing: {silent}; until it is there replicas are not reduced");
+            (wanted.max(workload.spec_replicas), active(true, PARTIAL_METRICS, &message))
+        }
+    };
+    let mut conditions = vec![condition];
     let normalized = history.normalize(policy, workload.spec_replicas, wanted.max(0), workload.now);
     conditions.extend(normalized.conditions());
     let why = if wanted > workload.spec_replicas {

@@ -1,6 +1,7 @@
 //! The pods of a workload as the algorithm sees them, and which of them count. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,8 +33,18 @@ pub enum Readiness {
     Unknown,
 }
 
+/// What a pod asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Requests {
+    /// Requests of the pod as a whole (`spec.resources`) in thousandths, by name of the resource. They stand for those of its
+    /// containers.
+    pub pod: BTreeMap<String, i64>,
+    /// Its containers, with init containers that run beside them.
+    pub containers: Vec<Container>,
+}
+
 /// What one container asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Container {
     /// Name of the container.
     pub name: String,
@@ -56,8 +67,8 @@ pub struct Pod {
     pub ready: Option<(Readiness, Timestamp)>,
     /// When the node took it; absent before.
     pub started: Option<Timestamp>,
-    /// Its containers.
-    pub containers: Vec<Container>,
+    /// What it asks for; shared by the pods of one template.
+    pub requests: Arc<Requests>,
 }
 
 /// How the age of a pod tells whether its CPU sample counts.
@@ -140,8 +151,13 @@ pub(super) fn requests<'a>(
 ) -> Result<BTreeMap<&'a str, i64>, String> {
     let mut requests = BTreeMap::new();
     for pod in pods {
+        // A request of the pod as a whole stands for those of its containers (Kubernetes 1.34).
+        if let Some(request) = pod.requests.pod.get(resource).filter(|_| container.is_none()) {
+            requests.insert(pod.key.as_str(), *request);
+            continue;
+        }
         let mut sum = 0_i64;
-        for asked in pod.containers.iter().filter(|asked| container.is_none_or(|name| name == asked.name)) {
+        for asked in pod.requests.containers.iter().filter(|asked| container.is_none_or(|name| name == asked.name)) {
             let Some(request) = asked.requests.get(resource) else {
                 return Err(format!("missing request for {resource} in container {} of Pod {}", asked.name, pod.name));
             };

@@ -44,6 +44,8 @@ pub struct Workload<'a> {
     pub calibration: f64,
     /// Its pods.
     pub pods: &'a [Pod],
+    /// Clusters that do not tell all, in words; while there are any, no fewer replicas are proposed.
+    pub partial: Option<&'a str>,
     /// Distances that cause no scaling.
     pub tolerance: Tolerance,
     /// How the age of a pod counts.

@@ -17,7 +17,7 @@ use crate::decision::lease::Timings;
 use crate::install::manifests;
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
-use crate::run::process::{ControlPlane, ControllerOptions, Failover, Options, Server};
+use crate::run::process::{Centralized, ControlPlane, ControllerOptions, Failover, Options, Server};
 use crate::runtime::clock;
 use embedded_apiserver::serve::{Listening, kubeconfig};
 
@@ -100,6 +100,7 @@ fn options(fleet: &Fleet) -> Options {
         concurrency: 16,
         rebalance_period: Some(std::time::Duration::from_mins(1)),
         failover: Failover::default(),
+        centralized: Centralized::default(),
         estimators: None,
         guard: None,
     };

@@ -153,7 +153,9 @@ impl Fleet {
             server.become_kubernetes(&nature.kubernetes);
             let (clock, load) = (plan.clock.clone(), load.clone());
             let member = Member::new(&name, nature, Objects::inside(&server), clock, load, plan.member);
-            places.insert(name, RunningMember { member: Arc::new(member), server });
+            let member = Arc::new(member);
+            server.aggregate("metrics.k8s.io", member::metrics_api(&member));
+            places.insert(name, RunningMember { member, server });
         }
         let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();
         route(&control, &places);

@@ -2,7 +2,7 @@
 //! algorithm is `decision::hpa`. Client required.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::convert::scaling;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Startup};
+use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::plan::HpaVersion;
 use crate::decision::quantity::milli;
@@ -222,6 +222,7 @@ impl Member {
             spec_replicas: current,
             status_replicas: count(target, "/status/replicas").unwrap_or_default(),
             calibration: 1.0,
+            partial: None,
             pods: &pods,
             tolerance: order.tolerance,
             startup: Startup::default(),
@@ -263,11 +264,7 @@ impl Member {
         let share = self.load.share(namespace(target), name(target));
         let running = seen.pods_of(target).filter(|pod| text(pod, "/status/phase") == "Running");
         let samples = running.map(|pod| {
-            let value = match resource {
-                "cpu" if pods::ready(pod) => part_of(pod, container, share),
-                "cpu" => 0,
-                _ => Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null)).memory.saturating_mul(500),
-            };
+            let value = usage(pod, container, resource, share);
             (text(pod, "/metadata/uid").to_owned(), Sample { value, at: now, window: self.timing.metrics_window })
         });
         Reading::PerPod(samples.collect())
@@ -311,6 +308,16 @@ fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
     (by_itself && current == 0 && min > 0).then(|| Decision { write: Some(min), why, ..Decision::default() })
 }
 
+/// What a pod uses in thousandths, where `share` is the load of a ready one: of the CPU the load, of the memory half of what it
+/// asks for.
+pub(super) fn usage(pod: &Value, container: Option<&str>, resource: &str, share: i64) -> i64 {
+    match resource {
+        "cpu" if pods::ready(pod) => part_of(pod, container, share),
+        "cpu" => 0,
+        _ => Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null)).memory.saturating_mul(500),
+    }
+}
+
 /// The share of one container, by its part of the requests; of all when none is named.
 fn part_of(pod: &Value, container: Option<&str>, share: i64) -> i64 {
     let Some(container) = container else { return share };
@@ -346,7 +353,10 @@ fn pod(pod: &Value) -> Pod {
         deleted: deleting(pod),
         ready,
         started: parse(text(pod, "/status/startTime")),
-        containers: items(pod, "/spec/containers").iter().map(container).collect(),
+        requests: Arc::new(Requests {
+            containers: items(pod, "/spec/containers").iter().map(container).collect(),
+            ..Requests::default()
+        }),
     }
 }
 

@@ -4,6 +4,7 @@
 mod ambiguity;
 pub mod autoscaler;
 pub mod load;
+mod metrics;
 pub mod nodes;
 pub mod pods;
 mod report;
@@ -25,6 +26,7 @@ use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
+pub use metrics::metrics_api;
 
 /// How long things take in a member cluster.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::autoscaler::Order;
+use crate::convert::scaling;
 use crate::decision::hpa::decide::Decision;
-use crate::decision::hpa::metric::{Current, Source};
-use crate::decision::quantity::from_milli;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{count, items, set, text};
 
@@ -68,39 +67,7 @@ pub(super) fn status(
     }
     let values = found.map(|(_, _, decision)| decision.current.as_slice()).unwrap_or_default();
     if !values.is_empty() {
-        let metrics = values.iter().enumerate();
-        let metrics: Vec<Value> = metrics.map(|(at, value)| metric_status(order, at, value.as_ref())).collect();
-        set(&mut status, &["currentMetrics"], json!(metrics));
+        set(&mut status, &["currentMetrics"], json!(scaling::reported(&order.specs, values)));
     }
     status
-}
-
-fn metric_status(order: &Order<'_>, at: usize, value: Option<&Current>) -> Value {
-    let Some((value, (source, _))) = value.zip(order.metrics.get(at).and_then(Option::as_ref)) else {
-        return json!({"type": ""});
-    };
-    let mut current = json!({});
-    if let Some(percent) = value.utilization {
-        set(&mut current, &["averageUtilization"], json!(percent));
-    }
-    if let Some(average) = value.average_value {
-        set(&mut current, &["averageValue"], json!(from_milli(average)));
-    }
-    if let Some(value) = value.value {
-        set(&mut current, &["value"], json!(from_milli(value)));
-    }
-    match source {
-        Source::ContainerResource { name, container } => json!({"type": "ContainerResource",
-            "containerResource": {"name": name, "container": container, "current": current}}),
-        Source::Resource { name } => json!({"type": "Resource", "resource": {"name": name, "current": current}}),
-        Source::Pods { metric } => json!({"type": "Pods", "pods": {"metric": {"name": metric}, "current": current}}),
-        Source::Object { metric, .. } => {
-            let about =
-                order.specs.get(at).and_then(|spec| spec.object.as_ref()).map(|object| &object.described_object);
-            json!({"type": "Object", "object": {"metric": {"name": metric}, "describedObject": about, "current": current}})
-        }
-        Source::External { metric, .. } => {
-            json!({"type": "External", "external": {"metric": {"name": metric}, "current": current}})
-        }
-    }
 }

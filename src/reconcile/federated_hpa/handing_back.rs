@@ -7,14 +7,14 @@ use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
 use super::reconcile::{LOOK_AGAIN, Progress};
 use super::status;
-use super::worker::DistributedWorker;
+use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::failure::WriteError;
 use crate::decision::backoff::ErrorClass;
 use crate::runtime::leader::Leader;
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Hands the workload back, one step each pass.
     pub(super) async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let order = &view.order;

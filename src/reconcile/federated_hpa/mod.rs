@@ -4,6 +4,7 @@
 
 pub mod autoscaling_v1;
 pub mod cache;
+pub mod centralized;
 mod handing_back;
 pub mod names;
 pub mod observe;

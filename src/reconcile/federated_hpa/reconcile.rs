@@ -15,7 +15,7 @@ use super::observe::{Observed, Words, observe, workload};
 use super::status;
 use super::status::conditions;
 use super::wholeness::Wholeness;
-use super::worker::DistributedWorker;
+use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::{manifest, preflight};
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -54,7 +54,7 @@ pub(crate) enum Progress {
     Settled(Option<Timestamp>),
 }
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     pub(super) async fn reconcile_object(
         &self,
         leader: &Leader,
@@ -165,22 +165,26 @@ impl DistributedWorker {
                 return Ok(Progress::Wrote);
             }
         }
-        if !self.serves(order) {
-            if !order.held() {
-                self.forget(&order.key());
-                return Ok(Progress::Settled(None));
-            }
+        if !self.serves(order) && order.held() {
             return self.release(leader, view).await;
+        }
+        if !self.serves(order) && !self.centralizes(order) {
+            self.forget(&order.key());
+            return Ok(Progress::Settled(None));
         }
         // Another workload is taken over as by a new object, after the first is let go.
         if order.held() && order.taken_target() != order.target {
             return self.release(leader, view).await;
         }
         // One that hands the workload back does so first.
-        let acts = |rival: &FederatedHpaEntry| self.is_distributed(rival) && !rival.deleting() || rival.held();
+        let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
         if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
             return self.stand_back(leader, view, rival).await;
         }
+        if self.centralizes(order) {
+            return self.centralize(leader, view).await;
+        }
+        self.centralized.forget(&order.key());
         if !order.held() {
             return self.begin(leader, view).await;
         }

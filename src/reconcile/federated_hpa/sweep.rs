@@ -12,7 +12,7 @@ use tracing::info;
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::reconcile::Progress;
-use super::worker::DistributedWorker;
+use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use super::write::writer::Meta;
 use crate::api::FederatedHPA;
@@ -27,7 +27,7 @@ use crate::runtime::leader::Leader;
 /// A FederatedHPA that exists and is not seen yet will be seen by then.
 pub(super) const UNSEEN: Duration = Duration::from_secs(5);
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Does the next thing that is to be done for what the FederatedHPA `key` left behind, whether it exists or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
         let marked = self.live.cache.marked_for(key);

@@ -5,13 +5,13 @@ use super::cache::entry::FederatedHpaEntry;
 use super::reconcile::Progress;
 use super::status;
 use super::status::conditions;
-use super::worker::DistributedWorker;
+use super::worker::FederatedHpaWorker;
 use super::write::takeover::target;
-use crate::controller::failure::{WriteError, reason};
+use crate::controller::failure::{Failure, WriteError, reason};
 use crate::decision::backoff::ErrorClass;
 use crate::runtime::leader::Leader;
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
     pub(super) async fn mode_unknown(
         &self,
@@ -44,9 +44,16 @@ impl DistributedWorker {
 
     /// There is no binding: says whether the workload is missing or not propagated.
     pub(crate) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let (reason, message) = self.why_unbound(view).await?;
+        self.say_why(leader, view, reason, message).await?;
+        Ok(Progress::Settled(self.later()))
+    }
+
+    /// Whether a workload without a binding is missing or not propagated.
+    pub(crate) async fn why_unbound(&self, view: &View) -> Result<(&'static str, String), Failure> {
         let key = view.order.key();
         let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
-        let (reason, message) = match self.takeover.template(target).await {
+        Ok(match self.takeover.template(target).await {
             Ok(_) => {
                 let message = format!(
                     "{target} is not propagated: there is no ResourceBinding for it; create a PropagationPolicy that \
@@ -58,10 +65,8 @@ impl DistributedWorker {
                 conditions::WORKLOAD_NOT_FOUND,
                 format!("{target} does not exist; create it or correct spec.scaleTargetRef"),
             ),
-            Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
+            Err(failure) if failure.class == ErrorClass::Transient => return Err(failure),
             Err(failure) => (failure.reason, failure.message),
-        };
-        self.say_why(leader, view, reason, message).await?;
-        Ok(Progress::Settled(self.later()))
+        })
     }
 }

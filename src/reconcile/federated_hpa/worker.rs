@@ -8,6 +8,7 @@ use kube::Client;
 use tracing::error;
 
 use super::cache::entry::FederatedHpaEntry;
+use super::centralized::{self, Centralized};
 use super::observe::failover::Queue;
 use super::observe::live_state::LiveState;
 use super::reconcile::FederatedHpaRetryState;
@@ -28,7 +29,7 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 
 /// What reconciles work with.
-pub struct DistributedWorker {
+pub struct FederatedHpaWorker {
     /// What it looks at.
     pub live: LiveState,
     /// Writes.
@@ -43,6 +44,8 @@ pub struct DistributedWorker {
     pub clock: WallClock,
     /// What was read before the first write.
     pub leader_resync: LeaderResync,
+    /// Scales Centralized workloads.
+    pub centralized: Centralized,
     /// Keeps measurements from being written all the time.
     pub status_throttle: StatusThrottle,
     /// Lets failovers through one after the other.
@@ -67,11 +70,13 @@ pub struct Parts {
     pub default_mode: Mode,
     /// The time of day.
     pub clock: WallClock,
+    /// How Centralized workloads are scaled.
+    pub centralized: centralized::Settings,
     /// Tells people.
     pub reporter: Reporter,
 }
 
-impl Worker for DistributedWorker {
+impl Worker for FederatedHpaWorker {
     type RetryState = FederatedHpaRetryState;
 
     async fn news(&self) {
@@ -109,11 +114,12 @@ impl Worker for DistributedWorker {
     }
 }
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { client, live, targets, default_mode, clock, reporter } = parts;
+        let Parts { client, live, targets, default_mode, clock, centralized, reporter } = parts;
+        let centralized = Centralized::new(&client, centralized);
         let writer = Arc::new(Writer { client, cache: Arc::clone(&live.cache) });
         Self {
             live,
@@ -122,6 +128,7 @@ impl DistributedWorker {
             writer,
             default_mode,
             clock,
+            centralized,
             leader_resync: LeaderResync::default(),
             status_throttle: StatusThrottle::default(),
             queue: Queue::default(),
@@ -146,6 +153,11 @@ impl DistributedWorker {
     /// Whether the workload is to be taken over, or kept.
     pub(super) fn serves(&self, order: &FederatedHpaEntry) -> bool {
         !self.retiring && !order.deleting() && self.is_distributed(order)
+    }
+
+    /// Whether the workload is scaled as a whole.
+    pub(super) fn centralizes(&self, order: &FederatedHpaEntry) -> bool {
+        !self.retiring && !order.deleting() && !self.is_distributed(order)
     }
 
     /// Whether the object divides itself among clusters.

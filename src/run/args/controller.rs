@@ -9,7 +9,9 @@ use jiff::SignedDuration;
 use super::{duration, not_empty};
 use crate::admission::registration::base_url;
 use crate::decision::fleet::patience::Patience;
+use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
+use crate::reconcile::federated_hpa::centralized;
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::run::estimators::EstimatorArgs;
 use crate::run::process::{ControllerOptions, GuardOptions, Registration};
@@ -55,6 +57,8 @@ pub(in crate::run) struct ControllerArgs {
     #[command(flatten)]
     failover: FailoverArgs,
     #[command(flatten)]
+    centralized: CentralizedArgs,
+    #[command(flatten)]
     guard: GuardArgs,
     #[command(flatten)]
     estimators: EstimatorArgs,
@@ -91,6 +95,47 @@ impl FailoverArgs {
         };
         let replacement = SignedDuration::try_from(self.replacement_timeout).ok().filter(SignedDuration::is_positive);
         failover::Settings { patience, replacement, rate: self.resource_eviction_rate }
+    }
+}
+
+/// How Centralized workloads are scaled; names and defaults are those of kube-controller-manager.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Centralized mode")]
+pub(in crate::run) struct CentralizedArgs {
+    /// How often the replicas of a Centralized workload are computed.
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration::positive_within_a_day)]
+    horizontal_pod_autoscaler_sync_period: Duration,
+    /// How long the highest recommendation holds, where the behavior of an object names no window for scaling down.
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    horizontal_pod_autoscaler_downscale_stabilization: Duration,
+    /// Relative distance from the target that causes no scaling, where the behavior of an object names none.
+    #[arg(long, default_value_t = 0.1, value_name = "PART", value_parser = part)]
+    horizontal_pod_autoscaler_tolerance: f64,
+    /// How long after the start of a pod its CPU samples may be skipped.
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    horizontal_pod_autoscaler_cpu_initialization_period: Duration,
+    /// How long after the start of a pod a change of its readiness counts as its first.
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::within_an_hour)]
+    horizontal_pod_autoscaler_initial_readiness_delay: Duration,
+    /// External metrics that are read from the member clusters and summed; the others are read from karmada-apiserver. Several
+    /// are separated by commas.
+    #[arg(long, value_name = "METRIC", value_delimiter = ',', value_parser = not_empty)]
+    external_metrics_sum: Vec<String>,
+}
+
+impl CentralizedArgs {
+    fn settings(self) -> centralized::Settings {
+        let signed = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        centralized::Settings {
+            period: self.horizontal_pod_autoscaler_sync_period,
+            downscale_window: signed(self.horizontal_pod_autoscaler_downscale_stabilization),
+            tolerance: self.horizontal_pod_autoscaler_tolerance,
+            startup: Startup {
+                cpu_initialization: signed(self.horizontal_pod_autoscaler_cpu_initialization_period),
+                initial_readiness: signed(self.horizontal_pod_autoscaler_initial_readiness_delay),
+            },
+            external_sum: self.external_metrics_sum,
+        }
     }
 }
 
@@ -144,6 +189,7 @@ impl ControllerArgs {
             max_concurrent_reconciles,
             rebalance_period,
             failover,
+            centralized,
             guard,
             estimators,
         } = self;
@@ -161,6 +207,7 @@ impl ControllerArgs {
             concurrency: usize::from(max_concurrent_reconciles),
             rebalance_period: Some(rebalance_period).filter(|period| !period.is_zero()),
             failover: failover.settings(),
+            centralized: centralized.settings(),
             estimators: estimators.settings(true),
             guard: Some(guard.options()),
         })

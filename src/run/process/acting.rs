@@ -55,6 +55,7 @@ impl Acting {
             concurrency,
             rebalance_period,
             failover,
+            centralized,
             estimators,
             guard,
         } = options;
@@ -70,6 +71,7 @@ impl Acting {
             concurrency,
             rebalance_period: rebalance_period.and_then(|period| period.try_into().ok()),
             failover,
+            centralized,
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));

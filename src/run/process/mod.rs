@@ -34,8 +34,8 @@ use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
 pub use options::{
-    AdminPort, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error, Failover,
-    GuardOptions, Options, Registration, SharedSecret, WebhookOptions,
+    AdminPort, Centralized, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error,
+    Failover, GuardOptions, Options, Registration, SharedSecret, WebhookOptions,
 };
 
 /// Ends the process from elsewhere.

@@ -12,6 +12,7 @@ use crate::decision::lease::Timings;
 use crate::decision::validation::Settings;
 use crate::estimator::grpc;
 use crate::install::manifests::ManifestError;
+pub use crate::reconcile::federated_hpa::centralized::Settings as Centralized;
 pub use crate::reconcile::federated_hpa::observe::failover::Settings as Failover;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::server;
@@ -132,6 +133,8 @@ pub struct ControllerOptions {
     pub rebalance_period: Option<Duration>,
     /// How long clusters that fail or leave are waited for.
     pub failover: Failover,
+    /// How Centralized workloads are scaled.
+    pub centralized: Centralized,
     /// How karmada-scheduler-estimators are asked; none: they are not.
     pub estimators: Option<grpc::Settings>,
     /// What the leader keeps as it is to be in the control plane; none: nothing.

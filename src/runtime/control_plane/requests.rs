@@ -209,7 +209,7 @@ impl Events {
 const EXPIRED: &[u8] = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
 \"status\":\"Failure\",\"message\":\"the versions are those of another API server, or of before it was restored\",\"reason\":\"Expired\",\"code\":410}}\n";
 
-/// What a request asks for, as a role would say it; of several deletions at once too.
+/// What a request asks for, as a role would say it, of a proxied one the role in the member; of several deletions at once too.
 fn verb(method: &Method, uri: &Uri) -> Verb {
     match *method {
         Method::POST => Verb::Create,
@@ -228,7 +228,8 @@ fn watches(query: &str) -> bool {
 
 /// Whether the path ends with a resource and not with an object, a subresource or a document of discovery.
 fn names_a_resource(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let of_member = path.split_once("/proxy/").map_or(path, |(_, path)| path);
+    let parts: Vec<&str> = of_member.split('/').filter(|part| !part.is_empty()).collect();
     matches!(
         parts.as_slice(),
         ["api", _, _] | ["api", _, "namespaces", _, _] | ["apis", _, _, _] | ["apis", _, _, "namespaces", _, _]
@@ -251,7 +252,8 @@ mod tests {
             ("GET", "/apis/apps/v1/deployments?watch=true&resourceVersion=5", "watch"),
             ("GET", "/apis/apps/v1/deployments", "list"),
             ("GET", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "get"),
-            ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/pods", "get"),
+            ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/pods", "list"),
+            ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/namespaces/prod/pods/web", "get"),
             ("GET", "/apis/apps/v1", "get"),
             ("GET", "/version", "get"),
             ("PATCH", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "patch"),

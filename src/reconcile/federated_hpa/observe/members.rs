@@ -16,6 +16,9 @@ use tokio::time::Instant;
 
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
+use crate::api::metrics::List;
+use crate::api::pod::{Pod, PodCondition};
+use crate::api::scale::Scale;
 use crate::controller::failure;
 use crate::controller::failure::Asked;
 use crate::controller::key::Key;
@@ -211,8 +214,8 @@ impl Way {
         }
         let waiting = ListParams::default().labels(&scale.status.selector).fields("status.phase=Pending").limit(PODS);
         let pods = proxied(&self.cluster, &format!("/api/v1/namespaces/{namespace}/pods"));
-        let list: Pods = self.get(Request::new(pods).list(&waiting), "pods").await.map_err(unanswered)?;
-        Ok(list.unschedulable())
+        let list: List<Pod> = self.get(Request::new(pods).list(&waiting), "pods").await.map_err(unanswered)?;
+        Ok(unschedulable(&list))
     }
 }
 
@@ -263,69 +266,12 @@ impl Hpa {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Scale {
-    #[serde(deserialize_with = "null_as_default")]
-    status: ScaleStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ScaleStatus {
-    #[serde(deserialize_with = "null_as_default")]
-    selector: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Pods {
-    #[serde(deserialize_with = "null_as_default")]
-    items: Vec<Pod>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Pod {
-    #[serde(deserialize_with = "null_as_default")]
-    metadata: PodMetadata,
-    #[serde(deserialize_with = "null_as_default")]
-    status: PodStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PodMetadata {
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PodStatus {
-    #[serde(deserialize_with = "null_as_default")]
-    conditions: Vec<PodCondition>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PodCondition {
-    #[serde(rename = "type", deserialize_with = "null_as_default")]
-    type_: String,
-    #[serde(deserialize_with = "null_as_default")]
-    status: String,
-    #[serde(deserialize_with = "null_as_default")]
-    reason: String,
-}
-
-impl Pods {
-    /// Pods that the scheduler of the cluster tried and could not place.
-    fn unschedulable(&self) -> Replicas {
-        let is = |one: &PodCondition| {
-            (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable")
-        };
-        let waits = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
-        self.items.iter().filter(waits).count().try_into().unwrap_or(Replicas::MAX)
-    }
+/// Pods that the scheduler of the cluster tried and could not place.
+fn unschedulable(list: &List<Pod>) -> Replicas {
+    let is =
+        |one: &PodCondition| (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable");
+    let waits = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
+    list.items.iter().filter(waits).count().try_into().unwrap_or(Replicas::MAX)
 }
 
 #[cfg(test)]
@@ -348,7 +294,7 @@ mod tests {
             {"metadata": {}, "status": {"conditions": null}},
             {"metadata": {}},
         ]});
-        assert_eq!(serde_json::from_value::<Pods>(list).unwrap().unschedulable(), 1);
-        assert_eq!(serde_json::from_value::<Pods>(json!({"items": null})).unwrap().unschedulable(), 0);
+        assert_eq!(unschedulable(&serde_json::from_value(list).unwrap()), 1);
+        assert_eq!(unschedulable(&serde_json::from_value(json!({"items": null})).unwrap()), 0);
     }
 }

@@ -162,9 +162,7 @@ pub fn ready(
         return said;
     }
     if upstream_until(view, now).is_some() {
-        let message = "karmada-controller-manager writes this object too: start it with \
-                       --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
-        return ("False", UPSTREAM, message.to_owned());
+        return upstream_runs();
     }
     let takes_part = |name: &str| {
         let clusters = &observed.request.clusters;
@@ -192,6 +190,21 @@ pub fn ready(
         Some(verdict) => said(verdict),
         None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
+}
+
+fn upstream_runs() -> ConditionParts {
+    let message = "karmada-controller-manager writes this object too: start it with \
+                   --controllers=*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler";
+    ("False", UPSTREAM, message.to_owned())
+}
+
+/// Whether all is put together as it should be, of a Centralized object whose workload can be scaled.
+#[must_use]
+pub fn centralized(upstream: bool) -> ConditionParts {
+    if upstream {
+        return upstream_runs();
+    }
+    ("True", "TargetReady", "the workload is propagated and can be scaled".to_owned())
 }
 
 /// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace

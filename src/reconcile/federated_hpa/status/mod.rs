@@ -185,6 +185,7 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
         conditions: status.conditions.as_ref().map(|conditions| conditions.iter().map(measured).collect()),
         clusters: known.clusters,
         aggregated_status: known.aggregated_status.clone(),
+        current_metrics: known.current_metrics.clone(),
         ..status.clone()
     };
     replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)

@@ -7,10 +7,10 @@ use crate::controller::failure::{WriteError, reason};
 use crate::controller::key::Key;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status;
-use crate::reconcile::federated_hpa::worker::DistributedWorker;
+use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Counts what an object says.
     pub(crate) fn count(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let conditions = status.conditions.iter().flatten();
@@ -23,6 +23,7 @@ impl DistributedWorker {
     pub(crate) fn forget(&self, key: &Key) {
         self.status_throttle.forget(key);
         self.too_large.forget(key);
+        self.centralized.forget(key);
         self.reporter.metrics.conditions.forget(&key.to_string());
     }
 

@@ -85,6 +85,12 @@ impl Reporter {
         self.tell(leader, order, Severity::Normal, reason, note);
     }
 
+    /// The replicas of a Centralized workload were changed.
+    pub fn rescaled(&self, leader: &Leader, order: &FederatedHpaEntry, replicas: i32, why: &str) {
+        let note = format!("New size: {replicas}; reason: {why}");
+        self.tell(leader, order, Severity::Normal, "SuccessfulRescale", note);
+    }
+
     /// The workload is handed back; what could not be done of it is told.
     pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
         let note = "handed the workload back to Karmada with its current replicas".to_owned();

@@ -19,7 +19,7 @@ use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
 use crate::reconcile::federated_hpa::sweep::UNSEEN;
-use crate::reconcile::federated_hpa::worker::DistributedWorker;
+use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::{names, status};
 use crate::runtime::leader::Leader;
 
@@ -41,7 +41,7 @@ pub fn unreadable(binding: &Binding, why: &str) -> Failure {
     Failure::new(ErrorClass::Refused, BINDING_UNREADABLE, message)
 }
 
-impl DistributedWorker {
+impl FederatedHpaWorker {
     /// Looks, and takes hold of the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         match self.fits(&view.order) {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::api::scale::Scale;
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::failure::{Asked, Failure, WriteError};
 use crate::controller::managers;
@@ -216,7 +217,32 @@ impl Writer {
         self.read_scale(path, name, asked).await.ok()?.spec.replicas
     }
 
-    async fn read_scale(&self, path: &str, name: &str, asked: Asked<'_>) -> Result<Scale, Failure> {
+    /// As [`Self::scale`], provided that the object is as it was `seen`. Returns it as it is then.
+    ///
+    /// # Errors
+    /// As [`Self::order`].
+    pub async fn rescale(
+        &self,
+        leader: &Leader,
+        path: &str,
+        name: &str,
+        seen: &Scale,
+        replicas: i32,
+        asked: Asked<'_>,
+    ) -> Result<Scale, WriteError> {
+        let metadata = &seen.metadata;
+        let wanted = json!({"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+            "spec": {"replicas": replicas}});
+        let request =
+            Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &Patch::Merge(wanted));
+        write(&self.client, leader, request, asked).await
+    }
+
+    /// Reads a `scale` subresource.
+    ///
+    /// # Errors
+    /// When the object does not exist, cannot be scaled, or is not reached.
+    pub async fn read_scale(&self, path: &str, name: &str, asked: Asked<'_>) -> Result<Scale, Failure> {
         send(&self.client, Request::new(path).get_subresource("scale", name), asked).await
     }
 
@@ -232,20 +258,6 @@ impl Writer {
         let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
         write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
     }
-}
-
-/// What of a `scale` subresource is looked at.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Scale {
-    metadata: kube::core::ObjectMeta,
-    spec: ScaleSpec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ScaleSpec {
-    replicas: Option<i32>,
 }
 
 /// Makes the API server refuse when the object is not as it was seen.

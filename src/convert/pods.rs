@@ -1,0 +1,212 @@
+//! Pods and what metrics APIs say of them, wire -> the algorithm of `decision::hpa`. No I/O.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
+use crate::api::pod::{Container, Pod, Resources};
+use crate::decision::hpa::metric::Sample;
+use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
+use crate::decision::quantity::milli;
+
+/// Window of a resource metric that names none: that of metrics-server.
+const DEFAULT_WINDOW: SignedDuration = SignedDuration::from_mins(1);
+
+/// What a pod asks for. An init container that runs beside the others counts as one of them.
+#[must_use]
+pub fn requests(pod: &Pod) -> Requests {
+    let beside = pod.spec.init_containers.iter().filter(|container| container.restart_policy == "Always");
+    let container =
+        |from: &Container| pod::Container { name: from.name.clone(), requests: quantities(&from.resources) };
+    Requests {
+        pod: quantities(&pod.spec.resources),
+        containers: pod.spec.containers.iter().chain(beside).map(container).collect(),
+    }
+}
+
+fn quantities(resources: &Resources) -> BTreeMap<String, i64> {
+    let read = |(name, quantity): (&String, &crate::api::quantity::Quantity)| Some((name.clone(), milli(&quantity.0)?));
+    resources.requests.iter().filter_map(read).collect()
+}
+
+/// Where a pod is in its life.
+#[must_use]
+pub fn phase(pod: &Pod) -> Phase {
+    match pod.status.phase.as_str() {
+        "Running" => Phase::Running,
+        "Succeeded" => Phase::Succeeded,
+        "Failed" => Phase::Failed,
+        "Unknown" => Phase::Unknown,
+        _ => Phase::Pending,
+    }
+}
+
+/// Its condition `Ready`, and since when it holds.
+#[must_use]
+pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
+    let ready = pod.status.conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    let status = match ready.status.as_str() {
+        "True" => Readiness::Ready,
+        "False" => Readiness::NotReady,
+        _ => Readiness::Unknown,
+    };
+    Some((status, ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)))
+}
+
+/// What one pod uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Cluster that an answer for several clusters names; absent in the answer of one.
+    pub cluster: Option<Box<str>>,
+    /// Name of the pod.
+    pub pod: Box<str>,
+    /// End of the window.
+    pub at: Timestamp,
+    /// Its length.
+    pub window: SignedDuration,
+    /// Usage of each container in thousandths, by name of the resource.
+    pub containers: Vec<(Box<str>, BTreeMap<Box<str>, i64>)>,
+}
+
+/// Annotation in which karmada-metrics-adapter names the cluster of an answer.
+const QUERIED_CLUSTER: &str = "resource.karmada.io/query-from-cluster";
+
+/// What the pods of a list use, in order of cluster and pod. A quantity that cannot be read is left out.
+#[must_use]
+pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
+    let usage = |mut metrics: PodMetrics| Usage {
+        cluster: metrics.metadata.annotations.remove(QUERIED_CLUSTER).map(Into::into),
+        pod: metrics.metadata.name.into(),
+        at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
+        containers: metrics
+            .containers
+            .into_iter()
+            .map(|container| {
+                let usage = container.usage.into_iter();
+                let usage = usage.filter_map(|(name, value)| Some((name.into(), milli(&value.0)?)));
+                (container.name.into(), usage.collect())
+            })
+            .collect(),
+    };
+    let mut usages: Vec<Usage> = list.items.into_iter().map(usage).collect();
+    usages.sort_by(|one, other| (&one.cluster, &one.pod).cmp(&(&other.cluster, &other.pod)));
+    usages
+}
+
+impl Usage {
+    /// The usage of a resource over all containers, or of the named one. Nothing where a container does not say, as Kubernetes
+    /// reads it.
+    ///
+    /// # Errors
+    /// The pod has no container of that name.
+    pub fn sample(&self, resource: &str, container: Option<&str>) -> Result<Option<Sample>, String> {
+        let value = match container {
+            Some(name) => {
+                let found = self.containers.iter().find(|(container, _)| **container == *name);
+                let (_, usage) =
+                    found.ok_or_else(|| format!("container {name} not present in metrics for pod {}", self.pod))?;
+                usage.get(resource).copied()
+            }
+            None => self
+                .containers
+                .iter()
+                .try_fold(0_i64, |sum, (_, usage)| Some(sum.saturating_add(*usage.get(resource)?))),
+        };
+        Ok(value.map(|value| Sample { value, at: self.at, window: self.window }))
+    }
+}
+
+/// The values of a list in order of the names of the objects, each with its sample. One whose quantity cannot be read is left out.
+#[must_use]
+pub fn values(list: List<MetricValue>) -> Vec<(Box<str>, Sample)> {
+    let value = |of: MetricValue| {
+        let sample = Sample {
+            value: milli(&of.value.0)?,
+            at: of.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+            window: of.window_seconds.map_or(SignedDuration::ZERO, SignedDuration::from_secs),
+        };
+        Some((of.described_object.name.into(), sample))
+    };
+    let mut values: Vec<(Box<str>, Sample)> = list.items.into_iter().filter_map(value).collect();
+    values.sort_by(|(one, _), (other, _)| one.cmp(other));
+    values
+}
+
+/// The sum of a list of external values.
+///
+/// # Errors
+/// There is no value, or one cannot be read.
+pub fn total(list: List<ExternalMetricValue>) -> Result<i64, String> {
+    if list.items.is_empty() {
+        return Err("no metrics returned from external metrics API".to_owned());
+    }
+    list.items.iter().try_fold(0_i64, |sum, item| {
+        let value = milli(&item.value.0).ok_or_else(|| format!("{:?} is not a quantity", item.value.0))?;
+        Ok(sum.saturating_add(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_asks_for_what_its_containers_and_those_beside_them_ask_for() {
+        let pod: Pod = serde_json::from_value(json!({
+            "spec": {
+                "containers": [{"name": "web", "resources": {"requests": {"cpu": "250m", "memory": "1Ki"}}}, {"name": "idle", "resources": null}],
+                "initContainers": [{"name": "setup", "resources": {"requests": {"cpu": 4}}},
+                    {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "0.1"}}}],
+                "resources": {"requests": {"cpu": "1"}},
+            },
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-20T08:00:00Z"}]},
+        }))
+        .unwrap();
+        let asked = requests(&pod);
+        let of =
+            |name: &str| asked.containers.iter().find(|container| container.name == name).unwrap().requests.clone();
+        assert_eq!(asked.pod, BTreeMap::from([("cpu".to_owned(), 1000)]));
+        assert_eq!(asked.containers.len(), 3, "one that ends before the others start does not count");
+        assert_eq!(of("web"), BTreeMap::from([("cpu".to_owned(), 250), ("memory".to_owned(), 1_024_000)]));
+        assert_eq!((of("idle"), of("proxy")), (BTreeMap::new(), BTreeMap::from([("cpu".to_owned(), 100)])));
+        assert_eq!((phase(&pod), ready(&pod).unwrap().0), (Phase::Running, Readiness::NotReady));
+        assert_eq!(ready(&Pod::default()), None);
+    }
+
+    #[test]
+    fn usage_is_read_as_metrics_server_writes_it() {
+        let list = json!({"items": [
+            {"metadata": {"name": "web-0", "annotations": {"resource.karmada.io/query-from-cluster": "member2"}},
+             "timestamp": "2026-11-20T08:00:15Z", "window": "15.02s",
+             "containers": [{"name": "web", "usage": {"cpu": "123456789n", "memory": "2Ki"}}, {"name": "proxy", "usage": {"cpu": "1m"}}]},
+            {"metadata": {"name": "web-1"}, "containers": null},
+        ]});
+        let usages = usages(serde_json::from_value(list).unwrap());
+        let sample = |resource, container| usages[0].sample(resource, container);
+        assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);
+        assert_eq!(sample("cpu", Some("proxy")).unwrap().unwrap().value, 1);
+        assert_eq!(sample("memory", None).unwrap(), None, "a container does not say");
+        assert!(sample("cpu", Some("other")).unwrap_err().contains("container other not present"));
+        assert_eq!(usages[0].cluster.as_deref(), Some("member2"));
+        assert_eq!(usages[0].window, SignedDuration::new(15, 20_000_000));
+        assert_eq!((usages[1].window, usages[1].at), (DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
+    }
+
+    #[test]
+    fn values_of_objects_are_read_and_those_from_outside_summed() {
+        let list = json!({"items": [
+            {"describedObject": {"name": "web-0"}, "timestamp": "2026-11-20T08:00:15Z", "windowSeconds": 30, "value": "1500m"},
+            {"describedObject": {"name": "web-1"}, "value": "what"},
+        ]});
+        let values = values(serde_json::from_value(list).unwrap());
+        assert_eq!(values.len(), 1);
+        assert_eq!((values[0].1.value, values[0].1.window), (1500, SignedDuration::from_secs(30)));
+        let total = |list| super::total(serde_json::from_value(list).unwrap());
+        assert_eq!(total(json!({"items": [{"value": "2"}, {"value": "500m"}]})), Ok(2500));
+        assert!(total(json!({"items": []})).is_err() && total(json!({"items": [{"value": "x"}]})).is_err());
+    }
+}

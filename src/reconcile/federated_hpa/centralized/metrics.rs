@@ -1,0 +1,300 @@
+//! What the metrics APIs of members answer, or those of karmada-apiserver: each list is asked for once in a period and shared by
+//! all objects (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kube::Client;
+use kube::core::GroupVersionKind;
+use kube::discovery::pinned_kind;
+use serde::de::DeserializeOwned;
+
+use crate::api::hpa::MetricIdentifier;
+use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
+use crate::controller::failure::{Asked, Failure, reason};
+use crate::controller::query_cache::{QueryCache, QueryError, Source, Times};
+use crate::controller::request::send;
+use crate::convert::pods::{Usage, total, usages, values};
+use crate::decision::api_version::ApiVersion;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::hpa::metric::Sample;
+use crate::decision::validation::names;
+use crate::reconcile::federated_hpa::observe::members::proxied;
+
+/// The name under which karmada-apiserver is asked, beside those of clusters; no cluster can have it.
+pub const CONTROL_PLANE: &str = "";
+
+/// How long members are given to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// What the pods of a namespace use.
+    Usage {
+        /// The namespace.
+        namespace: Box<str>,
+    },
+    /// A metric of the pods of a namespace.
+    Pods {
+        /// The namespace.
+        namespace: Box<str>,
+        /// The metric.
+        metric: Metric,
+    },
+    /// A metric of one object.
+    Object {
+        /// Its namespace.
+        namespace: Box<str>,
+        /// API version, kind and name.
+        object: (Box<str>, Box<str>, Box<str>),
+        /// The metric.
+        metric: Metric,
+    },
+    /// A metric from outside.
+    External {
+        /// The namespace that is asked.
+        namespace: Box<str>,
+        /// The metric.
+        metric: Metric,
+    },
+}
+
+impl Question {
+    /// Users write these names: one such as `../../x` would lead the controller, with its rights, to where they may not go.
+    fn check(&self) -> Result<(), Failure> {
+        let (namespace, metric, object) = match self {
+            Self::Usage { .. } => return Ok(()),
+            Self::Pods { namespace, metric } | Self::External { namespace, metric } => (namespace, metric, None),
+            Self::Object { namespace, object, metric } => (namespace, metric, Some(object)),
+        };
+        let is_segment = |text: &str| !text.is_empty() && names::reference(text).is_none();
+        let foreign = object.is_some_and(|(_, kind, name)| &**kind == "Namespace" && name != namespace);
+        if foreign || !is_segment(&metric.name) || object.is_some_and(|(_, _, name)| !is_segment(name)) {
+            let message = format!(
+                "the metric {:?} of spec.metrics cannot be asked for: correct its name, or that of its object",
+                metric.name
+            );
+            return Err(Failure::new(ErrorClass::Refused, reason::REJECTED, message));
+        }
+        Ok(())
+    }
+}
+
+/// A metric by its name and the labels of its series.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Metric {
+    /// Its name.
+    pub name: Box<str>,
+    /// The selector of its series as a query has it; empty: all of them.
+    pub selector: Box<str>,
+}
+
+impl Metric {
+    /// As an object names it.
+    #[must_use]
+    pub fn of(identifier: &MetricIdentifier) -> Self {
+        let selector = identifier.selector.as_ref().map(query).unwrap_or_default();
+        Self { name: identifier.name.as_str().into(), selector: selector.into() }
+    }
+}
+
+/// A selector as a query has it.
+fn query(selector: &k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let expressions = selector.match_expressions.iter().flatten().map(|requirement| {
+        let key = &requirement.key;
+        let values = requirement.values.as_deref().unwrap_or_default().join(",");
+        match requirement.operator.as_str() {
+            "Exists" => key.clone(),
+            "DoesNotExist" => format!("!{key}"),
+            operator => format!("{key} {} ({values})", operator.to_ascii_lowercase()),
+        }
+    });
+    labels.chain(expressions).collect::<Vec<_>>().join(",")
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// What pods use.
+    Usage(Arc<Vec<Usage>>),
+    /// A sample for each object, by its name.
+    Values(Arc<Vec<(Box<str>, Sample)>>),
+    /// One value in thousandths.
+    Total(i64),
+}
+
+/// What the metrics APIs answer; a clone knows the same.
+#[derive(Clone)]
+pub struct Metrics(QueryCache<Question, Answer>);
+
+impl Metrics {
+    /// Asks by way of `client`. Each answer is good for half of `period`.
+    #[must_use]
+    pub fn new(client: Client, period: Duration) -> Self {
+        let times = Times {
+            fresh: period / 2,
+            kept: period,
+            patience: ANSWER,
+            answer: ANSWER,
+            // One that does not answer is asked again in the next period.
+            rest: period / 2,
+            absence: period / 2,
+        };
+        let source = Apis { client, plurals: Arc::default(), older: Arc::default() };
+        Self(QueryCache::new(Box::new(source), times))
+    }
+
+    /// Asks these clusters, unless their answers are fresh, and waits for them.
+    pub async fn ask(&self, clusters: &[&str], question: &Question) {
+        self.0.hear(clusters, question).await;
+    }
+
+    /// The last answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn answer(&self, cluster: &str, question: &Question) -> Result<Answer, String> {
+        let word = self.0.word(cluster, question);
+        match (word.refused, word.heard) {
+            (Some(why), _) => Err(why),
+            (None, Some((_, answer))) => Ok(answer),
+            (None, None) => Err("the metrics API does not answer".to_owned()),
+        }
+    }
+}
+
+/// The metrics APIs.
+struct Apis {
+    client: Client,
+    /// Plurals of kinds whose objects are measured.
+    plurals: Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>,
+    /// Clusters that serve `custom.metrics.k8s.io/v1beta1` only.
+    older: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Source<Question, Answer> for Apis {
+    fn who(&self) -> &'static str {
+        "metrics API"
+    }
+
+    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, QueryError>> {
+        let (plurals, older) = (Arc::clone(&self.plurals), Arc::clone(&self.older));
+        let way = Way { client: self.client.clone(), cluster: cluster.to_owned(), plurals, older };
+        let question = question.clone();
+        async move { way.ask(&question).await.map_err(|failure| QueryError::Refused(failure.message)) }.boxed()
+    }
+
+    fn forget(&self, cluster: &str) {
+        self.older.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+    }
+}
+
+/// The way to the metrics APIs of one cluster.
+struct Way {
+    client: Client,
+    cluster: String,
+    plurals: Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>,
+    older: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Way {
+    async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
+        question.check()?;
+        match question {
+            Question::Usage { namespace } => {
+                let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods");
+                let list: List<PodMetrics> = self.get(&path, "", &format!("pod metrics of {namespace}")).await?;
+                Ok(Answer::Usage(Arc::new(usages(list))))
+            }
+            Question::Pods { namespace, metric } => {
+                let path = format!("namespaces/{namespace}/pods/*/{}", metric.name);
+                let list = self.custom(&path, metric).await?;
+                Ok(Answer::Values(Arc::new(values(list))))
+            }
+            Question::Object { namespace, object: (api_version, kind, name), metric } => {
+                let path = if &**kind == "Namespace" {
+                    format!("namespaces/{name}/metrics/{}", metric.name)
+                } else {
+                    let plural = self.plural(api_version, kind).await?;
+                    format!("namespaces/{namespace}/{plural}/{name}/{}", metric.name)
+                };
+                let mut values = values(self.custom(&path, metric).await?);
+                let (_, sample) = values.pop().ok_or_else(|| self.nothing(metric))?;
+                Ok(Answer::Total(sample.value))
+            }
+            Question::External { namespace, metric } => {
+                let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{}", metric.name);
+                let list: List<ExternalMetricValue> =
+                    self.get(&path, &parameter("labelSelector", &metric.selector), &metric.name).await?;
+                let total = total(list).map_err(|why| Failure::new(ErrorClass::Refused, reason::REJECTED, why))?;
+                Ok(Answer::Total(total))
+            }
+        }
+    }
+
+    fn nothing(&self, metric: &Metric) -> Failure {
+        let message = format!("the custom metrics API has no value of {}", metric.name);
+        Failure::new(ErrorClass::Refused, reason::REJECTED, message)
+    }
+
+    /// A list of `custom.metrics.k8s.io`, in its newest version that is served.
+    async fn custom(&self, path: &str, metric: &Metric) -> Result<List<MetricValue>, Failure> {
+        let known = || self.older.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.cluster);
+        let selector = parameter("metricLabelSelector", &metric.selector);
+        if !known() {
+            let newer = format!("/apis/custom.metrics.k8s.io/v1beta2/{path}");
+            match self.get(&newer, &selector, &metric.name).await {
+                Err(failure) if failure.reason == reason::NOT_SERVED => {}
+                answered => return answered,
+            }
+        }
+        let older = format!("/apis/custom.metrics.k8s.io/v1beta1/{path}");
+        let answered = self.get(&older, &selector, &metric.name).await?;
+        self.older.lock().unwrap_or_else(PoisonError::into_inner).insert(self.cluster.clone());
+        Ok(answered)
+    }
+
+    /// The resource of a kind as `custom.metrics.k8s.io` names it, for example `ingresses.networking.k8s.io`.
+    async fn plural(&self, api_version: &str, kind: &str) -> Result<String, Failure> {
+        let key: (Box<str>, Box<str>) = (api_version.into(), kind.into());
+        let known = self.plurals.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let object = format!("kind {kind} of {api_version}");
+        let asked = Asked { verb: "get", group: "", resource: "", object: &object };
+        let unknown =
+            || Failure::new(ErrorClass::Refused, reason::NOT_SERVED, format!("karmada-apiserver serves no {object}"));
+        let ApiVersion { group, version } = ApiVersion::parse(api_version).ok_or_else(unknown)?;
+        let found = pinned_kind(&self.client, &GroupVersionKind::gvk(group, version, kind)).await;
+        let (resource, _) = found.map_err(|error| match error {
+            kube::Error::Discovery(_) => unknown(),
+            error => Failure::of(&error, asked),
+        })?;
+        let plural = if group.is_empty() { resource.plural } else { format!("{}.{group}", resource.plural) };
+        self.plurals.lock().unwrap_or_else(PoisonError::into_inner).insert(key, plural.clone());
+        Ok(plural)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str, parameters: &str, what: &str) -> Result<T, Failure> {
+        let whole = if self.cluster == CONTROL_PLANE { path.to_owned() } else { proxied(&self.cluster, path) };
+        let uri = format!("{whole}{parameters}");
+        let request = http::Request::get(uri).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
+        let (object, group) = (format!("{what} in cluster {}", self.cluster), "cluster.karmada.io");
+        send(&self.client, request, Asked { verb: "get", group, resource: "clusters/proxy", object: &object }).await
+    }
+}
+
+/// A parameter of a query; nothing where its value is empty.
+fn parameter(name: &str, value: &str) -> String {
+    if value.is_empty() {
+        return String::new();
+    }
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+    format!("?{query}")
+}

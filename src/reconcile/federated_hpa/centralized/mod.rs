@@ -1,0 +1,159 @@
+//! Centralized mode: the HPA algorithm over all clusters at once; what it computes is written to the workload's own `scale`, and
+//! karmada-scheduler spreads it (docs/design.md#centralized-mode). Talks to the API server.
+//!
+//! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, tell.
+
+pub mod metrics;
+mod observe;
+pub mod pods;
+mod scaling;
+mod status;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+
+use self::metrics::Metrics;
+use self::pods::PodWatches;
+use super::cache::entry::FederatedHpaEntry;
+use crate::api::scale::Scale;
+use crate::controller::key::Key;
+use crate::decision::hpa::decide::History;
+use crate::decision::hpa::pod::Startup;
+use crate::decision::hpa::replicas::Tolerance;
+use crate::reconcile::scale_target::ResourcePath;
+use crate::runtime::leader::Leader;
+
+/// What the operator chose, by the names and with the defaults of kube-controller-manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Between two computations of an object.
+    pub period: Duration,
+    /// Window for scaling down without `behavior`.
+    pub downscale_window: SignedDuration,
+    /// Distance from the target that causes no scaling, where `behavior` names none.
+    pub tolerance: f64,
+    /// How the age of a pod counts.
+    pub startup: Startup,
+    /// Metrics from outside that members are asked for, and whose values are summed; others are asked of karmada-apiserver.
+    pub external_sum: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_secs(15),
+            downscale_window: SignedDuration::from_mins(5),
+            tolerance: 0.1,
+            startup: Startup::default(),
+            external_sum: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    fn tolerance(&self) -> Tolerance {
+        Tolerance { up: self.tolerance, down: self.tolerance }
+    }
+
+    fn downscale_window_seconds(&self) -> i32 {
+        i32::try_from(self.downscale_window.as_secs()).unwrap_or(i32::MAX)
+    }
+
+    /// When the next computation is due. All objects are due at the same instants, so that one list of metrics is fresh for
+    /// all of them.
+    fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let period = i64::try_from(self.period.as_millis()).ok().filter(|period| *period > 0)?;
+        let past = now.as_millisecond().checked_rem_euclid(period)?;
+        now.checked_add(SignedDuration::from_millis(period.checked_sub(past)?)).ok()
+    }
+}
+
+/// What reconciles of Centralized objects work with.
+pub struct Centralized {
+    /// What the operator chose.
+    settings: Settings,
+    /// The pods of members.
+    pods: PodWatches,
+    /// The metrics of members.
+    metrics: Metrics,
+    term: Mutex<Term>,
+}
+
+/// What is remembered while one process leads. A new leader begins with the replicas that it finds, so it never scales down
+/// early.
+#[derive(Default)]
+struct Term {
+    leader: Option<Leader>,
+    objects: HashMap<Key, Memory>,
+}
+
+/// What is remembered of an object.
+#[derive(Default)]
+struct Memory {
+    uid: String,
+    generation: Option<i64>,
+    /// Nothing is computed before, unless the object changes.
+    due: Option<Timestamp>,
+    history: History,
+    scaled: Option<Timestamp>,
+    scale: Option<KnownScale>,
+}
+
+/// The scale of a workload as it was last read or written.
+struct KnownScale {
+    /// The version of the workload that its binding named then.
+    told: String,
+    path: ResourcePath,
+    scale: Scale,
+}
+
+impl Centralized {
+    /// Works by way of `client`.
+    #[must_use]
+    pub fn new(client: &Client, settings: Settings) -> Self {
+        let metrics = Metrics::new(client.clone(), settings.period);
+        Self { settings, pods: PodWatches::new(client.clone()), metrics, term: Mutex::default() }
+    }
+
+    /// The memory of this very object; one of the same name that was made anew has none. It is put back by [`Self::keep`].
+    fn recall(&self, leader: &Leader, order: &FederatedHpaEntry) -> Memory {
+        let mut term = self.term();
+        if !term.leader.as_ref().is_some_and(|known| known.is_same(leader)) {
+            *term = Term { leader: Some(leader.clone()), objects: HashMap::new() };
+        }
+        let uid = order.object.metadata.uid.clone().unwrap_or_default();
+        let known = term.objects.remove(&order.key()).filter(|memory| memory.uid == uid);
+        known.unwrap_or_else(|| Memory { uid, ..Memory::default() })
+    }
+
+    fn keep(&self, key: Key, memory: Memory) {
+        self.term().objects.insert(key, memory);
+    }
+
+    /// The object is gone, or scaled in another way.
+    pub fn forget(&self, key: &Key) {
+        self.term().objects.remove(key);
+    }
+
+    fn term(&self) -> MutexGuard<'_, Term> {
+        self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_objects_are_due_at_the_same_instants() {
+        let settings = Settings::default();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        for now in ["2026-11-20T08:00:00Z", "2026-11-20T08:00:07.25Z", "2026-11-20T08:00:14.999Z"] {
+            assert_eq!(settings.next(at(now)), Some(at("2026-11-20T08:00:15Z")), "{now}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The pods of Centralized workloads: one watch for each cluster and namespace that has one, shared by all objects there and
+//! kept as what the algorithm reads (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
+//!
+//! A watch begins when its pods are first asked for, and ends when nothing asked for a while.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::{StreamExt as _, pin_mut};
+use jiff::Timestamp;
+use kube::client::Body;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::{debug, info, warn};
+
+use crate::api::pod::Pod;
+use crate::convert;
+use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::excerpt::excerpt;
+use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
+use crate::decision::selector::Selector;
+use crate::reconcile::federated_hpa::observe::members::proxied;
+use crate::runtime::clock;
+
+/// Pods of one page of a list.
+const PAGE: u32 = 500;
+/// A watch that is not asked for so long ends.
+const IDLE: Duration = Duration::from_mins(5);
+/// Pods of a watch that fails are those that were last seen, for so long.
+const GRACE: Duration = Duration::from_secs(15);
+/// Characters of an error that are shown.
+const SHOWN: usize = 200;
+
+/// Cluster and namespace.
+type Place = (Box<str>, Box<str>);
+
+/// Labels of a pod.
+type Labels = BTreeMap<Box<str>, Box<str>>;
+
+/// The watches.
+pub struct PodWatches {
+    client: Client,
+    places: Arc<Mutex<BTreeMap<Place, Arc<NamespacePods>>>>,
+}
+
+/// The pods of one namespace of one cluster.
+struct NamespacePods {
+    seen: Mutex<Seen>,
+    state: watch::Sender<State>,
+    used: Mutex<Instant>,
+}
+
+/// How a watch does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was listed yet.
+    Listing,
+    /// It brings all changes.
+    Current,
+    /// It was never current.
+    Unlisted(String),
+    /// It was current until then.
+    Broken(Instant, String),
+}
+
+#[derive(Default)]
+struct Seen {
+    pods: BTreeMap<Box<str>, SeenPod>,
+    /// Those of a list that is not complete.
+    listing: BTreeMap<Box<str>, SeenPod>,
+    /// Pods of one template have equal labels and requests, which are kept once.
+    labels: BTreeSet<Arc<Labels>>,
+    requests: BTreeSet<Arc<Requests>>,
+}
+
+/// What is kept of a pod.
+struct SeenPod {
+    labels: Arc<Labels>,
+    requests: Arc<Requests>,
+    ready: Option<(Readiness, Timestamp)>,
+    started: Option<Timestamp>,
+    phase: Phase,
+    deleted: bool,
+}
+
+impl PodWatches {
+    /// Watches members by way of `client`.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, places: Arc::default() }
+    }
+
+    /// Watches the pods of `namespace` in these clusters from now on, and waits until they were listed, or `patience` is over.
+    pub async fn listed(&self, clusters: &[&str], namespace: &str, patience: Duration) {
+        let listed = clusters.iter().map(|cluster| {
+            let mut state = self.at(cluster, namespace).state.subscribe();
+            async move { state.wait_for(|state| *state != State::Listing).await.is_ok() }
+        });
+        let _: Result<_, _> = timeout(patience, futures::future::join_all(listed)).await;
+    }
+
+    /// The pods that `selector` selects in a cluster; their keys name the cluster, too.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub fn select(&self, cluster: &str, namespace: &str, selector: &Selector) -> Result<Vec<pod::Pod>, String> {
+        let place = self.at(cluster, namespace);
+        match &*place.state.borrow() {
+            State::Current => {}
+            State::Listing => return Err("its pods are not listed yet".to_owned()),
+            State::Unlisted(why) => return Err(format!("its pods cannot be listed: {why}")),
+            State::Broken(since, _) if since.elapsed() < GRACE => {}
+            State::Broken(_, why) => return Err(format!("its pods cannot be watched: {why}")),
+        }
+        let seen = place.seen();
+        let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
+        Ok(selected.map(|(name, pod)| pod.told(cluster, name)).collect())
+    }
+
+    fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {
+        let key: Place = (cluster.into(), namespace.into());
+        let mut places = lock(&self.places);
+        if let Some(place) = places.get(&key) {
+            *lock(&place.used) = clock::steady();
+            return Arc::clone(place);
+        }
+        let place = Arc::new(NamespacePods {
+            seen: Mutex::default(),
+            state: watch::Sender::new(State::Listing),
+            used: Mutex::new(clock::steady()),
+        });
+        places.insert(key.clone(), Arc::clone(&place));
+        let pods: Api<Pod> = Api::namespaced(through_proxy(&self.client, cluster), namespace);
+        let (all, followed) = (Arc::clone(&self.places), Arc::clone(&place));
+        tokio::spawn(async move {
+            tokio::select! {
+                () = follow(pods, &key, &followed) => {}
+                () = unused(&all, &key, &followed) => debug!(cluster = %key.0, namespace = %key.1, "the watch of pods ends"),
+            }
+        });
+        place
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl NamespacePods {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        lock(&self.seen)
+    }
+}
+
+impl SeenPod {
+    fn told(&self, cluster: &str, name: &str) -> pod::Pod {
+        pod::Pod {
+            key: key(cluster, name),
+            name: name.to_owned(),
+            phase: self.phase,
+            deleted: self.deleted,
+            ready: self.ready,
+            started: self.started,
+            requests: Arc::clone(&self.requests),
+        }
+    }
+}
+
+/// Identifies a pod over all clusters: two clusters may each have a pod `web-0`.
+#[must_use]
+pub fn key(cluster: &str, pod: &str) -> String {
+    format!("{cluster}/{pod}")
+}
+
+impl Seen {
+    fn kept(&mut self, pod: &Pod) -> SeenPod {
+        let labels = pod.metadata.labels.iter().flatten();
+        let labels: Labels = labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect();
+        SeenPod {
+            labels: shared(&mut self.labels, labels),
+            requests: shared(&mut self.requests, convert::pods::requests(pod)),
+            ready: convert::pods::ready(pod),
+            started: pod.status.start_time.as_ref().map(|time| time.0),
+            phase: convert::pods::phase(pod),
+            deleted: pod.metadata.deletion_timestamp.is_some(),
+        }
+    }
+
+    fn take(&mut self, event: watcher::Event<Pod>) -> bool {
+        let name = |pod: &Pod| -> Box<str> { pod.metadata.name.as_deref().unwrap_or_default().into() };
+        match event {
+            watcher::Event::Init => self.listing.clear(),
+            watcher::Event::InitApply(pod) => {
+                let kept = self.kept(&pod);
+                self.listing.insert(name(&pod), kept);
+            }
+            watcher::Event::InitDone => {
+                self.pods = std::mem::take(&mut self.listing);
+                self.labels.retain(|labels| Arc::strong_count(labels) > 1);
+                self.requests.retain(|requests| Arc::strong_count(requests) > 1);
+                return true;
+            }
+            watcher::Event::Apply(pod) => {
+                let kept = self.kept(&pod);
+                self.pods.insert(name(&pod), kept);
+            }
+            watcher::Event::Delete(pod) => {
+                self.pods.remove(&name(&pod));
+                self.forget_unused();
+            }
+        }
+        false
+    }
+
+    /// Labels of templates that are gone do not pile up: each rollout brings a new hash.
+    fn forget_unused(&mut self) {
+        if self.labels.len() > self.pods.len().saturating_mul(2).saturating_add(64) {
+            self.labels.retain(|labels| Arc::strong_count(labels) > 1);
+            self.requests.retain(|requests| Arc::strong_count(requests) > 1);
+        }
+    }
+}
+
+fn shared<T: Ord>(all: &mut BTreeSet<Arc<T>>, value: T) -> Arc<T> {
+    if let Some(known) = all.get(&value) {
+        return Arc::clone(known);
+    }
+    let value = Arc::new(value);
+    all.insert(Arc::clone(&value));
+    value
+}
+
+/// Keeps the pods of one place. After an error all are listed anew: a quiet watch would not tell that it is well again.
+async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
+    let (cluster, namespace) = place;
+    let mut failures: u32 = 0;
+    let mut current: Option<Instant> = None;
+    loop {
+        let events = watcher(pods.clone(), watcher::Config::default().page_size(PAGE));
+        pin_mut!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    if kept.seen().take(event) {
+                        if failures > 0 {
+                            info!(%cluster, %namespace, "the pods of the cluster are watched again");
+                        }
+                        current = Some(clock::steady());
+                        kept.state.send_replace(State::Current);
+                    }
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    let why = excerpt(&error, SHOWN);
+                    // A watch that fails whenever all is listed would list all the time.
+                    if current.take().is_some_and(|since| since.elapsed() > GRACE) {
+                        failures = 0;
+                    }
+                    if failures == 0 {
+                        warn!(%cluster, %namespace, error = why, "the pods of the cluster cannot be watched; trying again");
+                    }
+                    failures = failures.saturating_add(1);
+                    kept.state.send_modify(|state| {
+                        *state = match state {
+                            State::Current => State::Broken(clock::steady(), why.to_owned()),
+                            State::Broken(since, _) => State::Broken(*since, why.to_owned()),
+                            State::Listing | State::Unlisted(_) => State::Unlisted(why.to_owned()),
+                        };
+                    });
+                    break;
+                }
+            }
+        }
+        sleep(backoff::wait(ErrorClass::Transient, failures, place, None)).await;
+    }
+}
+
+/// Returns when nothing asked for the pods for a while; nobody finds them then.
+async fn unused(places: &Mutex<BTreeMap<Place, Arc<NamespacePods>>>, place: &Place, kept: &NamespacePods) {
+    loop {
+        let end = *lock(&kept.used) + IDLE;
+        sleep_until(end).await;
+        let mut places = lock(places);
+        if lock(&kept.used).elapsed() >= IDLE {
+            places.remove(place);
+            return;
+        }
+    }
+}
+
+/// A client of a member, by way of the cluster proxy.
+fn through_proxy(client: &Client, cluster: &str) -> Client {
+    let prefix = proxied(cluster, "");
+    let client = client.clone();
+    let service = tower::service_fn(move |mut request: http::Request<Body>| {
+        let client = client.clone();
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let uri = http::Uri::try_from(format!("{prefix}{path}"));
+        async move {
+            *request.uri_mut() = uri.map_err(|error| kube::Error::HttpError(error.into()))?;
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
+}

@@ -1,0 +1,269 @@
+//! One computation of a Centralized object, from top to bottom. Talks to the API server.
+
+use jiff::Timestamp;
+use tracing::info;
+
+use super::observe::Observed;
+use super::status::{FAILED_UPDATE_SCALE, Report};
+use super::{KnownScale, Memory};
+use crate::api::federated_hpa::FederatedHPASpec;
+use crate::api::scale::Scale;
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::convert::scaling;
+use crate::decision::backoff::ErrorClass;
+use crate::decision::defaults::MIN_REPLICAS;
+use crate::decision::health::ABLE_TO_SCALE;
+use crate::decision::hpa::clusters::partial;
+use crate::decision::hpa::decide::{Decision, Policy, decide};
+use crate::decision::hpa::limits::Range;
+use crate::decision::hpa::pod::Phase;
+use crate::decision::hpa::replicas::{Tolerance, Workload};
+use crate::decision::selector::Selector;
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
+use crate::reconcile::federated_hpa::status::{READY, conditions};
+use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
+use crate::reconcile::federated_hpa::write::takeover::target;
+use crate::runtime::leader::Leader;
+
+/// How often a write that met another one is tried with what stands then.
+const TRIES: u32 = 3;
+
+/// What a computation is about.
+struct Computation<'a> {
+    leader: &'a Leader,
+    view: &'a View,
+    now: Timestamp,
+}
+
+impl FederatedHpaWorker {
+    /// Computes the replicas of the workload when that is due, and brings it to them.
+    pub(in crate::reconcile::federated_hpa) async fn centralize(
+        &self,
+        leader: &Leader,
+        view: &View,
+    ) -> Result<Progress, WriteError> {
+        let (order, now) = (&view.order, (self.clock)());
+        let mut memory = self.centralized.recall(leader, order);
+        let generation = order.object.metadata.generation;
+        if memory.generation != generation {
+            // Another target, maybe.
+            memory.scale = None;
+            memory.due = None;
+        }
+        if let Some(due) = memory.due.filter(|due| *due > now) {
+            self.centralized.keep(order.key(), memory);
+            return Ok(Progress::Settled(Some(due)));
+        }
+        memory.generation = generation;
+        let mut report = Report::of(order, now);
+        let computed = self.compute(&Computation { leader, view, now }, &mut memory, &mut report).await;
+        report.scaled = memory.scaled;
+        let told = match computed {
+            Ok(()) => self.tell_of(leader, view, report, now).await,
+            Err(error) => Err(error),
+        };
+        // A status that was not written is written with the next try.
+        memory.due = if told.is_ok() { self.centralized.settings.next(now) } else { None };
+        let next = memory.due;
+        self.centralized.keep(order.key(), memory);
+        told.map(|()| Progress::Settled(next))
+    }
+
+    async fn tell_of(
+        &self,
+        leader: &Leader,
+        view: &View,
+        report: Report<'_>,
+        now: Timestamp,
+    ) -> Result<(), WriteError> {
+        let order = &view.order;
+        let status = report.status();
+        self.count(order, &status);
+        if crate::reconcile::federated_hpa::status::stands(order, &status)
+            || self.status_throttle.due(order, &status, now).is_some()
+        {
+            return Ok(());
+        }
+        self.status_throttle.wrote(&order.key(), now);
+        self.put(leader, order, &status).await?;
+        self.reporter.worsened(leader, order, &status);
+        Ok(())
+    }
+
+    /// Errors are for the engine only where this process leads no more, or must look again; others are told in the status, and
+    /// tried again in the next period.
+    async fn compute(
+        &self,
+        of: &Computation<'_>,
+        memory: &mut Memory,
+        report: &mut Report<'_>,
+    ) -> Result<(), WriteError> {
+        let Some(binding) = bound(of.view) else {
+            let (reason, message) = self.why_unbound(of.view).await?;
+            report.unable(reason, &message);
+            return Ok(());
+        };
+        if let Err(failure) = self.read_scale(of, binding, memory).await {
+            report.unable(failure.reason, &failure.message);
+            return Ok(());
+        }
+        let Some(KnownScale { scale, .. }) = &memory.scale else { return Ok(()) };
+        let current = scale.spec.replicas.unwrap_or_default();
+        let got = "the HPA controller was able to get the target's current scale".to_owned();
+        report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
+        let upstream = conditions::upstream_until(of.view, of.now).is_some();
+        report.set(READY, conditions::centralized(upstream));
+        (report.current, report.desired) = (Some(current), Some(current));
+        let spec = &of.view.order.object.spec;
+        let (policy, tolerance) = self.policy(spec);
+        let by_metrics = current > 0 && (policy.range.min..=policy.range.max).contains(&current);
+        let observed = if by_metrics {
+            match Selector::parse(&scale.status.selector) {
+                Ok(selector) => Some(self.centralized.observe(of.view, binding, &selector).await),
+                Err(why) => {
+                    let selector = &scale.status.selector;
+                    report.unselected(format!("the selector {selector:?} of the target's scale cannot be used: {why}"));
+                    return Ok(());
+                }
+            }
+        } else {
+            None
+        };
+        let decision = self.decide(of, current, &policy, tolerance, observed.as_ref(), memory);
+        report.decided(&decision.conditions);
+        if !decision.current.is_empty() {
+            report.metrics = Some(scaling::reported(spec.metrics.as_deref().unwrap_or_default(), &decision.current));
+        }
+        // Karmada's own controller, where it runs beside, may add replicas, and so may we; who takes them away is one alone.
+        let write = decision.write.filter(|replicas| *replicas > current || !upstream);
+        let Some(replicas) = write else { return Ok(()) };
+        self.write_scale(of, memory, report, (current, replicas), &policy, &decision.why).await
+    }
+
+    fn policy(&self, spec: &FederatedHPASpec) -> (Policy, Tolerance) {
+        let settings = &self.centralized.settings;
+        let behavior = spec.behavior.as_ref().map(scaling::behavior);
+        let usual = settings.tolerance();
+        let tolerance = behavior.as_ref().map_or(usual, |rules| Tolerance {
+            up: rules.up.tolerance.unwrap_or(usual.up),
+            down: rules.down.tolerance.unwrap_or(usual.down),
+        });
+        let range = Range { min: spec.min_replicas.unwrap_or(MIN_REPLICAS), max: spec.max_replicas };
+        let downscale_window_seconds = settings.downscale_window_seconds();
+        (Policy { range, behavior, downscale_window_seconds }, tolerance)
+    }
+
+    fn decide(
+        &self,
+        of: &Computation<'_>,
+        current: i32,
+        policy: &Policy,
+        tolerance: Tolerance,
+        observed: Option<&Observed>,
+        memory: &mut Memory,
+    ) -> Decision {
+        let partial = observed.and_then(|observed| partial(&observed.silent));
+        let pods = observed.map(|observed| observed.pods.all.as_slice()).unwrap_or_default();
+        let alive = pods.iter().filter(|pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded));
+        let workload = Workload {
+            spec_replicas: current,
+            status_replicas: i32::try_from(alive.count()).unwrap_or(i32::MAX),
+            calibration: observed.map_or(1.0, |observed| observed.calibration),
+            partial: partial.as_deref(),
+            pods,
+            tolerance,
+            startup: self.centralized.settings.startup,
+            now: of.now,
+        };
+        let metrics = observed.map(|observed| observed.metrics.as_slice()).unwrap_or_default();
+        decide(policy, &workload, metrics, &mut memory.history)
+    }
+
+    /// Reads the scale of the workload, unless its binding tells that it is as it was.
+    async fn read_scale(&self, of: &Computation<'_>, binding: &Binding, memory: &mut Memory) -> Result<(), Failure> {
+        let told = &binding.object.spec.resource.resource_version;
+        if memory.scale.as_ref().is_some_and(|known| !told.is_empty() && known.told == *told) {
+            return Ok(());
+        }
+        memory.scale = None;
+        let key = of.view.order.key();
+        let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
+        let path = self.takeover.targets.place(&target).await?;
+        let resource = format!("{}/scale", path.plural);
+        let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
+        let scale = self.writer.read_scale(&path.path, target.name, asked).await?;
+        memory.scale = Some(KnownScale { told: told.clone(), path, scale });
+        Ok(())
+    }
+
+    async fn write_scale(
+        &self,
+        of: &Computation<'_>,
+        memory: &mut Memory,
+        report: &mut Report<'_>,
+        (before, replicas): (i32, i32),
+        policy: &Policy,
+        why: &str,
+    ) -> Result<(), WriteError> {
+        match self.rescale(of, memory, before, replicas).await {
+            Ok(()) => {
+                memory.history.scaled(policy, before, replicas, of.now);
+                memory.scaled = Some(of.now);
+                report.desired = Some(replicas);
+                let message = format!("the HPA controller was able to update the target scale to {replicas}");
+                report.set(ABLE_TO_SCALE, ("True", "SucceededRescale", message));
+                info!(object = %of.view.order.key(), before, replicas, why, "scaled the workload");
+                self.reporter.rescaled(of.leader, &of.view.order, replicas, why);
+                Ok(())
+            }
+            Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
+                memory.scale = None;
+                let message = format!("the HPA controller was unable to update the target scale: {failure}");
+                report.set(ABLE_TO_SCALE, ("False", FAILED_UPDATE_SCALE, message));
+                Ok(())
+            }
+            Err(error) => {
+                memory.scale = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the replicas, provided that the workload still asks for as many as were seen. Its status may have been written
+    /// since, which is no matter.
+    async fn rescale(
+        &self,
+        of: &Computation<'_>,
+        memory: &mut Memory,
+        before: i32,
+        replicas: i32,
+    ) -> Result<(), WriteError> {
+        let Some(known) = &mut memory.scale else { return Ok(()) };
+        let key = of.view.order.key();
+        let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
+        let resource = format!("{}/scale", known.path.plural);
+        let path = &known.path;
+        let asked = |verb| Asked { verb, group: &path.group, resource: &resource, object: &target };
+        let mut seen: Scale = known.scale.clone();
+        for _ in 0..TRIES {
+            match self.writer.rescale(of.leader, &path.path, target.name, &seen, replicas, asked("patch")).await {
+                Ok(scale) => {
+                    known.scale = scale;
+                    return Ok(());
+                }
+                Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
+                    let now = self.writer.read_scale(&path.path, target.name, asked("get")).await?;
+                    if now.metadata.uid != seen.metadata.uid || now.spec.replicas.unwrap_or_default() != before {
+                        return Err(failure.into());
+                    }
+                    seen = now;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let message = format!("{target} is written so often that its replicas cannot be set");
+        Err(Failure::new(ErrorClass::Transient, reason::CONFLICT, message).into())
+    }
+}

@@ -1,0 +1,88 @@
+//! What the status of a Centralized object says: as an HPA's, with Kubernetes' conditions and reasons. No I/O.
+
+use jiff::Timestamp;
+
+use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::api::hpa_status::{Condition, MetricStatus};
+use crate::controller::condition::{ConditionParts, condition};
+use crate::convert::instant::stored;
+use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE};
+use crate::decision::hpa::decide;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::status::{READY, SCALING, known_condition};
+
+/// Reason of `AbleToScale` when the scale of the workload cannot be read.
+pub(super) const FAILED_GET_SCALE: &str = "FailedGetScale";
+/// Reason of `AbleToScale` when the scale of the workload cannot be written.
+pub(super) const FAILED_UPDATE_SCALE: &str = "FailedUpdateScale";
+/// Reason of `ScalingActive` when the scale of the workload does not say which pods are its own.
+pub(super) const INVALID_SELECTOR: &str = "InvalidSelector";
+
+/// A status in the making. Conditions that nothing is said of stay as they are.
+pub(super) struct Report<'a> {
+    order: &'a FederatedHpaEntry,
+    now: Timestamp,
+    conditions: Vec<Condition>,
+    pub(super) current: Option<i32>,
+    pub(super) desired: Option<i32>,
+    pub(super) metrics: Option<Vec<MetricStatus>>,
+    pub(super) scaled: Option<Timestamp>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn of(order: &'a FederatedHpaEntry, now: Timestamp) -> Self {
+        let known = SCALING.iter().filter_map(|type_| known_condition(order, type_).cloned()).collect();
+        Self { order, now, conditions: known, current: None, desired: None, metrics: None, scaled: None }
+    }
+
+    pub(super) fn set(&mut self, type_: &str, said: ConditionParts) {
+        let generation = self.order.object.metadata.generation;
+        let made = condition(type_, said, known_condition(self.order, type_), generation, self.now);
+        self.conditions.retain(|known| known.type_ != type_);
+        self.conditions.push(made);
+    }
+
+    pub(super) fn decided(&mut self, conditions: &[decide::Condition]) {
+        for decide::Condition { kind, status, reason, message } in conditions {
+            self.set(kind, (if *status { "True" } else { "False" }, reason, message.clone()));
+        }
+    }
+
+    /// The workload cannot be scaled at all.
+    pub(super) fn unable(&mut self, reason: &'static str, message: &str) {
+        let able = format!("the HPA controller was unable to get the target's current scale: {message}");
+        self.set(ABLE_TO_SCALE, ("False", FAILED_GET_SCALE, able));
+        self.set(READY, ("False", reason, message.to_owned()));
+    }
+
+    /// Nothing is computed, as the pods of the workload are not known.
+    pub(super) fn unselected(&mut self, message: String) {
+        self.set(SCALING_ACTIVE, ("False", INVALID_SELECTOR, message.clone()));
+        self.set(READY, ("False", INVALID_SELECTOR, message));
+    }
+
+    pub(super) fn status(self) -> FederatedHPAStatus {
+        let Self { order, conditions, current, desired, metrics, scaled, .. } = self;
+        let known = order.object.status.as_ref();
+        let mut conditions = conditions;
+        conditions.sort_by_key(|condition| rank(&condition.type_));
+        for condition in &mut conditions {
+            condition.observed_generation = order.object.metadata.generation;
+        }
+        FederatedHPAStatus {
+            observed_generation: order.object.metadata.generation,
+            last_scale_time: scaled.and_then(stored).or_else(|| known.and_then(|known| known.last_scale_time.clone())),
+            current_replicas: current.or_else(|| known.and_then(|known| known.current_replicas)),
+            desired_replicas: desired.or_else(|| known.map(|known| known.desired_replicas)).unwrap_or_default(),
+            current_metrics: metrics,
+            conditions: Some(conditions),
+            ..FederatedHPAStatus::default()
+        }
+    }
+}
+
+/// The order in which Kubernetes lists them, and ours after that.
+fn rank(type_: &str) -> usize {
+    let order = [ABLE_TO_SCALE, SCALING_ACTIVE, crate::decision::health::SCALING_LIMITED, READY];
+    order.iter().position(|known| *known == type_).unwrap_or(order.len())
+}

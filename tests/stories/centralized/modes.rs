@@ -1,0 +1,45 @@
+//! An object that changes its mode, under load.
+
+use serde_json::json;
+
+use super::running;
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
+    let (stage, one) = running(3, json!({})).await;
+    stage.load(450).await;
+    stage.until_scale(9, 90).await;
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "3 3 3");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
+    for _ in 0..60 {
+        stage.pass(2).await;
+        assert_eq!(stage.replicas().await, "3 3 3", "{:?}", stage.messages().await);
+    }
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    for _ in 0..60 {
+        stage.pass(2).await;
+        assert_eq!(stage.replicas().await, "3 3 3", "{:?}", stage.messages().await);
+    }
+    assert_eq!(stage.scale().await, 9);
+    assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(hpa["metadata"].get("finalizers"), None, "nothing is left to be handed back");
+    stage.load(500).await;
+    stage.until_scale(10, 90).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_deleted_leaves_the_replicas_that_it_set() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.load(500).await;
+    stage.until_scale(10, 90).await;
+    stage.delete("FederatedHPA", "web").await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    stage.load(50).await;
+    stage.pass(900).await;
+    assert_eq!(stage.scale().await, 10);
+    one.stop().await;
+}
