@@ -7,10 +7,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
@@ -193,7 +194,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
     /// What is known. Asks nobody.
     #[must_use]
     pub fn word(&self, cluster: &str, question: &Q) -> Word<A> {
-        let known = self.inner.known();
+        let known = self.inner.known.lock();
         let Some(entry) = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)) else {
             return Word { heard: None, refused: None, under_way: false };
         };
@@ -232,13 +233,13 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
     /// The questions that have another answer since this was last asked.
     #[must_use]
     pub fn changed(&self) -> HashSet<Q> {
-        std::mem::take(&mut self.inner.known().changed)
+        std::mem::take(&mut self.inner.known.lock().changed)
     }
 
     /// Asks unless there is no need to; what is returned closes when the question is over.
     fn ask(&self, name: &str, question: &Q, fresh: Duration, told: bool, now: Instant) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
-        let mut known = self.inner.known();
+        let mut known = self.inner.known.lock();
         let room = known.questions < REMEMBERED;
         let cluster = match known.clusters.get_mut(name) {
             Some(cluster) => cluster,
@@ -279,13 +280,9 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
 }
 
 impl<Q: Asked, A: Answered> Inner<Q, A> {
-    fn known(&self) -> MutexGuard<'_, Known<Q, A>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Forgets what nobody asks about any more.
     fn sweep(&self, now: Instant) {
-        let gone = self.known().sweep(&self.times, now);
+        let gone = self.known.lock().sweep(&self.times, now);
         for cluster in gone {
             self.source.forget(&cluster);
         }
@@ -306,13 +303,13 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
     }
 
     fn rests(&self, cluster: &str) -> bool {
-        let rests = self.known().clusters.get(cluster).and_then(|cluster| cluster.rests);
+        let rests = self.known.lock().clusters.get(cluster).and_then(|cluster| cluster.rests);
         rests.is_some_and(|until| clock::steady() < until)
     }
 
     fn settle(&self, name: &str, question: &Q, outcome: &Result<A, QueryError>) {
         let now = clock::steady();
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let Some(cluster) = known.clusters.get_mut(name) else { return };
         let before = cluster.answers;
         let rest = match outcome {

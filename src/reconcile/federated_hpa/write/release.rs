@@ -7,10 +7,10 @@
 //! scheduler has to come back.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -73,13 +73,9 @@ struct Progress {
 pub struct Releases(Mutex<HashMap<Key, Progress>>);
 
 impl Releases {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, Progress>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// It has ended, or does not take place.
     pub fn forget(&self, key: &Key) {
-        self.all().remove(key);
+        self.0.lock().remove(key);
     }
 }
 
@@ -120,11 +116,11 @@ impl Release<'_> {
     }
 
     fn known(self) -> Progress {
-        self.takeover.releases.all().get(self.key).cloned().unwrap_or_default()
+        self.takeover.releases.0.lock().get(self.key).cloned().unwrap_or_default()
     }
 
     fn note(self, note: impl FnOnce(&mut Progress)) {
-        note(self.takeover.releases.all().entry(self.key.clone()).or_default());
+        note(self.takeover.releases.0.lock().entry(self.key.clone()).or_default());
     }
 
     fn undone(self, what: String) {
