@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::color::Color;
+use super::terminal::Color;
 use super::validate::{File, file, inputs, report, text as findings};
 use crate::decision::defaults::Mode;
 use crate::run::estimators::EstimatorArgs;
@@ -162,10 +162,7 @@ impl Args {
             let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
             return Err(PlanError { code, message: String::new() });
         }
-        for warning in &found.findings {
-            let line = warning.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
-            anstream::eprintln!("warning: {}:{line}: {}: {}", warning.file, warning.path, warning.message());
-        }
+        anstream::eprint!("{}", findings::warnings(&found));
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
             Some(kubeconfig) => live::subjects(&given, &names, LiveSource { kubeconfig, context, estimators })?,

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::super::validate::{Class, text as findings};
-use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
+use super::super::validate::{File, Given, Kind, Report, completed, file, inputs, report};
 use super::SimulateError;
 use super::document::Document;
 use super::reader::{seconds, thousandths};
@@ -76,11 +76,7 @@ fn tell(found: &Report) -> Result<(), SimulateError> {
     if code != 0 {
         return Err(SimulateError { code, message: findings::render(found, usize::MAX), findings: true });
     }
-    for warning in &found.findings {
-        let Finding { file, path, spot, .. } = warning;
-        let line = spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
-        anstream::eprintln!("warning: {file}:{line}: {path}: {}", warning.message());
-    }
+    anstream::eprint!("{}", findings::warnings(found));
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
-use super::color::Color;
+use super::terminal::Color;
 use crate::api::crd::CrdError;
 use crate::decision::validation::Settings;
 use crate::runtime::clock;
