@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
 use super::takeover::{Takeover, labelled, target};
-use super::writer::Meta;
+use super::writer::{Meta, Scalable};
 use crate::api::resource_binding::Placement;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
@@ -260,7 +260,8 @@ impl Release<'_> {
         }
         let resource = format!("{}/scale", place.plural);
         let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
-        let scaled = self.applier.writer.scale(self.leader, &place.path, target.name, whole, asked).await;
+        let workload = Scalable { path: &place.path, name: target.name, asked };
+        let scaled = self.applier.writer.scale(self.leader, workload, whole).await;
         if self.attempt(scaled)?.is_none() {
             return Ok(None);
         }
@@ -302,7 +303,8 @@ impl Release<'_> {
         }
         let object = format!("{name} in cluster {cluster}");
         let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
-        writer.wanted(&proxied(cluster, path), name, asked).await.map(replicas)
+        let path = proxied(cluster, path);
+        writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
     }
 
     /// What a cluster that cannot be asked is taken to ask for: what it ran last, or what it was given.
