@@ -16,7 +16,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::clock;
 
 /// Puts questions `Q` to clusters.
@@ -82,8 +82,6 @@ impl Default for Times {
 const AT_ONCE: usize = 4;
 /// Questions that are remembered; beyond that there are no new ones until old ones are forgotten.
 const REMEMBERED: usize = 200_000;
-/// Characters of an error that are logged.
-const SHOWN: usize = 300;
 
 /// What a question can be.
 pub trait Asked: Clone + Eq + Hash + Send + Sync + 'static {}
@@ -388,12 +386,12 @@ fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A,
         Ok(_) if before == Some(false) => info!(cluster, "{who} of the cluster responds again"),
         Err(failure @ QueryError::Refused(_)) => {
             let failure = failure.to_string();
-            debug!(cluster, error = excerpt(&failure, SHOWN), "{who} returned no answer for the cluster");
+            debug!(cluster, error = excerpt(&failure, ERROR), "{who} returned no answer for the cluster");
         }
         Err(failure) if before != Some(false) => {
             let absent = matches!(failure, QueryError::Absent(_));
             let failure = failure.to_string();
-            let error = excerpt(&failure, SHOWN);
+            let error = excerpt(&failure, ERROR);
             if absent && before.is_none() {
                 info!(cluster, error, "no {who} found for the cluster");
             } else {

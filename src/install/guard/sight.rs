@@ -14,11 +14,8 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use crate::controller::key::Key;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::install::manifests::{Manifest, Part};
-
-/// Characters of an error that are logged.
-const SHOWN: usize = 300;
 
 /// An object under guard.
 #[derive(Clone, Debug)]
@@ -167,7 +164,7 @@ impl Sight {
                 Err(error) => {
                     let error = error.to_string();
                     if !std::mem::replace(&mut failing, true) {
-                        let error = excerpt(&error, SHOWN);
+                        let error = excerpt(&error, ERROR);
                         warn!(object = %key, error, "watch failed; drift of this object is not corrected");
                     }
                 }
