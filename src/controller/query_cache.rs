@@ -4,6 +4,8 @@
 //! A question that was answered is not asked again while its answer is fresh, and one that is being asked is not asked a
 //! second time. Who asks waits a moment only, or not at all; an answer that comes later is there for the next plan. A cluster
 //! that does not answer is left in peace for a while, and keeps nobody from asking others.
+//!
+//! Not a cache of watches: entries come by questions, expire, and wait for answers under way.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

@@ -1,6 +1,9 @@
 //! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
 //!
 //! A [`Leader`] is the right to write while the Lease is held.
+//!
+//! Libraries for a Lease tell a process that it leads, but end no write that began before the Lease was lost. Here
+//! each write needs a [`Leader`], which ends before anybody else may lead.
 
 mod term;
 

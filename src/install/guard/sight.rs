@@ -1,4 +1,7 @@
 //! The objects under guard: as they are wanted, and as watches last brought them. Talks to the API server.
+//!
+//! Not a `Table` of `controller`: the set of objects is fixed, each has a wanted form beside its live one, and a watch
+//! of one object tells of no list.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,9 @@
 //! The CronFederatedHPAs as they were last seen, compact, and which of them changed since somebody asked. No I/O.
 //!
 //! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
+//!
+//! Objects are kept in the [`Table`] that FederatedHPAs use too. Which changes are news, and what is counted beside,
+//! are matters of this kind, under the one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
+//!
+//! Reviews read it on every replica and nobody waits for its changes, so it has no set of changes and no wake-up, as
+//! caches of controllers have, and no versions: its one writer brings them in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,6 +2,9 @@
 //! is about. No I/O.
 //!
 //! Watches fill it on every replica, leading or not. What this process wrote itself is put in at once and is no news.
+//!
+//! Each kind is kept in a [`Table`]. Unlike other caches this one holds several kinds under one lock, as a view is of
+//! one moment, and some of its changes wake nobody until a later time.
 
 pub mod entry;
 mod intake;
