@@ -36,6 +36,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         concurrency,
         rebalance_period: None,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
+        centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
     });
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);

@@ -1,10 +1,8 @@
 //! For tests: what was asked, and what shall go wrong. No I/O.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::status::StatusError;
@@ -141,18 +139,14 @@ impl Default for Faults {
 }
 
 impl Faults {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next `count` requests of this kind fail so.
     pub fn fail(&self, which: Which, count: usize, failure: StatusError) {
-        self.inner().faults.push_back(Fault { which, left: count, failure });
+        self.inner.lock().faults.push_back(Fault { which, left: count, failure });
     }
 
     /// Takes back all failures that have not met a request yet.
     pub fn heal(&self) {
-        self.inner().faults.clear();
+        self.inner.lock().faults.clear();
     }
 
     /// The next request of this kind is held at `moment`.
@@ -168,18 +162,18 @@ impl Faults {
     fn stop(&self, meets: Meets, moment: Moment) -> Hold {
         let (reached, told) = watch::channel(false);
         let (release, held) = watch::channel(());
-        self.inner().stops.push(Stop { meets, moment, reached, held });
+        self.inner.lock().stops.push(Stop { meets, moment, reached, held });
         Hold { reached: told, _held: release }
     }
 
     /// Counts the writes of a client from now on.
     pub fn follow(&self, agent: &str) {
-        self.inner().writes.insert(agent.to_owned(), Vec::new());
+        self.inner.lock().writes.insert(agent.to_owned(), Vec::new());
     }
 
     /// The writes of a client since it is followed.
     pub fn writes_of(&self, agent: &str) -> Vec<ObservedRequest> {
-        self.inner().writes.get(agent).cloned().unwrap_or_default()
+        self.inner.lock().writes.get(agent).cloned().unwrap_or_default()
     }
 
     /// Holds back what watches of a resource, `works`, would tell from now on.
@@ -201,7 +195,7 @@ impl Faults {
         if !writes || matches!(&*seen.resource, "leases" | "events") {
             return None;
         }
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let known = inner.writes.get_mut(agent)?;
         known.push(seen.clone());
         Some(Nth { agent: agent.to_owned(), number: known.len() })
@@ -210,7 +204,7 @@ impl Faults {
     /// Waits when a request is to be held at `moment`.
     async fn wait(&self, seen: &ObservedRequest, nth: Option<&Nth>, moment: Moment) {
         let stop = {
-            let mut inner = self.inner();
+            let mut inner = self.inner.lock();
             let meets = |stop: &Stop| match &stop.meets {
                 Meets::Like(which) => which.meets(seen),
                 Meets::Nth(wanted) => nth == Some(wanted),
@@ -241,24 +235,24 @@ impl Faults {
 
     /// How often each (verb, resource) was asked for.
     pub fn counts(&self) -> BTreeMap<(String, String), u64> {
-        self.inner().counts.clone()
+        self.inner.lock().counts.clone()
     }
 
     /// Number of requests of one kind.
     pub fn count(&self, verb: &str, resource: &str) -> u64 {
-        self.inner().counts.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or_default()
+        self.inner.lock().counts.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or_default()
     }
 
     /// Starts to keep each request, in order, and forgets the counts.
     pub fn record(&self) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         inner.counts.clear();
         inner.log = Some(Vec::new());
     }
 
     /// The requests kept since `record`.
     pub fn recorded(&self) -> Vec<ObservedRequest> {
-        self.inner().log.clone().unwrap_or_default()
+        self.inner.lock().log.clone().unwrap_or_default()
     }
 
     /// Notes a request of a client; fails when a fault is due. Says which write of a client that is followed it is.
@@ -273,7 +267,7 @@ impl Faults {
         let mut paused = self.paused.subscribe();
         // The sender lives as long as this, so waiting ends only by a change.
         let _: Result<_, watch::error::RecvError> = paused.wait_for(|on| !on).await.map(|_| ());
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         *inner.counts.entry((seen.verb.clone(), seen.resource.clone())).or_default() += 1;
         let due = inner.faults.iter_mut().find(|fault| fault.left > 0 && fault.which.meets(&seen));
         let failure = due.map(|fault| {

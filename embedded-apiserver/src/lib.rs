@@ -32,16 +32,13 @@ pub mod subresources;
 pub mod table;
 pub mod wire;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use self::{
@@ -225,16 +222,16 @@ impl ApiServer {
 
     /// Lets `<resource>/<name>/proxy/...` lead to other servers.
     pub fn route_proxy(&self, qualified: &str, proxy: Proxy) {
-        self.state.proxies.write().unwrap_or_else(PoisonError::into_inner).insert(qualified.to_owned(), proxy);
+        self.state.proxies.write().insert(qualified.to_owned(), proxy);
     }
 
     /// Has GET requests for the group `name` answered by `api`, which is told their path.
     pub fn aggregate(&self, name: &str, api: Aggregated) {
-        self.state.aggregated.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), api);
+        self.state.aggregated.write().insert(name.to_owned(), api);
     }
 
     fn aggregated(&self, group: &str) -> Option<Aggregated> {
-        self.state.aggregated.read().unwrap_or_else(PoisonError::into_inner).get(group).cloned()
+        self.state.aggregated.read().get(group).cloned()
     }
 
     /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.
@@ -251,7 +248,7 @@ impl ApiServer {
     /// on `minReplicas` may be 0.
     pub fn become_kubernetes(&self, version: &str) {
         self.state.kubernetes.store(Arc::new(version.to_owned()));
-        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.state.definitions.write();
         let mut catalog = Catalog::clone(&self.catalog());
         catalog.serve_autoscalers(kinds::serves_autoscaling_v2(version));
         self.state.catalog.store(Arc::new(catalog));
@@ -263,7 +260,7 @@ impl ApiServer {
     }
 
     fn proxy(&self, qualified: &str) -> Option<Proxy> {
-        self.state.proxies.read().unwrap_or_else(PoisonError::into_inner).get(qualified).cloned()
+        self.state.proxies.read().get(qualified).cloned()
     }
 
     /// The time as metadata shows it: whole seconds, UTC.
@@ -351,7 +348,7 @@ impl ApiServer {
     fn serve_definition(&self, definition: &Value) -> Result<(), String> {
         let mut resource = from_definition(definition)?;
         self.store().found(&resource.bucket);
-        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.state.definitions.write();
         let mut catalog = Catalog::clone(&self.catalog());
         let before = catalog.find(&resource.group, &resource.plural);
         let bucket = Arc::clone(&resource.bucket);
@@ -373,7 +370,7 @@ impl ApiServer {
     fn drop_definition(&self, definition: &Value) {
         let group = object::text_at(definition, &["spec", "group"]);
         let plural = object::text_at(definition, &["spec", "names", "plural"]);
-        let _one_at_a_time = self.state.definitions.write().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.state.definitions.write();
         let mut catalog = Catalog::clone(&self.catalog());
         let bucket = catalog.find(group, plural).map(|resource| resource.bucket.clone());
         catalog.remove(group, plural);

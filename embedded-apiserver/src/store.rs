@@ -7,9 +7,10 @@ mod page;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, OnceLock},
 };
 
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -149,47 +150,39 @@ impl Store {
         bucket.record(change, self.keep);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The newest resource version.
     pub fn version(&self) -> u64 {
-        self.read().version
+        self.inner.read().version
     }
 
     /// Counts the changes of anything but Leases and Events, on which nobody acts but their owners.
     pub fn moved(&self) -> u64 {
-        self.read().moved
+        self.inner.read().moved
     }
 
     /// The object at a key.
     pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        self.read().buckets.get(key.bucket())?.objects.get(&key.path).cloned()
+        self.inner.read().buckets.get(key.bucket())?.objects.get(&key.path).cloned()
     }
 
     /// Key of the live object with this uid.
     pub fn find_uid(&self, uid: &str) -> Option<Key> {
-        self.read().uids.get(uid).cloned()
+        self.inner.read().uids.get(uid).cloned()
     }
 
     /// Keys of the objects that name this uid as an owner.
     pub fn dependents(&self, uid: &str) -> Vec<Key> {
-        self.read().dependents.get(uid).into_iter().flatten().cloned().collect()
+        self.inner.read().dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
     /// How many objects live in a namespace.
     pub fn population(&self, namespace: &str) -> usize {
-        self.read().population.get(namespace).copied().unwrap_or_default()
+        self.inner.read().population.get(namespace).copied().unwrap_or_default()
     }
 
     /// Keys of everything in a namespace.
     pub fn inhabitants(&self, namespace: &str) -> Vec<Key> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let prefix = format!("{namespace}/");
         let mut keys = Vec::new();
         for (bucket, content) in &inner.buckets {
@@ -206,7 +199,7 @@ impl Store {
     /// # Errors
     /// When the place is not as expected, or when a new object's namespace is not there.
     pub fn put(&self, key: &Key, expected: Expected, value: Value) -> Result<Arc<Object>, Raced> {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let before = inner.find(key);
         match (&before, expected) {
             (None, Expected::Absent) => inner.admit_to_namespace(&self.namespaces, key.namespace())?,
@@ -229,7 +222,7 @@ impl Store {
     /// # Errors
     /// When the object is not at the expected version.
     pub fn remove(&self, key: &Key, expected: u64, last: Value) -> Result<Arc<Object>, Raced> {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let before = inner.find(key).filter(|object| object.version() == expected).ok_or(Raced::Changed)?;
         let emptied = *key.bucket == *self.namespaces;
         if emptied && inner.population.get(key.name()).is_some_and(|count| *count > 0) {
@@ -252,7 +245,7 @@ impl Store {
     /// # Errors
     /// When the log does not reach back to the state asked for.
     pub fn list(&self, bucket: &str, query: &Query) -> Result<Page, Compacted> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let version = query.version.unwrap_or(inner.version);
         let Some(bucket) = inner.buckets.get(bucket) else {
             return Ok(Page { items: Vec::new(), version, more: None, remaining: None });
@@ -268,7 +261,7 @@ impl Store {
     /// # Errors
     /// When the log does not reach back to the version.
     pub fn changes(&self, bucket: &str, after: u64, most: usize) -> Result<(Vec<Change>, u64), Compacted> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let Some(content) = inner.buckets.get(bucket) else { return Ok((Vec::new(), inner.version.max(after))) };
         if after < content.compacted {
             return Err(Compacted { oldest: content.compacted });
@@ -281,17 +274,17 @@ impl Store {
 
     /// Makes the bucket of a new kind: nobody can have seen it before, so that watches from earlier versions expire.
     pub fn found(&self, bucket: &Arc<str>) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let version = inner.version;
         inner.buckets.entry(bucket.clone()).or_insert_with(|| Bucket { compacted: version, ..Bucket::new() });
     }
 
     /// Wakes when a bucket changes.
     pub fn subscribe(&self, bucket: &Arc<str>) -> watch::Receiver<u64> {
-        if let Some(content) = self.read().buckets.get(bucket) {
+        if let Some(content) = self.inner.read().buckets.get(bucket) {
             return content.changed.subscribe();
         }
-        self.write().buckets.entry(bucket.clone()).or_insert_with(Bucket::new).changed.subscribe()
+        self.inner.write().buckets.entry(bucket.clone()).or_insert_with(Bucket::new).changed.subscribe()
     }
 
     /// Wakes when anything changes.
@@ -306,7 +299,7 @@ impl Store {
 
     /// Wakes the watches of a bucket without a change.
     pub fn wake(&self, bucket: &str) {
-        if let Some(content) = self.read().buckets.get(bucket) {
+        if let Some(content) = self.inner.read().buckets.get(bucket) {
             content.changed.send_modify(|_| {});
         }
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::color::Color;
+use super::terminal::Color;
 use super::{completions, crds, cron, doctor, install, plan, simulate, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::color::Color;
+use super::terminal::{Color, aligned, printable};
 use crate::install::doctor::{Context, Estimators, Finding, State, examine};
 use crate::run::{ControlPlaneArgs, EstimatorAddress, LeaseArgs};
 use crate::runtime::clock;
@@ -95,14 +95,15 @@ const fn word(state: State) -> &'static str {
 
 /// One line for each finding, what to do below it, and a sum.
 fn table(found: &[Finding]) -> String {
-    let wide = found.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
-    let line = |finding: &Finding| {
-        let Finding { check, state, seen, to_do } = finding;
-        let first = format!("{:<7}  {check:<wide$}  {seen}\n", word(*state));
-        if to_do.is_empty() { first } else { format!("{first}{:<7}  {:<wide$}  -> {to_do}\n", "", "") }
-    };
+    let mut lines = Vec::new();
+    for Finding { check, state, seen, to_do } in found {
+        lines.push(vec![format!("{:<7}", word(*state)), (*check).to_owned(), printable(seen)]);
+        if !to_do.is_empty() {
+            lines.push(vec![String::new(), String::new(), format!("-> {}", printable(to_do))]);
+        }
+    }
+    let lines = aligned(&lines);
     let count = |state| found.iter().filter(|finding| finding.state == state).count();
-    let lines = found.iter().map(line).collect::<Vec<_>>().concat();
     let [failed, warned, skipped] = [State::Fail, State::Warn, State::Skipped].map(count);
     format!("{lines}\n{} checks: {failed} failed, {warned} to be looked at, {skipped} skipped\n", found.len())
 }

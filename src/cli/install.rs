@@ -12,7 +12,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::color::Color;
+use super::terminal::Color;
 use crate::admission::registration::{Location, base_url};
 use crate::install::apply::{Mode, Outcome, apply};
 use crate::install::kinds::{self, ScaledType};

@@ -1,7 +1,6 @@
 //! The command line: one file or folder per command.
 
 mod args;
-mod color;
 mod completions;
 mod crds;
 mod cron;
@@ -10,6 +9,7 @@ mod install;
 mod manifest;
 mod plan;
 mod simulate;
+mod terminal;
 mod trial;
 pub mod uninstall;
 mod validate;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::Value;
 
-use super::color::Color;
 use super::install::name;
+use super::terminal::Color;
 use crate::admission::registration::Location;
 use crate::convert;
 use crate::decision::validation::Settings;

@@ -4,18 +4,21 @@
 //! A question that was answered is not asked again while its answer is fresh, and one that is being asked is not asked a
 //! second time. Who asks waits a moment only, or not at all; an answer that comes later is there for the next plan. A cluster
 //! that does not answer is left in peace for a while, and keeps nobody from asking others.
+//!
+//! Not a cache of watches: entries come by questions, expire, and wait for answers under way.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::clock;
 
 /// Puts questions `Q` to clusters.
@@ -81,8 +84,6 @@ impl Default for Times {
 const AT_ONCE: usize = 4;
 /// Questions that are remembered; beyond that there are no new ones until old ones are forgotten.
 const REMEMBERED: usize = 200_000;
-/// Characters of an error that are logged.
-const SHOWN: usize = 300;
 
 /// What a question can be.
 pub trait Asked: Clone + Eq + Hash + Send + Sync + 'static {}
@@ -193,7 +194,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
     /// What is known. Asks nobody.
     #[must_use]
     pub fn word(&self, cluster: &str, question: &Q) -> Word<A> {
-        let known = self.inner.known();
+        let known = self.inner.known.lock();
         let Some(entry) = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)) else {
             return Word { heard: None, refused: None, under_way: false };
         };
@@ -232,13 +233,13 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
     /// The questions that have another answer since this was last asked.
     #[must_use]
     pub fn changed(&self) -> HashSet<Q> {
-        std::mem::take(&mut self.inner.known().changed)
+        std::mem::take(&mut self.inner.known.lock().changed)
     }
 
     /// Asks unless there is no need to; what is returned closes when the question is over.
     fn ask(&self, name: &str, question: &Q, fresh: Duration, told: bool, now: Instant) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
-        let mut known = self.inner.known();
+        let mut known = self.inner.known.lock();
         let room = known.questions < REMEMBERED;
         let cluster = match known.clusters.get_mut(name) {
             Some(cluster) => cluster,
@@ -279,13 +280,9 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
 }
 
 impl<Q: Asked, A: Answered> Inner<Q, A> {
-    fn known(&self) -> MutexGuard<'_, Known<Q, A>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Forgets what nobody asks about any more.
     fn sweep(&self, now: Instant) {
-        let gone = self.known().sweep(&self.times, now);
+        let gone = self.known.lock().sweep(&self.times, now);
         for cluster in gone {
             self.source.forget(&cluster);
         }
@@ -306,13 +303,13 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
     }
 
     fn rests(&self, cluster: &str) -> bool {
-        let rests = self.known().clusters.get(cluster).and_then(|cluster| cluster.rests);
+        let rests = self.known.lock().clusters.get(cluster).and_then(|cluster| cluster.rests);
         rests.is_some_and(|until| clock::steady() < until)
     }
 
     fn settle(&self, name: &str, question: &Q, outcome: &Result<A, QueryError>) {
         let now = clock::steady();
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let Some(cluster) = known.clusters.get_mut(name) else { return };
         let before = cluster.answers;
         let rest = match outcome {
@@ -391,12 +388,12 @@ fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A,
         Ok(_) if before == Some(false) => info!(cluster, "{who} of the cluster responds again"),
         Err(failure @ QueryError::Refused(_)) => {
             let failure = failure.to_string();
-            debug!(cluster, error = excerpt(&failure, SHOWN), "{who} returned no answer for the cluster");
+            debug!(cluster, error = excerpt(&failure, ERROR), "{who} returned no answer for the cluster");
         }
         Err(failure) if before != Some(false) => {
             let absent = matches!(failure, QueryError::Absent(_));
             let failure = failure.to_string();
-            let error = excerpt(&failure, SHOWN);
+            let error = excerpt(&failure, ERROR);
             if absent && before.is_none() {
                 info!(cluster, error, "no {who} found for the cluster");
             } else {

@@ -1,4 +1,7 @@
 //! How long to wait before trying again, by the class of the error. Pure: the spread comes from the key, not from chance.
+//!
+//! Crates for this draw the spread by chance and sleep themselves. Here the wait is a value, so that time can be
+//! virtual and a run can be repeated.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;

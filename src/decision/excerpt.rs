@@ -1,5 +1,8 @@
 //! The beginning of a text that a client chose, for messages and logs of bounded size. No I/O.
 
+/// Characters of an error from elsewhere that are logged or shown; it may repeat what was sent or read.
+pub const ERROR: usize = 300;
+
 /// The first `characters` of `text`.
 #[must_use]
 pub fn excerpt(text: &str, characters: usize) -> &str {

@@ -10,6 +10,7 @@ pub mod excerpt;
 pub mod few;
 pub mod finding;
 pub mod fleet;
+pub mod fnv;
 pub mod health;
 pub mod hpa;
 pub mod json;

@@ -1,6 +1,7 @@
 //! Names that Kubernetes and Karmada derive from other names. Pure.
 
 use super::excerpt::excerpt;
+use super::fnv::fnv32;
 
 /// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off. Whoever suspends a
 /// binding here marks it in the same write, so that none stays suspended that nobody serves.
@@ -8,12 +9,6 @@ pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
 
 /// Label of a workload: member clusters keep their replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
-
-/// FNV-1a, 32 bits.
-#[must_use]
-pub fn fnv32(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
 
 /// A hash as part of a name: letters and digits that form no words.
 #[must_use]

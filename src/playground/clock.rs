@@ -1,9 +1,10 @@
 //! The time in the playground: the time of day, or one that tests move.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 /// Tells the time. Clones tell the same time.
 #[derive(Clone)]
@@ -46,7 +47,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::Real => crate::runtime::clock::wall(),
-            Source::Standing(time) => *time.lock().unwrap_or_else(PoisonError::into_inner),
+            Source::Standing(time) => *time.lock(),
             Source::Told(told) => told(),
         }
     }
@@ -60,7 +61,7 @@ impl Clock {
     /// Moves a standing clock forward to `to`; never back. Others are not moved.
     pub fn move_to(&self, to: Timestamp) {
         if let Source::Standing(time) = &self.0 {
-            let mut time = time.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut time = time.lock();
             *time = to.max(*time);
         }
     }

@@ -1,10 +1,10 @@
 //! The objects of one API server, read and written as plain JSON through a kube client. Client required.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use http::{Method, Request};
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::json::{items, name, namespace, text, truth};
@@ -112,7 +112,7 @@ impl Objects {
     /// When the API server does not answer.
     pub async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, kube::Error> {
         let key = (api_version.to_owned(), kind.to_owned());
-        if let Some(known) = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(known) = self.kinds.lock().get(&key) {
             return Ok(Some(known.clone()));
         }
         let root = if api_version.contains('/') { "apis" } else { "api" };
@@ -126,7 +126,7 @@ impl Objects {
             namespaced: truth(entry, "/namespaced"),
         });
         if let Some(found) = &found {
-            self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+            self.kinds.lock().insert(key, found.clone());
         }
         Ok(found)
     }

@@ -1,9 +1,9 @@
-//! `fhpa run`: arguments -> options of a process with webhook and controller.
+//! `fhpa run`: a process with webhook and controller.
 
 use std::process::ExitCode;
 
 use super::args::{ControlPlaneArgs, ControllerArgs, EndArgs, ProcessArgs, WebhookArgs};
-use super::process::Options;
+use super::roles::Roles;
 use crate::runtime::logging::LogArgs;
 use crate::runtime::settings::RuleArgs;
 
@@ -37,17 +37,7 @@ impl Args {
     /// Serves, and acts or stands by, until a signal ends it.
     pub fn run(self) -> ExitCode {
         let Self { webhook, process, control_plane, controller, end, rules, logging } = self;
-        let admin = process.admin();
-        process.run(&logging, || {
-            let (webhook, keep_serving) = webhook.options();
-            Ok(Options {
-                webhook: Some(webhook),
-                controller: Some(controller.options()?),
-                admin,
-                control_plane: control_plane.choose("")?,
-                settings: rules.settings(),
-                drain: end.drain(keep_serving),
-            })
-        })
+        let (webhook, controller) = (Some(webhook), Some(controller));
+        Roles { process, webhook, controller, end, rules, logging }.run(|| control_plane.choose(""))
     }
 }

@@ -1,10 +1,9 @@
-//! `fhpa controller`: arguments -> options.
+//! `fhpa controller`: a process with the controller.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use super::args::{ControlPlaneArgs, ControllerArgs, EndArgs, ProcessArgs};
-use super::process::Options;
+use super::roles::Roles;
 use crate::runtime::logging::LogArgs;
 use crate::runtime::settings::RuleArgs;
 
@@ -41,16 +40,7 @@ impl Args {
     /// Acts, or stands by, until a signal ends it.
     pub fn run(self) -> ExitCode {
         let Self { process, control_plane, controller, end, rules, logging } = self;
-        let admin = process.admin();
-        process.run(&logging, || {
-            Ok(Options {
-                webhook: None,
-                controller: Some(controller.options()?),
-                admin,
-                control_plane: control_plane.choose("")?,
-                settings: rules.settings(),
-                drain: end.drain(Duration::ZERO),
-            })
-        })
+        let controller = Some(controller);
+        Roles { process, webhook: None, controller, end, rules, logging }.run(|| control_plane.choose(""))
     }
 }

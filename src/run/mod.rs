@@ -8,6 +8,7 @@ pub mod forecast;
 pub mod process;
 pub mod review_log;
 pub mod review_metrics;
+mod roles;
 pub mod webhook;
 pub mod withdrawal;
 

@@ -1,11 +1,12 @@
-//! `fhpa webhook`: arguments -> options.
+//! `fhpa webhook`: a process with the webhook.
 
 use std::process::ExitCode;
 
 use tracing::warn;
 
 use super::args::{ControlPlaneArgs, EndArgs, ProcessArgs, WebhookArgs};
-use super::process::{ControlPlane, Options};
+use super::process::ControlPlane;
+use super::roles::Roles;
 use crate::runtime::logging::LogArgs;
 use crate::runtime::settings::RuleArgs;
 
@@ -36,20 +37,15 @@ impl Args {
     /// Serves until a signal ends it.
     pub fn run(self) -> ExitCode {
         let Self { webhook, process, control_plane, offline, end, rules, logging } = self;
-        let admin = process.admin();
-        process.run(&logging, || {
-            let control_plane = if offline {
+        let webhook = Some(webhook);
+        Roles { process, webhook, controller: None, end, rules, logging }.run(|| {
+            if offline {
                 warn!(
                     "offline: no checks against other objects (two autoscalers on one target, bounds of a FederatedHPA)"
                 );
-                ControlPlane::Offline
-            } else {
-                control_plane.choose(", or --offline to serve without checks against other objects")?
-            };
-            let (webhook, keep_serving) = webhook.options();
-            let drain = end.drain(keep_serving);
-            let settings = rules.settings();
-            Ok(Options { webhook: Some(webhook), controller: None, admin, control_plane, settings, drain })
+                return Ok(ControlPlane::Offline);
+            }
+            control_plane.choose(", or --offline to serve without checks against other objects")
         })
     }
 }

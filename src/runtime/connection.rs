@@ -1,4 +1,7 @@
 //! One connection from its first byte to its last: pace, requests, parting.
+//!
+//! hyper's time limit on the head of a request ends idle connections too, and it has none for these alone
+//! (hyperium/hyper#1628). Heads need seconds and kube-apiserver keeps a connection for minutes, so both are timed here.
 
 use std::convert::Infallible;
 use std::future::poll_fn;

@@ -1,6 +1,9 @@
 //! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
 //!
 //! A [`Leader`] is the right to write while the Lease is held.
+//!
+//! Libraries for a Lease tell a process that it leads, but end no write that began before the Lease was lost. Here
+//! each write needs a [`Leader`], which ends before anybody else may lead.
 
 mod term;
 
@@ -16,7 +19,7 @@ use tracing::{debug, info, warn};
 use self::term::{Clocks, Sent};
 pub use self::term::{Leader, LeaseLost};
 use super::clock;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::decision::lease::{self, ObservedLease, Record, Step, Timings};
 
 /// Who we are and which Lease we compete for.
@@ -131,7 +134,7 @@ impl Contest {
             debug!(%error, place, lease, "the Lease is still unreachable");
         } else {
             let error = error.to_string();
-            let error = excerpt(&error, SHOWN);
+            let error = excerpt(&error, ERROR);
             warn!(error, place, lease, "failed to acquire or read the Lease; retrying; {advice}");
         }
     }
@@ -253,9 +256,6 @@ impl Contest {
         self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
     }
 }
-
-/// Characters of an error that are logged.
-const SHOWN: usize = 300;
 
 /// What to do about an answer with this status.
 fn advice(code: u16) -> &'static str {

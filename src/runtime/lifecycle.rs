@@ -1,9 +1,10 @@
 //! Where the process stands between start and end: readiness, and the phases of shutting down. No I/O.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The phases, in order.
@@ -99,14 +100,14 @@ impl Readiness {
     /// A condition that does not hold yet; `missing` is said until it does.
     pub fn condition(&self, missing: &'static str) -> Condition {
         let condition = Condition(Arc::new(AtomicBool::new(false)));
-        let mut conditions = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conditions = self.conditions.lock();
         conditions.push((missing, condition.clone()));
         condition
     }
 
     /// A condition that is looked at whenever it is asked for; `missing` is said while it does not hold.
     pub fn check(&self, missing: &'static str, holds: impl Fn(Timestamp) -> bool + Send + Sync + 'static) {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner).push((missing, Box::new(holds)));
+        self.checks.lock().push((missing, Box::new(holds)));
     }
 
     /// From now on not ready.
@@ -116,8 +117,8 @@ impl Readiness {
 
     /// What is missing at `now`; empty when ready.
     pub fn missing(&self, now: Timestamp) -> Vec<&'static str> {
-        let conditions = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
-        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        let conditions = self.conditions.lock();
+        let checks = self.checks.lock();
         let draining = self.draining.load(Ordering::Acquire).then_some("the process is shutting down");
         let unmet = conditions.iter().filter(|(_, c)| !c.0.load(Ordering::Acquire)).map(|(missing, _)| *missing);
         let failed = checks.iter().filter(|(_, holds)| !holds(now)).map(|(missing, _)| *missing);

@@ -1,4 +1,7 @@
 //! The listener: accepts connections within limits, secures them, and sees them end.
+//!
+//! axum's own server has no TLS and no limit on connections, and `axum-server` waits for handshakes while it drains,
+//! so connections are accepted here.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Part of all slots that are kept for peers with few of them, and that one peer may have whatever the others do.
@@ -40,10 +41,6 @@ impl Slots {
         Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn part(&self) -> usize {
         (self.all / PART).max(1)
     }
@@ -52,7 +49,7 @@ impl Slots {
     #[must_use]
     pub fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         let peer = network(peer);
-        let mut taken = self.taken();
+        let mut taken = self.taken.lock();
         let free = self.all.saturating_sub(taken.count);
         let has = taken.by_peer.get(&peer).copied().unwrap_or_default();
         if free == 0 || free <= self.part() && has >= self.part() {
@@ -66,14 +63,14 @@ impl Slots {
     /// Whether few are left.
     #[must_use]
     pub fn are_scarce(&self) -> bool {
-        self.all.saturating_sub(self.taken().count) <= self.part()
+        self.all.saturating_sub(self.taken.lock().count) <= self.part()
     }
 
     /// Returns when all are free.
     pub async fn all_free(&self) {
         loop {
             let freed = self.freed.notified();
-            if self.taken().count == 0 {
+            if self.taken.lock().count == 0 {
                 return;
             }
             freed.await;
@@ -83,7 +80,7 @@ impl Slots {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut taken = self.slots.taken();
+        let mut taken = self.slots.taken.lock();
         taken.count = taken.count.saturating_sub(1);
         if let Some(has) = taken.by_peer.get_mut(&self.peer) {
             *has = has.saturating_sub(1);

@@ -1,5 +1,8 @@
 //! The time zone database: the newer of the system's and the bundled one (docs/design.md#cron). Reads files, each zone when it
 //! is first asked for.
+//!
+//! `jiff` reads one database or the other. Which of the two is newer it does not say, and an old one runs rules at a
+//! wrong hour.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -8,7 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use fhpa::controller::query_cache::{QueryError, Source as _, Times};
 use fhpa::estimator::grpc::{Grpc, Settings, TlsFiles};
-use fhpa::estimator::messages::ObjectReference;
+use fhpa::estimator::messages::{
+    MaxAvailableReplicasRequest, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference, Quantity,
+    Toleration, UnschedulableReplicasRequest,
+};
 use fhpa::estimator::question::Question;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
 use prost::Message as _;
@@ -19,7 +22,7 @@ use rustls::server::WebPkiClientVerifier;
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 
-use super::server::{self, Affinity, Answer, Newer, Older, Server, Toleration, Unschedulable, serve};
+use super::server::{Answer, Server, serve};
 use crate::webhook::tls::Ca;
 
 fn settings() -> Settings {
@@ -43,14 +46,20 @@ fn question() -> Question {
     Question::available(&serde_json::from_value(requirements()).unwrap())
 }
 
-fn affinity() -> Affinity {
-    let rule = |key: &str, operator: &str, values: &[&str]| server::Rule {
+fn web() -> ObjectReference {
+    let [api_version, kind, namespace, name] = ["apps/v1", "Deployment", "shop", "web"].map(str::to_owned);
+    ObjectReference { api_version, kind, namespace, name }
+}
+
+fn affinity() -> NodeSelector {
+    let rule = |key: &str, operator: &str, values: &[&str]| NodeSelectorRequirement {
         key: Some(key.to_owned()),
         operator: Some(operator.to_owned()),
         values: values.iter().map(|value| (*value).to_owned()).collect(),
     };
-    let labels = vec![rule("zone", "In", &["a", "b"])];
-    Affinity { terms: vec![server::Term { labels, fields: vec![rule("metadata.name", "Exists", &[])] }] }
+    let match_expressions = vec![rule("zone", "In", &["a", "b"])];
+    let match_fields = vec![rule("metadata.name", "Exists", &[])];
+    NodeSelector { node_selector_terms: vec![NodeSelectorTerm { match_expressions, match_fields }] }
 }
 
 fn tolerations() -> Vec<Toleration> {
@@ -60,7 +69,7 @@ fn tolerations() -> Vec<Toleration> {
         operator: text("Exists"),
         value: None,
         effect: text("NoExecute"),
-        seconds: Some(300),
+        toleration_seconds: Some(300),
     };
     vec![gpu, Toleration::default()]
 }
@@ -73,15 +82,15 @@ async fn ask(server: &Server, question: &Question) -> Result<i32, QueryError> {
 async fn an_older_server_reads_the_typed_fields() {
     let server = serve(None, |method, body| {
         assert_eq!(method, "MaxAvailableReplicas");
-        let asked = Older::decode(body).unwrap();
-        assert!(asked.cluster.is_some_and(|cluster| cluster.parse::<u16>().is_ok()));
-        let asked = asked.requirements.unwrap();
-        assert_eq!(asked.request["cpu"].text.as_deref(), Some("250m"));
-        assert_eq!(asked.request["memory"].text.as_deref(), Some("64Mi"));
-        assert_eq!((asked.namespace.as_deref(), asked.priority_class.as_deref()), (Some("shop"), Some("high")));
+        let asked = MaxAvailableReplicasRequest::decode(body).unwrap();
+        assert!(asked.cluster.parse::<u16>().is_ok());
+        let asked = asked.replica_requirements.unwrap();
+        assert_eq!(asked.resource_request["cpu"].string.as_deref(), Some("250m"));
+        assert_eq!(asked.resource_request["memory"].string.as_deref(), Some("64Mi"));
+        assert_eq!((&*asked.namespace, &*asked.priority_class_name), ("shop", "high"));
         let claim = asked.node_claim.unwrap();
-        assert_eq!((claim.affinity, claim.tolerations), (Some(affinity()), tolerations()));
-        assert_eq!(claim.selector["disk"], "ssd");
+        assert_eq!((claim.node_affinity, claim.tolerations), (Some(affinity()), tolerations()));
+        assert_eq!(claim.node_selector["disk"], "ssd");
         Answer::Number(16)
     })
     .await;
@@ -91,23 +100,21 @@ async fn an_older_server_reads_the_typed_fields() {
 #[tokio::test]
 async fn a_newer_server_reads_the_fields_of_bytes() {
     let server = serve(None, |_, body| {
-        let asked = Newer::decode(body).unwrap().requirements.unwrap();
-        let quantity = |name: &str| server::Quantity::decode(&*asked.request[name]).unwrap().text;
+        let asked = MaxAvailableReplicasRequest::decode(body).unwrap().replica_requirements.unwrap();
+        let quantity = |name: &str| Quantity::decode(&*asked.resource_request_bytes[name]).unwrap().string;
         assert_eq!((quantity("cpu").as_deref(), quantity("memory").as_deref()), (Some("250m"), Some("64Mi")));
-        assert_eq!((&*asked.namespace, &*asked.priority_class), ("shop", "high"));
         let claim = asked.node_claim.unwrap();
-        assert_eq!(Affinity::decode(&*claim.affinity).unwrap(), affinity());
-        let read = claim.tolerations.iter().map(|one| Toleration::decode(&**one).unwrap());
+        assert_eq!(NodeSelector::decode(&*claim.node_affinity_bytes).unwrap(), affinity());
+        let read = claim.tolerations_bytes.iter().map(|one| Toleration::decode(&**one).unwrap());
         assert_eq!(read.collect::<Vec<_>>(), tolerations());
-        assert_eq!(claim.selector["disk"], "ssd");
         Answer::Number(-1)
     })
     .await;
     assert_eq!(ask(&server, &question()).await, Ok(-1));
 }
 
-#[tokio::test]
-async fn the_question_goes_over_the_wire_as_karmada_encodes_it() {
+/// What the only question that is put to a server looks like on the wire, behind the name of the cluster.
+async fn wire(question: &Question) -> Vec<u8> {
     let seen: Arc<Mutex<Bytes>> = Arc::default();
     let keep = Arc::clone(&seen);
     let server = serve(None, move |_, body| {
@@ -115,31 +122,84 @@ async fn the_question_goes_over_the_wire_as_karmada_encodes_it() {
         Answer::Number(1)
     })
     .await;
+    ask(&server, question).await.unwrap();
+    let seen = seen.lock().unwrap().to_vec();
+    seen.strip_prefix(&*field(1, server.port().as_bytes())).unwrap().to_vec()
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number > 0x7f {
+        bytes.push(u8::try_from(number & 0x7f).unwrap() | 0x80);
+        number >>= 7;
+    }
+    bytes.push(u8::try_from(number).unwrap());
+    bytes
+}
+
+/// A field of text, bytes or a message.
+fn field(tag: u8, content: &[u8]) -> Vec<u8> {
+    [&[(tag << 3) | 2], &*varint(content.len() as u64), content].concat()
+}
+
+/// A field of a number.
+fn number(tag: u8, number: u64) -> Vec<u8> {
+    [&[tag << 3], &*varint(number)].concat()
+}
+
+/// An entry of a map.
+fn entry(tag: u8, key: &str, value: &[u8]) -> Vec<u8> {
+    field(tag, &[field(1, key.as_bytes()), field(2, value)].concat())
+}
+
+/// The numbers of the fields are those that Karmada and Kubernetes define.
+#[tokio::test]
+async fn the_question_goes_over_the_wire_as_karmada_encodes_it() {
+    let labels = [&*field(1, b"zone"), &*field(2, b"In"), &*field(3, b"a"), &*field(3, b"b")].concat();
+    let fields = [field(1, b"metadata.name"), field(2, b"Exists")].concat();
+    let affinity = field(1, &[field(1, &labels), field(2, &fields)].concat());
+    let gpu = [&*field(1, b"gpu"), &*field(2, b"Exists"), &*field(4, b"NoExecute"), &*number(5, 300)].concat();
+    let claim = [
+        field(1, &affinity),
+        entry(2, "disk", b"ssd"),
+        field(3, &gpu),
+        field(3, b""),
+        field(4, &affinity),
+        field(5, &gpu),
+        field(5, b""),
+    ];
+    let requirements = [
+        field(1, &claim.concat()),
+        entry(2, "cpu", &field(1, b"250m")),
+        entry(2, "memory", &field(1, b"64Mi")),
+        field(3, b"shop"),
+        field(4, b"high"),
+        entry(5, "cpu", &field(1, b"250m")),
+        entry(5, "memory", &field(1, b"64Mi")),
+    ];
+    assert_eq!(wire(&question()).await, field(2, &requirements.concat()));
     let half = serde_json::from_value(json!({"resourceRequest": {"cpu": "500m"}})).unwrap();
-    ask(&server, &Question::available(&half)).await.unwrap();
-    // Cluster, then the requirements: the map of quantities as messages, the map of quantities as bytes.
     let entry = b"\x0a\x03cpu\x12\x06\x0a\x04500m";
-    let requirements = [b"\x12\x0d", &entry[..], b"\x2a\x0d", &entry[..]].concat();
-    let port = server.port();
-    let expected = [&[0x0a, u8::try_from(port.len()).unwrap()], port.as_bytes(), &[0x12, 30], &requirements].concat();
-    assert_eq!(*seen.lock().unwrap(), expected);
+    let requirements = [b"\x12\x1e\x12\x0d", &entry[..], b"\x2a\x0d", &entry[..]].concat();
+    assert_eq!(wire(&Question::available(&half)).await, requirements);
+    let resource = [field(1, b"apps/v1"), field(2, b"Deployment"), field(3, b"shop"), field(4, b"web")].concat();
+    assert_eq!(
+        wire(&Question::unschedulable(web(), Duration::from_millis(1_500))).await,
+        [field(2, &resource), number(3, 1_500_000_000)].concat()
+    );
 }
 
 #[tokio::test]
 async fn unschedulable_replicas_are_asked_for_by_workload_and_nanoseconds() {
+    let question = Question::unschedulable(web(), Duration::from_millis(1_500));
     let server = serve(None, |method, body| {
         assert_eq!(method, "GetUnschedulableReplicas");
-        let asked = Unschedulable::decode(body).unwrap();
-        let resource = asked.resource.unwrap();
-        assert_eq!((&*resource.api_version, &*resource.kind), ("apps/v1", "Deployment"));
-        assert_eq!((&*resource.namespace, &*resource.name), ("shop", "web"));
-        assert_eq!(asked.threshold, 1_500_000_000);
+        let asked = UnschedulableReplicasRequest::decode(body).unwrap();
+        assert_eq!((asked.resource.as_ref(), asked.unschedulable_threshold), (Some(&web()), 1_500_000_000));
         Answer::Number(4)
     })
     .await;
-    let [api_version, kind, namespace, name] = ["apps/v1", "Deployment", "shop", "web"].map(str::to_owned);
-    let web = ObjectReference { api_version, kind, namespace, name };
-    assert_eq!(ask(&server, &Question::unschedulable(web, Duration::from_millis(1_500))).await, Ok(4));
+    assert_eq!(ask(&server, &question).await, Ok(4));
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
-//! Estimators to talk to: small gRPC servers over HTTP/2, plain or with TLS, that read the messages by their own
-//! definitions.
+//! Estimators to talk to: small gRPC servers over HTTP/2, plain or with TLS.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,151 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use fhpa::estimator::messages::MaxAvailableReplicasResponse;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use prost::Message;
+use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 const SERVICE: &str = "/github.com.karmada_io.karmada.pkg.estimator.service.Estimator";
-
-/// A question as servers before Karmada 1.18 know it.
-#[derive(Clone, PartialEq, Message)]
-pub struct Older {
-    #[prost(string, optional, tag = "1")]
-    pub cluster: Option<String>,
-    #[prost(message, optional, tag = "2")]
-    pub requirements: Option<OlderRequirements>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct OlderRequirements {
-    #[prost(message, optional, tag = "1")]
-    pub node_claim: Option<OlderClaim>,
-    #[prost(map = "string, message", tag = "2")]
-    pub request: HashMap<String, Quantity>,
-    #[prost(string, optional, tag = "3")]
-    pub namespace: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    pub priority_class: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct OlderClaim {
-    #[prost(message, optional, tag = "1")]
-    pub affinity: Option<Affinity>,
-    #[prost(map = "string, string", tag = "2")]
-    pub selector: HashMap<String, String>,
-    #[prost(message, repeated, tag = "3")]
-    pub tolerations: Vec<Toleration>,
-}
-
-/// A question as servers from Karmada 1.19 on know it.
-#[derive(Clone, PartialEq, Message)]
-pub struct Newer {
-    #[prost(string, tag = "1")]
-    pub cluster: String,
-    #[prost(message, optional, tag = "2")]
-    pub requirements: Option<NewerRequirements>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct NewerRequirements {
-    #[prost(message, optional, tag = "1")]
-    pub node_claim: Option<NewerClaim>,
-    #[prost(string, tag = "3")]
-    pub namespace: String,
-    #[prost(string, tag = "4")]
-    pub priority_class: String,
-    #[prost(map = "string, bytes", tag = "5")]
-    pub request: HashMap<String, Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct NewerClaim {
-    #[prost(map = "string, string", tag = "2")]
-    pub selector: HashMap<String, String>,
-    #[prost(bytes = "vec", tag = "4")]
-    pub affinity: Vec<u8>,
-    #[prost(bytes = "vec", repeated, tag = "5")]
-    pub tolerations: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Quantity {
-    #[prost(string, optional, tag = "1")]
-    pub text: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Affinity {
-    #[prost(message, repeated, tag = "1")]
-    pub terms: Vec<Term>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Term {
-    #[prost(message, repeated, tag = "1")]
-    pub labels: Vec<Rule>,
-    #[prost(message, repeated, tag = "2")]
-    pub fields: Vec<Rule>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Rule {
-    #[prost(string, optional, tag = "1")]
-    pub key: Option<String>,
-    #[prost(string, optional, tag = "2")]
-    pub operator: Option<String>,
-    #[prost(string, repeated, tag = "3")]
-    pub values: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Toleration {
-    #[prost(string, optional, tag = "1")]
-    pub key: Option<String>,
-    #[prost(string, optional, tag = "2")]
-    pub operator: Option<String>,
-    #[prost(string, optional, tag = "3")]
-    pub value: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    pub effect: Option<String>,
-    #[prost(int64, optional, tag = "5")]
-    pub seconds: Option<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Unschedulable {
-    #[prost(string, tag = "1")]
-    pub cluster: String,
-    #[prost(message, optional, tag = "2")]
-    pub resource: Option<Reference>,
-    #[prost(int64, tag = "3")]
-    pub threshold: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Reference {
-    #[prost(string, tag = "1")]
-    pub api_version: String,
-    #[prost(string, tag = "2")]
-    pub kind: String,
-    #[prost(string, tag = "3")]
-    pub namespace: String,
-    #[prost(string, tag = "4")]
-    pub name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Number {
-    #[prost(int32, tag = "1")]
-    number: i32,
-}
 
 /// What a server does with a question.
 pub enum Answer {
@@ -239,7 +104,8 @@ async fn answer(request: Request<Incoming>, answers: Arc<Answers>) -> Result<Res
             trailers.insert("grpc-message", HeaderValue::from_static(text));
         }
         Answer::Number(number) => {
-            let message = Number { number }.encode_to_vec();
+            // The answer to the other question has the same form.
+            let message = MaxAvailableReplicasResponse { max_replicas: number }.encode_to_vec();
             let mut framed = BytesMut::new();
             framed.put_u8(0);
             framed.put_u32(u32::try_from(message.len()).unwrap());

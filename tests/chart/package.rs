@@ -5,7 +5,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use crate::rig::absent;
 
@@ -32,7 +33,7 @@ pub fn without(what: &str, shows: &str, why: &str) {
 /// It is not there, and nobody allowed a download; or it cannot be had: no Python, no pip, no index, no build for this
 /// machine.
 pub fn found(requirements: &Path, try_it: &str, also: &[&str]) -> Result<PathBuf, String> {
-    let _one = PIP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _one = PIP.lock();
     let line = std::fs::read_to_string(requirements).map_err(|error| error.to_string())?;
     let line = line.lines().find(|line| line.contains("==")).ok_or("no requirement")?;
     let name = line.split_whitespace().next().unwrap_or_default();

@@ -133,3 +133,10 @@ fn what_cannot_be_read_is_answered_with_2() {
         "error: put the schedule in quotes: fhpa cron '0 8 * * *'\n"
     );
 }
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let manifest = MANIFEST.replace("Asia/Shanghai", r#""a\e[31m""#).replace("0 8 * * 1-5", r"0 8 * * \e[31m");
+    let outcome = fhpa_with_input(&["cron", "-"], manifest.as_bytes());
+    assert!(outcome.stdout.contains("night") && !outcome.stdout.contains('\u{1b}'), "{:?}", outcome.stdout);
+}

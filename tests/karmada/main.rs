@@ -32,11 +32,12 @@ mod stand;
 mod stories;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
 
 use assets::Assets;
+use parking_lot::Mutex;
 use stand::Stand;
 
 fn main() -> ExitCode {
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         let (runtime, stand, found) = (Arc::clone(&runtime), Arc::clone(&stand), found.clone());
         let trial = Trial::test(*name, move || {
             let assets = found.map_err(|missing| missing.to_string())?;
-            let mut stand = stand.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut stand = stand.lock();
             // One that fails leaves nothing to the next.
             let shared = stand.take();
             *stand = runtime.block_on(async {
@@ -71,6 +72,6 @@ fn main() -> ExitCode {
         trial.with_ignored_flag(Assets::find().is_err())
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
-    drop(stand.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+    drop(stand.lock().take());
     conclusion.exit_code()
 }

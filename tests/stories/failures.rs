@@ -16,12 +16,18 @@ fn which(verb: &str, resource: &str) -> Which {
     Which { verb: verb.into(), resource: resource.into(), name: String::new() }
 }
 
-/// The leader is killed in the second a rule is due, at one moment of one of its requests; a standby follows.
-async fn killed_at(request: Which, moment: Moment) -> Stage {
+/// A controller that leads, a minute before its rule is due.
+async fn minute_before() -> (Stage, Process) {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
     let mut one = stage.controller("one");
     one.leads().await;
+    (stage, one)
+}
+
+/// The leader is killed in the second a rule is due, at one moment of one of its requests; a standby follows.
+async fn killed_at(request: Which, moment: Moment) -> Stage {
+    let (stage, one) = minute_before().await;
     let mut two = stage.controller("two");
     stage.until("2026-11-20T08:29:59Z").await;
     let mut held = stage.server.faults().hold(request, moment);
@@ -67,10 +73,7 @@ async fn a_leader_killed_after_it_recorded_is_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn a_process_that_is_told_to_end_records_the_run_that_it_executed() {
     for request in [which("patch", "deployments/scale"), which("patch", "cronfederatedhpas/status")] {
-        let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-        stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-        let mut one = stage.controller("one");
-        one.leads().await;
+        let (stage, one) = minute_before().await;
         let mut two = stage.controller("two");
         stage.until("2026-11-20T08:29:59Z").await;
         let mut held = stage.server.faults().hold(request, Moment::Answered);
@@ -156,10 +159,7 @@ async fn an_api_server_that_is_down_for_a_minute_delays_a_run_and_loses_nothing(
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_answers_slowly_gets_each_run_once() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let mut held = stage.server.faults().hold(which("patch", "deployments/scale"), Moment::Answered);
     held.reached().await;
@@ -263,10 +263,7 @@ async fn a_run_that_failed_until_its_deadline_is_recorded_once_with_the_last_err
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_fails_once_is_tried_again_within_the_second() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "deployments/scale"), 1, busy);
@@ -278,10 +275,7 @@ async fn a_request_that_fails_once_is_tried_again_within_the_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_status_that_could_not_be_written_is_written_later_without_a_second_execution() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "cronfederatedhpas/status"), 5, busy);
@@ -294,10 +288,7 @@ async fn a_status_that_could_not_be_written_is_written_later_without_a_second_ex
 
 #[tokio::test(start_paused = true)]
 async fn an_edit_between_execution_and_record_loses_neither() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let mut held = stage.server.faults().hold(which("patch", "cronfederatedhpas/status"), Moment::Arriving);
     held.reached().await;
@@ -313,10 +304,7 @@ async fn an_edit_between_execution_and_record_loses_neither() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_lease_stops_a_turn_between_its_writes() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, mut one) = minute_before().await;
     stage.until("2026-11-20T08:29:58Z").await;
     let refused = StatusError::plain(503, "ServiceUnavailable", "no");
     stage.server.faults().fail(which("", "leases"), usize::MAX, refused);
@@ -336,10 +324,7 @@ async fn a_lost_lease_stops_a_turn_between_its_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_version_lists_all_again_and_repeats_nothing() {
-    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
-    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:30:05Z").await;
     let gone = StatusError::expired("too old resource version: 1 (99)");
     stage.server.faults().fail(which("watch", "cronfederatedhpas"), 1, gone);

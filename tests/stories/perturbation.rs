@@ -205,7 +205,7 @@ fn chosen(story: &Story, writes: &[ObservedRequest]) -> Vec<Perturbation> {
         "" => {
             // Spread over the writes, and over the ways from story to story.
             let step = all.len().div_ceil(SAMPLE).max(1);
-            let first = usize::try_from(fhpa::decision::names::fnv32(story.name)).unwrap_or_default() % step;
+            let first = usize::try_from(fhpa::decision::fnv::fnv32(story.name)).unwrap_or_default() % step;
             all = all.into_iter().skip(first).step_by(step).take(SAMPLE).collect();
         }
         one => all.retain(|(name, _)| name == one),

@@ -1,8 +1,9 @@
 //! What each list and object of a kind is to ownership - map, set, granular or atomic - compiled from its schema. No I/O.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::builtins;
@@ -126,7 +127,7 @@ impl ListKinds {
     pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Arc<Self>> {
         static CACHE: LazyLock<ListKindsCache> = LazyLock::new(ListKindsCache::default);
         let key = (group.to_owned(), version.to_owned(), kind.to_owned());
-        let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = CACHE.lock();
         if let Some(found) = cache.get(&key) {
             return Some(Arc::clone(found));
         }

@@ -18,7 +18,7 @@ pub struct Backup {
 impl Store {
     /// All objects as they are, as a snapshot of etcd.
     pub fn backup(&self) -> Backup {
-        let inner = self.read();
+        let inner = self.inner.read();
         let objects = inner.buckets.iter().map(|(name, bucket)| (name.clone(), bucket.objects.clone())).collect();
         Backup { version: inner.version, objects }
     }
@@ -26,7 +26,7 @@ impl Store {
     /// Goes back to `backup`. The next version is one after those of the backup, or, with `bump`, greater than any before:
     /// what a careful restore of etcd does, and what a careless one does. Nobody can watch from an earlier version.
     pub fn restore(&self, backup: &Backup, bump: bool) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let version = if bump { inner.version.saturating_add(1) } else { backup.version };
         (inner.version, inner.uids, inner.dependents, inner.population) =
             (version, HashMap::new(), HashMap::new(), HashMap::new());

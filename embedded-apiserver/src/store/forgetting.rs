@@ -5,7 +5,7 @@ use super::Store;
 impl Store {
     /// Forgets the log of one kind and wakes its watches.
     pub fn forget(&self, bucket: &str) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let version = inner.version;
         if let Some(content) = inner.buckets.get_mut(bucket) {
             content.log.clear();
@@ -16,7 +16,7 @@ impl Store {
 
     /// Forgets the log, as a compaction of etcd does: older watches and continue tokens expire.
     pub fn compact(&self) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let version = inner.version;
         for bucket in inner.buckets.values_mut() {
             bucket.log.clear();

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use jiff::tz::Offset;
 
+use super::super::terminal::printable;
 use super::listing::{Listing, Question, Refusal, Run};
 use super::rules::RuleLocation;
 use crate::decision::cron::Field;
@@ -24,8 +25,9 @@ pub(super) fn many(listings: &[Listing], question: &Question<'_>) -> String {
     let mut out = format!("zone rules {}\n", question.zone_rules());
     for listing in listings {
         let head = listing.place.as_ref().map_or_else(String::new, title);
+        let head = printable(&format!("{head}: {} in {}", listing.expression, listing.time_zone));
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "\n{head}: {} in {}", listing.expression, listing.time_zone);
+        let _ = writeln!(out, "\n{head}");
         out.push_str(&runs(listing, question));
     }
     out

@@ -1,4 +1,8 @@
 //! Bytes of a file -> documents, each a tree whose every key and value knows its place in the text. No I/O.
+//!
+//! Findings underline keys and values, and YAML is read as kubectl reads it: scalars of YAML 1.1, merge keys, no key
+//! twice. Crates that decode YAML into types do neither, so the trees are made here, from the events of
+//! `saphyr-parser`.
 
 mod json;
 mod place;

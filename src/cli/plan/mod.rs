@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::color::Color;
-use super::validate::{File, file, inputs, report, text as findings};
+use super::terminal::Color;
+use super::validate::{examine, text as findings};
 use crate::decision::defaults::Mode;
 use crate::run::estimators::EstimatorArgs;
 use crate::runtime::clock;
@@ -154,18 +154,14 @@ impl Args {
         let (now, settings) = (clock::wall(), rules.settings());
         let (names, paths): (Vec<_>, Vec<_>) =
             inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
-        let files: Vec<File> = inputs::read(&paths).into_iter().map(|source| file(source, &namespace)).collect();
-        let found =
-            report(&files, &namespace, &settings, now).map_err(|error| PlanError::unreadable(error.to_string()))?;
+        let (files, found) = examine(&paths, &namespace, settings.clone(), now)
+            .map_err(|error| PlanError::unreadable(error.to_string()))?;
         let code = found.exit_code(false);
         if code != FINE {
             let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
             return Err(PlanError { code, message: String::new() });
         }
-        for warning in &found.findings {
-            let line = warning.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
-            anstream::eprintln!("warning: {}:{line}: {}: {}", warning.file, warning.path, warning.message());
-        }
+        anstream::eprint!("{}", findings::warnings(&found));
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
             Some(kubeconfig) => live::subjects(&given, &names, LiveSource { kubeconfig, context, estimators })?,

@@ -2,13 +2,10 @@
 
 use std::fmt::Write;
 
+use super::super::terminal::{BOLD, PLAIN, YELLOW, aligned, printable};
 use super::outline::{ClusterReplicas, Move, Outline, Range, Row};
 use crate::decision::plan::Policy;
 use crate::decision::split::Replicas;
-
-const BOLD: &str = "\x1b[1m";
-const YELLOW: &str = "\x1b[1;33m";
-const PLAIN: &str = "\x1b[0m";
 
 /// The head, the table, the steps, the notes.
 pub(super) fn render(outline: &Outline) -> String {
@@ -44,31 +41,24 @@ pub(super) fn render(outline: &Outline) -> String {
     out
 }
 
-/// One line per cluster, columns as wide as what stands in them.
+/// One line per cluster.
 fn table(outline: &Outline) -> String {
-    let ranked = match Policy::parse(outline.policy) {
+    let rank = match Policy::parse(outline.policy) {
         Some(Policy::StaticWeighted) => Some("WEIGHT"),
         Some(Policy::Prioritized) => Some("PRIORITY"),
         _ => None,
     };
-    let head = ["CLUSTER", ranked.unwrap_or_default(), "CAPACITY", "MIN", "MAX", "CURRENT", "PLANNED", "REASON"];
-    let mut lines = vec![head.map(str::to_owned)];
-    lines.extend(outline.clusters.iter().map(cells));
-    let shown: Vec<usize> = (0..head.len()).filter(|column| *column != 1 || ranked.is_some()).collect();
-    let cell = |line: &[String; 8], column: usize| line.get(column).cloned().unwrap_or_default();
-    let width = |column| lines.iter().map(|line| cell(line, column).chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut out = String::new();
-    for (number, line) in lines.iter().enumerate() {
-        let padded = shown.iter().map(|column| {
-            let width = widths.get(*column).copied().unwrap_or_default();
-            format!("{:<width$}", cell(line, *column))
-        });
-        let text = padded.collect::<Vec<_>>().join("  ");
-        let text = text.trim_end();
-        let _ = if number == 0 { writeln!(out, "{BOLD}{text}{PLAIN}") } else { writeln!(out, "{text}") };
+    let head = ["CLUSTER", rank.unwrap_or_default(), "CAPACITY", "MIN", "MAX", "CURRENT", "PLANNED", "REASON"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    lines.extend(outline.clusters.iter().map(|row| cells(row).to_vec()));
+    if rank.is_none() {
+        for line in &mut lines {
+            line.remove(1);
+        }
     }
-    out
+    let text = aligned(&lines);
+    let (head, rest) = text.split_once('\n').unwrap_or_default();
+    format!("{BOLD}{head}{PLAIN}\n{rest}")
 }
 
 fn cells(row: &Row) -> [String; 8] {
@@ -119,9 +109,4 @@ fn told(step: &Move) -> String {
     };
     let wait = step.waits_for.as_ref().map(|wait| format!("; when {}", wait.message)).unwrap_or_default();
     format!("{what} ({}){wait}", step.reason.message)
-}
-
-/// Without control characters: names come from anywhere.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -8,10 +8,11 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use super::super::terminal::printable;
 use super::Outcome;
 use super::comparison::Run;
 use super::reader::clock;
-use super::table::{hours, percent, printable, told, whole};
+use super::table::{hours, percent, told, whole};
 use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
 /// Clusters with a colour of their own.

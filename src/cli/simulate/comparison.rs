@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::super::terminal::{BOLD, PLAIN, aligned};
 use super::Outcome;
 use super::export::{self, decimal};
-use super::table::{aligned, hours, percent, replicas, whole};
+use super::table::{hours, percent, replicas, whole};
 use crate::decision::plan::Policy;
 use crate::simulation::{Driver, Scenario, Second};
 
@@ -70,7 +71,7 @@ pub(super) fn table(title: &str, runs: &[Run]) -> String {
         ]);
     }
     let legend = "UNSERVED in replica-seconds, PEAK UNSERVED in replicas at a time, PEAK in replicas on nodes.";
-    format!("\x1b[1m{title}\x1b[0m, compared\n\n{}\n{legend}\n", aligned(&lines))
+    format!("{BOLD}{title}{PLAIN}, compared\n\n{}\n{legend}\n", aligned(&lines))
 }
 
 /// A line for each run.

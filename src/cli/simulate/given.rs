@@ -4,8 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::super::validate::{Class, text as findings};
-use super::super::validate::{File, Finding, Given, Kind, Report, completed, file, inputs, report};
+use super::super::validate::{Class, Given, Kind, Report, completed, examine, text as findings};
 use super::SimulateError;
 use super::document::Document;
 use super::reader::{seconds, thousandths};
@@ -36,8 +35,7 @@ pub(super) fn subject(
     namespace: &str,
     settings: &Settings,
 ) -> Result<SimulationInput, SimulateError> {
-    let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
-    let mut found = report(&files, namespace, settings, clock::wall())
+    let (files, mut found) = examine(paths, namespace, settings.clone(), clock::wall())
         .map_err(|error| SimulateError::unreadable(error.to_string()))?;
     let given: Vec<&Given> = files.iter().flatten().flatten().collect();
     let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();
@@ -76,11 +74,7 @@ fn tell(found: &Report) -> Result<(), SimulateError> {
     if code != 0 {
         return Err(SimulateError { code, message: findings::render(found, usize::MAX), findings: true });
     }
-    for warning in &found.findings {
-        let Finding { file, path, spot, .. } = warning;
-        let line = spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
-        anstream::eprintln!("warning: {file}:{line}: {path}: {}", warning.message());
-    }
+    anstream::eprint!("{}", findings::warnings(found));
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::color::Color;
+use super::terminal::{Color, printable};
 use crate::runtime::settings::RuleArgs;
 use crate::simulation::{Figures, Record, Scenario, Second, run};
 use assembly::Words;
@@ -189,8 +189,7 @@ impl Args {
 /// The file without its folders and ending.
 fn title(subject: &given::SimulationInput) -> String {
     let stem = Path::new(&subject.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let text = stem.unwrap_or_else(|| "scenario".to_owned());
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    printable(&stem.unwrap_or_else(|| "scenario".to_owned()))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), SimulateError> {

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
+use super::super::terminal::{BOLD, PLAIN, aligned, printable};
 use super::Outcome;
 use super::reader::clock;
 use crate::decision::plan::Policy;
 use crate::simulation::{Driver, Event, EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
-const BOLD: &str = "\x1b[1m";
-const PLAIN: &str = "\x1b[0m";
 /// Most clusters with a column of their own.
 const COLUMNS: usize = 8;
 
@@ -133,20 +132,6 @@ fn figures(figures: &Figures, driver: Driver) -> String {
     aligned(&lines.into_iter().map(Vec::from).collect::<Vec<_>>())
 }
 
-/// Lines with columns as wide as what stands in them; the first is the head.
-pub(super) fn aligned(lines: &[Vec<String>]) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
-    let mut out = String::new();
-    for line in lines {
-        let padded: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        out.push_str(padded.join("  ").trim_end());
-        out.push('\n');
-    }
-    out
-}
-
 /// Thousandths of a replica with at most one decimal.
 pub(super) fn replicas(thousandths: u64) -> String {
     let tenths = thousandths.saturating_add(50) / 100;
@@ -167,11 +152,6 @@ pub(super) fn hours(seconds: u64) -> String {
 /// Hundredths of a percent.
 pub(super) fn percent(hundredths: u64) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
-}
-
-/// Without control characters: names come from anywhere.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::color::Color;
 use super::manifest::Source;
+use super::terminal::Color;
 use super::validate::{Class, Finding, Given, Report, file, inputs, related_objects, text};
 use crate::admission::review::Reviewer;
 use crate::decision::validation::Settings;

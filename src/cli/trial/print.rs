@@ -3,16 +3,12 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
+use super::super::terminal::{BOLD, GREEN, PLAIN, RED, YELLOW, printable};
 use super::super::validate::Given;
 use super::Tally;
 use super::ask::{Answer, PatchLine};
 use crate::decision::finding::Violation;
 
-const GREEN: &str = "\x1b[1;32m";
-const RED: &str = "\x1b[1;31m";
-const YELLOW: &str = "\x1b[1;33m";
-const BOLD: &str = "\x1b[1m";
-const PLAIN: &str = "\x1b[0m";
 /// Characters of a default that are shown.
 const SHOWN: usize = 160;
 /// Defaults of one object that are shown.
@@ -72,9 +68,4 @@ pub(super) fn tally(out: &mut impl Write, tally: &Tally) -> io::Result<()> {
     let milliseconds = took.as_secs_f64() * 1000.0;
     let s = if *reviews == 1 { "" } else { "s" };
     writeln!(out, "\n{allowed} allowed, {denied} denied{skipped}; {reviews} review{s} over TLS in {milliseconds:.1} ms")
-}
-
-/// Without control characters: names and values come from anywhere.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -20,9 +20,7 @@ use crate::decision::finding::{Violation, Warning};
 use crate::decision::validation::Settings;
 
 /// What the check depends on besides the files.
-pub(super) struct Surroundings<'a> {
-    /// For objects that name none.
-    pub(super) namespace: &'a str,
+pub(super) struct Surroundings {
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
     pub(super) schemas: Schemas,
@@ -37,14 +35,8 @@ pub(crate) struct Given {
     pub(crate) name: ObjectName,
 }
 
-/// Checks all objects of all sources, each beside the others.
-pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
-    let files: Vec<File> = sources.into_iter().map(|source| file(source, around.namespace)).collect();
-    judge(&files, around)
-}
-
-/// As [`check`], of files that were read.
-pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
+/// Checks all objects of all files, each beside the others.
+pub(super) fn check(files: &[File], around: &Surroundings) -> Report {
     let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();

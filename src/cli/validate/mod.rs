@@ -23,7 +23,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
-use super::color::Color;
+use super::terminal::Color;
 use crate::api::crd::CrdError;
 use crate::decision::validation::Settings;
 use crate::runtime::clock;
@@ -89,31 +89,30 @@ Exit codes:
   1  an object would be refused
   2  a file could not be read: it is missing, not UTF-8, or has a syntax error";
 
-/// The findings in files that were read.
-pub(super) fn report(files: &[File], namespace: &str, settings: &Settings, now: Timestamp) -> Result<Report, CrdError> {
+/// The files below `paths`, and what is found in them. Reads files.
+pub(super) fn examine(
+    paths: &[PathBuf],
+    namespace: &str,
+    settings: Settings,
+    now: Timestamp,
+) -> Result<(Vec<File>, Report), CrdError> {
     let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
-    Ok(check::judge(files, &check::Surroundings { namespace, zones, now, schemas, settings: settings.clone() }))
+    let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
+    let report = check::check(&files, &check::Surroundings { zones, now, schemas, settings });
+    Ok((files, report))
 }
 
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
         let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
-        let schemas = match unknown::Schemas::new() {
-            Ok(schemas) => schemas,
+        let report = match examine(&paths, &self.namespace, self.rules.settings(), clock::wall()) {
+            Ok((_, report)) => report,
             Err(error) => {
                 anstream::eprintln!("fhpa validate: the schemas cannot be made: {error}");
                 return ExitCode::from(2);
             }
         };
-        let around = check::Surroundings {
-            namespace: &self.namespace,
-            zones: Arc::new(ZoneDatabase::open()),
-            now: clock::wall(),
-            schemas,
-            settings: self.rules.settings(),
-        };
-        let report = check::check(inputs::read(&paths), &around);
         let printed = match self.output {
             Output::Text => text::render(&report, self.max_findings.unwrap_or(SHOWN)),
             Output::Json => json::render(&report, self.max_findings.unwrap_or(WRITTEN)),

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::super::manifest::Source;
+use super::super::terminal::printable;
 use super::report::{Finding, Report, Severity, Spot};
 
 /// Characters of a line up to which a detail stands beside the underlined text.
@@ -28,6 +29,16 @@ pub(crate) fn render(report: &Report, most: usize) -> String {
     out.push_str(&report.summary());
     out.push('\n');
     out
+}
+
+/// The findings of a report that refuses nothing, a line each.
+pub(crate) fn warnings(report: &Report) -> String {
+    let line = |finding: &Finding| {
+        let line = finding.spot.as_ref().map_or(0, |spot| spot.source.position(spot.span.start).line);
+        let text = format!("{}:{line}: {}: {}", finding.file, finding.path, finding.message());
+        format!("warning: {}\n", printable(&text))
+    };
+    report.findings.iter().map(line).collect()
 }
 
 fn group(finding: &Finding) -> Group<'_> {
@@ -98,9 +109,4 @@ fn window(source: &Source, span: &Range<usize>) -> Range<usize> {
         end -= 1;
     }
     start..end
-}
-
-/// Without control characters: file names and keys come from anywhere.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -3,6 +3,9 @@
 //! The crate never sees the user's text: it gets canonical lists of numbers, so that what it parses differently
 //! (weekdays 1-7, `?`, names in steps) does not matter. It demands both day fields at once; where either suffices, two
 //! steppers run side by side. It knows the years 1970-2100; any other year borrows the calendar of a like one.
+//!
+//! `chrono` is here because the `cron` crate takes its types; no other file names it. Behind our parser this crate
+//! gives the runs that Go gives, which the other crates for cron do not.
 
 use std::fmt::Write;
 use std::str::FromStr;

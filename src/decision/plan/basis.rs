@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Cluster, Policy, Request};
+use crate::decision::fnv::Fnv64;
 
 /// A digest of the user's bounds, the policy and what the user says about the chosen clusters.
 ///
@@ -15,7 +16,7 @@ pub struct Basis(u64);
 
 impl Basis {
     pub(super) fn of(request: &Request<'_>, sorted: &[&Cluster<'_>]) -> Self {
-        let mut digest = Fnv(0xcbf2_9ce4_8422_2325);
+        let mut digest = Digest::default();
         digest.text(request.policy.name());
         digest.number(request.total.min.into());
         digest.number(request.total.max.into());
@@ -32,29 +33,25 @@ impl Basis {
                 Policy::Duplicated | Policy::DynamicWeighted | Policy::Aggregated => {}
             }
         }
-        Self(digest.0)
+        Self(digest.0.value())
     }
 }
 
-/// FNV-1a: simple, and fixed for ever.
-struct Fnv(u64);
+#[derive(Default)]
+struct Digest(Fnv64);
 
-impl Fnv {
-    fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-
+impl Digest {
     fn number(&mut self, number: u64) {
         // The length first, so that no two lists of numbers and names look the same.
         let bytes = number.to_le_bytes();
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
-        self.byte(u8::try_from(used).unwrap_or(u8::MAX));
-        bytes.iter().take(used).for_each(|byte| self.byte(*byte));
+        self.0.byte(u8::try_from(used).unwrap_or(u8::MAX));
+        bytes.iter().take(used).for_each(|byte| self.0.byte(*byte));
     }
 
     fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
-        text.bytes().for_each(|byte| self.byte(byte));
+        text.bytes().for_each(|byte| self.0.byte(byte));
     }
 }
 

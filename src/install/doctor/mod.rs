@@ -14,12 +14,10 @@ use serde::Serialize;
 
 pub use self::members::Estimators;
 use super::apply::list;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 
 /// Longest time for one thing that is not a request to the API server.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Characters of what somebody else said.
-const SHOWN: usize = 300;
 
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -74,7 +72,7 @@ pub struct Finding {
 impl Finding {
     fn new(check: &'static str, state: State, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
         let (seen, to_do): (String, String) = (seen.into(), to_do.into());
-        Self { check, state, seen: excerpt(&seen, SHOWN).to_owned(), to_do }
+        Self { check, state, seen: excerpt(&seen, ERROR).to_owned(), to_do }
     }
 
     fn ok(check: &'static str, seen: impl Into<String>) -> Self {

@@ -1,12 +1,13 @@
 //! One reconcile of one managed object: compare, correct or report. Talks to the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tracing::{error, info, warn};
@@ -127,12 +128,12 @@ impl GuardWorker {
     /// The object stands as it is wanted. Tells of the CAs of the registration when all its parts carry the same ones.
     fn stands(&self, key: &Key, guarded: &Guarded) {
         self.dependencies.metrics.in_sync(&name(key), true);
-        self.known().entry(key.clone()).or_default().reported = None;
+        self.known.lock().entry(key.clone()).or_default().reported = None;
         if guarded.wanted.part != Part::Webhook {
             return;
         }
         let encoded = ca_bundle(&guarded.wanted).unwrap_or_default();
-        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut carried = self.carried.lock();
         carried.insert(key.clone(), encoded.clone());
         if let Ok(bundle) = STANDARD.decode(&encoded)
             && carried.len() == self.dependencies.sight.count(Part::Webhook)
@@ -144,10 +145,6 @@ impl GuardWorker {
                 new
             });
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Key, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, guarded: &Guarded, live: Option<&Value>) -> Found {
@@ -192,7 +189,7 @@ impl GuardWorker {
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
         let live = guarded.live.object();
         let now = (self.dependencies.clock)();
-        let backoff = self.known().get(key).cloned().unwrap_or_default().backoff;
+        let backoff = self.known.lock().get(key).cloned().unwrap_or_default().backoff;
         if let Step::Pause(until) = backoff.step(now) {
             let sentence = format!(
                 "{} changes it each time it is corrected ({} times in a row): stop one of the two; it is corrected again at \
@@ -211,7 +208,7 @@ impl GuardWorker {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
                 let known = Known { backoff: backoff.acted(now), reported: None };
-                self.known().insert(key.clone(), known);
+                self.known.lock().insert(key.clone(), known);
                 self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
@@ -243,7 +240,7 @@ impl GuardWorker {
 
     /// Tells of something that stays wrong, once while it lasts.
     fn report(&self, leader: &Leader, key: &Key, live: Option<&Value>, reason: &'static str, sentence: String) {
-        let before = self.known().entry(key.clone()).or_default().reported.replace(reason);
+        let before = self.known.lock().entry(key.clone()).or_default().reported.replace(reason);
         if before != Some(reason) {
             warn!(object = %name(key), reason, "{sentence}");
             self.tell(leader, key, live, Severity::Warning, reason, sentence);

@@ -1,7 +1,9 @@
 //! The objects under guard: as they are wanted, and as watches last brought them. Talks to the API server.
+//!
+//! Not a `Table` of `controller`: the set of objects is fixed, each has a wanted form beside its live one, and a watch
+//! of one object tells of no list.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -9,16 +11,14 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::{GroupVersionKind, TypeMeta};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use crate::controller::key::Key;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::install::manifests::{Manifest, Part};
-
-/// Characters of an error that are logged.
-const SHOWN: usize = 300;
 
 /// An object under guard.
 #[derive(Clone, Debug)]
@@ -79,13 +79,9 @@ impl Sight {
         Self { inner: Mutex::new(Inner { objects, changed: BTreeSet::new() }), news: Notify::new() }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Objects under guard are wanted otherwise from now on.
     pub fn want(&self, wanted: Vec<Manifest>) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         for wanted in wanted {
             let key = key(&wanted);
             if let Some(guarded) = inner.objects.get_mut(&key) {
@@ -98,7 +94,7 @@ impl Sight {
     }
 
     fn saw(&self, key: &Key, live: Option<Value>) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         if let Some(guarded) = inner.objects.get_mut(key) {
             guarded.live = live.map_or(Live::Absent, Live::Seen);
             inner.changed.insert(key.clone());
@@ -110,19 +106,19 @@ impl Sight {
     /// One object.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Guarded> {
-        self.inner().objects.get(key).cloned()
+        self.inner.lock().objects.get(key).cloned()
     }
 
     /// All of them.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
-        self.inner().objects.keys().cloned().collect()
+        self.inner.lock().objects.keys().cloned().collect()
     }
 
     /// How many objects are such a part.
     #[must_use]
     pub fn count(&self, part: Part) -> usize {
-        self.inner().objects.values().filter(|guarded| guarded.wanted.part == part).count()
+        self.inner.lock().objects.values().filter(|guarded| guarded.wanted.part == part).count()
     }
 
     /// Waits until something changed.
@@ -133,13 +129,13 @@ impl Sight {
     /// What changed since this was last asked.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
-        std::mem::take(&mut self.inner().changed)
+        std::mem::take(&mut self.inner.lock().changed)
     }
 
     /// Watches each object by its name, for ever.
     pub async fn watch(&self, client: &Client) {
         let objects: Vec<(Key, String)> = {
-            let inner = self.inner();
+            let inner = self.inner.lock();
             let version =
                 |guarded: &Guarded| guarded.wanted.object.get("apiVersion").and_then(Value::as_str).map(str::to_owned);
             inner.objects.iter().map(|(key, guarded)| (key.clone(), version(guarded).unwrap_or_default())).collect()
@@ -171,7 +167,7 @@ impl Sight {
                 Err(error) => {
                     let error = error.to_string();
                     if !std::mem::replace(&mut failing, true) {
-                        let error = excerpt(&error, SHOWN);
+                        let error = excerpt(&error, ERROR);
                         warn!(object = %key, error, "watch failed; drift of this object is not corrected");
                     }
                 }

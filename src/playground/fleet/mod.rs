@@ -4,10 +4,11 @@
 mod rounds;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use jiff::SignedDuration;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::playground::clock::{Clock, rfc3339};
@@ -248,7 +249,7 @@ impl Fleet {
     /// Restarts Karmada's controllers: they forget what they tried and when, and look at everything.
     pub fn restart_karmada(&self) {
         self.karmada.restart();
-        self.rests.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.rests.lock().clear();
         self.wake();
     }
 

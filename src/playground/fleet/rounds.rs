@@ -1,7 +1,5 @@
 //! What drives a fleet: rounds of all controllers, in virtual or real time. Client required.
 
-use std::sync::PoisonError;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Fault, Fleet, MOST_ROUNDS, RunningMember};
@@ -56,13 +54,13 @@ impl Fleet {
 
     /// The last pass, when it wrote nothing and would find the same again.
     fn resting(&self, who: &str, look: &[u64], now: Timestamp) -> Option<Pass> {
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = self.rests.lock();
         let (before, pass) = rests.get(who)?;
         (before == look && pass.due.is_none_or(|due| due > now)).then_some(*pass)
     }
 
     fn rest(&self, who: &str, look: Vec<u64>, pass: Pass) {
-        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rests = self.rests.lock();
         if pass.writes == 0 {
             rests.insert(who.to_owned(), (look, pass));
         } else {

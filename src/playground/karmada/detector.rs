@@ -6,7 +6,8 @@ use super::Karmada;
 use super::binding::without_zeros;
 use super::interpreter::{replicas, requirements};
 use super::placement::selects;
-use crate::decision::names::{binding, fnv32};
+use crate::decision::fnv::fnv32;
+use crate::decision::names::binding;
 use crate::playground::json::{self, deleting, int, items, name, namespace, text};
 use crate::playground::pass::Pass;
 

@@ -22,9 +22,10 @@ pub mod scheduler;
 pub mod taints;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::clock::Clock;
@@ -201,11 +202,11 @@ impl Karmada {
 
     /// Makes changed Works wait so long from now on.
     pub fn lag(&self, by: SignedDuration) {
-        *self.lag.lock().unwrap_or_else(PoisonError::into_inner) = by;
+        *self.lag.lock() = by;
     }
 
     fn lagging(&self) -> SignedDuration {
-        *self.lag.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lag.lock()
     }
 
     /// Forgets all that the controllers remember, as when they are started anew.
@@ -222,7 +223,7 @@ impl Karmada {
     }
 
     fn remember<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
-        work(&mut self.memory.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.memory.lock())
     }
 }
 

@@ -2,7 +2,7 @@
 //! algorithm is `decision::hpa`. Client required.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Member {
     }
 
     fn with_memory<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Memory>) -> T) -> T {
-        work(&mut self.memory.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.memory.lock())
     }
 
     /// The memory of this very object; one of the same name has none of the past.

@@ -1,7 +1,8 @@
 //! The work that users bring, in millicores for each workload, shared evenly over its ready pods in all clusters. No I/O.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Namespace and name of a workload.
 type Name = (String, String);
@@ -51,7 +52,7 @@ impl Load {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
 

@@ -12,11 +12,12 @@ pub mod rollout;
 pub mod workloads;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -165,12 +166,12 @@ impl Member {
     /// What it is.
     #[must_use]
     pub fn nature(&self) -> Nature {
-        self.nature.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.nature.lock().clone()
     }
 
     /// Makes it another version of Kubernetes. Its API server has to follow.
     pub fn upgrade(&self, kubernetes: &str) {
-        kubernetes.clone_into(&mut self.nature.lock().unwrap_or_else(PoisonError::into_inner).kubernetes);
+        kubernetes.clone_into(&mut self.nature.lock().kubernetes);
     }
 
     /// Its objects. They can be read while the cluster fails; a caller that acts as its neighbour asks [`Self::failed`].

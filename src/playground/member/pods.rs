@@ -150,7 +150,7 @@ impl Member {
             }
             let since = rfc3339(ready_at);
             let begun = rfc3339(started.unwrap_or(now));
-            let number = crate::decision::names::fnv32(text(pod, "/metadata/uid"));
+            let number = crate::decision::fnv::fnv32(text(pod, "/metadata/uid"));
             let status = running(pod, &begun, (ready_at <= now && !held).then_some(&since), number);
             pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &json!({"status": status})).await?);
         }

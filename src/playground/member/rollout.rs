@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::pods;
-use crate::decision::names::{fnv32, safe_encode};
+use crate::decision::fnv::fnv32;
+use crate::decision::names::safe_encode;
 use crate::playground::json::{count, deleting, label, name, text};
 
 /// What to do about the pods of one workload.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::rollout::{Step, hash, ordered, ordinal, step, wanted};
 use super::{Member, MemberView, pods};
-use crate::decision::names::{fnv32, safe_encode};
+use crate::decision::fnv::fnv32;
+use crate::decision::names::safe_encode;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{condition, deleting, int, label, name, text};
 use crate::playground::objects::Kind;

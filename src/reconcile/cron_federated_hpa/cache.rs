@@ -1,10 +1,14 @@
 //! The CronFederatedHPAs as they were last seen, compact, and which of them changed since somebody asked. No I/O.
 //!
 //! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
+//!
+//! Objects are kept in the [`Table`] that FederatedHPAs use too. Which changes are news, and what is counted beside,
+//! are matters of this kind, under the one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::entry::Entry;
@@ -59,18 +63,14 @@ impl Inner {
 }
 
 impl CronCache {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The entry of `key`.
     pub fn get(&self, key: &Key) -> Option<Arc<Entry>> {
-        self.inner().entries.get(key).cloned()
+        self.inner.lock().entries.get(key).cloned()
     }
 
     /// The other objects on the target of the one called `key`, those aside that go.
     pub fn others(&self, key: &Key, entry: &Entry) -> Vec<(Key, Arc<Entry>)> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let others = inner.entries.keys_about(&entry.subject()).filter(|other| *other != key);
         let known = others.filter_map(|other| Some((other.clone(), Arc::clone(inner.entries.get(other)?))));
         known.filter(|(_, other)| !other.deleting).collect()
@@ -78,17 +78,17 @@ impl CronCache {
 
     /// The keys of all entries.
     pub fn keys(&self) -> Vec<Key> {
-        self.inner().entries.all().keys().cloned().collect()
+        self.inner.lock().entries.all().keys().cloned().collect()
     }
 
     /// Number of rules of all entries.
     pub fn rules(&self) -> usize {
-        self.inner().rules
+        self.inner.lock().rules
     }
 
     /// How many objects are not ready, by reason.
     pub fn unready(&self) -> BTreeMap<String, usize> {
-        self.inner().unready.clone()
+        self.inner.lock().unready.clone()
     }
 
     /// Takes in what a watch brought, unless what is known is as new.
@@ -103,7 +103,7 @@ impl CronCache {
 
     /// A list of all objects is asked for.
     pub fn begin(&self) {
-        self.inner().entries.begin();
+        self.inner.lock().entries.begin();
     }
 
     /// Takes in a list of all objects.
@@ -113,11 +113,11 @@ impl CronCache {
 
     /// What was read counts no more.
     pub fn forget(&self) {
-        *self.inner() = Inner::default();
+        *self.inner.lock() = Inner::default();
     }
 
     fn change<C: IntoIterator<Item = Change<Entry>>>(&self, how: impl FnOnce(&mut Table<Entry>) -> C) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         for change in how(&mut inner.entries) {
             inner.touch(change);
             self.news.notify_one();
@@ -127,7 +127,7 @@ impl CronCache {
     /// Takes in what was written on top of the version `base`, unless something newer is known already. It is no news: what
     /// can be run of the object stays the same.
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         if inner.entries.get(key).is_some_and(|known| known.version == base.version)
             && let Some(change) = inner.entries.wrote(key.clone(), written)
         {
@@ -142,7 +142,7 @@ impl CronCache {
 
     /// What changed since this was last asked.
     pub fn changed(&self) -> BTreeSet<Key> {
-        std::mem::take(&mut self.inner().changed)
+        std::mem::take(&mut self.inner.lock().changed)
     }
 }
 

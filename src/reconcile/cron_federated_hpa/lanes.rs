@@ -1,8 +1,9 @@
 //! Keeps reconciles of different objects on one target apart, so that the last of two writes is that of the later run. No I/O.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lane, OwnedMutexGuard};
 
 use super::entry::TargetKey;
@@ -18,7 +19,7 @@ impl Lanes {
     }
 
     fn lane(&self, subject: TargetKey) -> Arc<Lane<()>> {
-        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.0.lock();
         // At most as many are left as reconciles are under way.
         lanes.retain(|_, lane| lane.strong_count() > 0);
         if let Some(lane) = lanes.get(&subject).and_then(Weak::upgrade) {

@@ -1,9 +1,10 @@
 //! Entry + time -> what is due, missed and to come (observe). No I/O.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 use super::entry::Entry;
 use crate::controller::key::Key;
@@ -24,7 +25,7 @@ const KEPT: usize = 4096;
 impl Steppers {
     /// `schedule`, ready to step.
     fn ready(&self, schedule: &Schedule) -> Arc<Schedule> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if let Some(ready) = kept.get(schedule) {
             return Arc::clone(ready);
         }

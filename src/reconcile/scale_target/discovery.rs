@@ -5,10 +5,11 @@
 //! time share one request and its failure.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -117,7 +118,7 @@ impl Discovery {
     }
 
     fn page(&self, api_version: &str) -> Shared {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.pages.lock();
         if let Some(page) = pages.get(api_version) {
             return page.clone();
         }

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::kubeconfig::{Content, Origin};
 use super::{Current, Error, Listed};
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::metrics::RequestMetrics;
 
 /// What a look at the kubeconfig brought.
@@ -30,9 +30,6 @@ pub struct Keeper {
     metrics: Arc<RequestMetrics>,
 }
 
-/// Characters of an error that are logged; it may repeat what stands in the file.
-const SHOWN: usize = 300;
-
 impl Keeper {
     pub(super) fn new(origin: Origin, seen: Content, current: Current, metrics: Arc<RequestMetrics>) -> Self {
         Self { origin, seen, current, metrics }
@@ -47,7 +44,7 @@ impl Keeper {
                 Polled::Exchanged => info!("the kubeconfig has changed and is used"),
                 Polled::Kept(error) => {
                     let error = error.to_string();
-                    let error = excerpt(&error, SHOWN);
+                    let error = excerpt(&error, ERROR);
                     warn!(error, "the kubeconfig has changed and cannot be used; going on by the last good one");
                 }
             }

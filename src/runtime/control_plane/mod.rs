@@ -10,9 +10,10 @@ mod kubeconfig;
 mod requests;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 pub use keeper::{Keeper, Polled};

@@ -1,7 +1,7 @@
 //! One request after another: to the server that is current, within its bounds, counted. The shell around `kube::Client`.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::Frame;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -100,7 +101,7 @@ impl Requests {
             return false;
         };
         let Some(version) = version(answer) else { return false };
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leases = self.leases.lock();
         let before = leases.replace((place.to_owned(), version));
         before.is_some_and(|(where_, before)| where_ == place && version < before)
     }
@@ -147,7 +148,7 @@ impl Server {
     /// Its versions of this collection are known to the reader from now on.
     fn listed(&self, path: String) {
         if let Some(listed) = &self.listed {
-            listed.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+            listed.lock().insert(path);
         }
     }
 
@@ -157,7 +158,7 @@ impl Server {
         let mut from =
             uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
         let goes_on = from.any(|version| !matches!(version, "" | "0"));
-        let listed = |listed: &Listed| listed.lock().unwrap_or_else(PoisonError::into_inner).contains(uri.path());
+        let listed = |listed: &Listed| listed.lock().contains(uri.path());
         goes_on && self.listed.as_ref().is_some_and(|all| !listed(all))
     }
 }

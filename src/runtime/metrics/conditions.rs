@@ -1,8 +1,9 @@
 //! FederatedHPAs by what their conditions say, while this process leads. No I/O.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -41,7 +42,7 @@ impl ConditionMetrics {
 
     /// What an object says from now on: type, status and reason of each of its conditions.
     pub fn say<'a>(&self, object: &str, conditions: impl Iterator<Item = (&'a str, &'a str, &'a str)>) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let labels = conditions.map(|(condition, status, reason)| {
             let labels =
                 Labels { condition: condition.to_owned(), status: status.to_owned(), reason: reason.to_owned() };
@@ -63,7 +64,7 @@ impl ConditionMetrics {
 
     /// An object is gone, or is nothing of ours any more.
     pub fn forget(&self, object: &str) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if let Some(before) = known.objects.remove(object) {
             self.take(&mut known, &before);
         }
@@ -71,7 +72,7 @@ impl ConditionMetrics {
 
     /// Another process speaks of them now.
     pub fn clear(&self) {
-        *self.known() = Known::default();
+        *self.known.lock() = Known::default();
         self.gauges.clear();
     }
 
@@ -86,10 +87,6 @@ impl ConditionMetrics {
                 self.gauges.remove(labels);
             }
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

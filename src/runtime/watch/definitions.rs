@@ -18,11 +18,8 @@ use tracing::{info, warn};
 
 use crate::api::crd;
 use crate::api::served::{self, DEFINITIONS};
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::metrics::Metrics;
-
-/// Characters of an error that are shown.
-const SHOWN: usize = 300;
 
 /// How the definition of one kind stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,9 +123,9 @@ impl Definitions {
                 Ok(None) => (Standing::Foreign("there is no such definition: run `fhpa install`".to_owned()), None),
                 Err(error) => {
                     let error = error.to_string();
-                    let why = format!("it cannot be read: {}", excerpt(&error, SHOWN));
+                    let why = format!("it cannot be read: {}", excerpt(&error, ERROR));
                     if self.cannot_be_read(kind, why, metrics) {
-                        warn!(definition = name, error = excerpt(&error, SHOWN), "it cannot be watched");
+                        warn!(definition = name, error = excerpt(&error, ERROR), "it cannot be watched");
                     }
                     continue;
                 }

@@ -1,7 +1,12 @@
 //! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
+//!
+//! Reviews read it on every replica and nobody waits for its changes, so it has no set of changes and no wake-up, as
+//! caches of controllers have, and no versions: its one writer brings them in order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::kinds::KeptKinds;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
@@ -77,22 +82,14 @@ impl<K: Known> Content<K> {
 }
 
 impl<K: Known> KindIndex<K> {
-    fn read(&self) -> RwLockReadGuard<'_, Content<K>> {
-        self.content.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Content<K>> {
-        self.content.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a record, or replaces the one of that name.
     pub fn put(&self, known: K) {
-        self.write().put(known);
+        self.content.write().put(known);
     }
 
     /// Removes the record of that name, if there is one.
     pub fn take(&self, key: &Key) {
-        self.write().take(key);
+        self.content.write().take(key);
     }
 
     /// Replaces everything at once.
@@ -101,12 +98,12 @@ impl<K: Known> KindIndex<K> {
         for known in all {
             content.put(known);
         }
-        *self.write() = content;
+        *self.content.write() = content;
     }
 
     /// Number of records.
     pub fn len(&self) -> usize {
-        self.read().by_name.len()
+        self.content.read().by_name.len()
     }
 
     /// Whether there are none.
@@ -115,14 +112,14 @@ impl<K: Known> KindIndex<K> {
     }
 
     fn on(&self, target: &Target) -> Vec<K> {
-        let content = self.read();
+        let content = self.content.read();
         let Some(names) = content.names_by_target.get(target) else { return Vec::new() };
         let key = |name: &String| (target.namespace.clone(), name.clone());
         names.iter().filter_map(|name| content.by_name.get(&key(name)).cloned()).collect()
     }
 
     fn named(&self, namespace: &str, name: &str) -> Option<K> {
-        self.read().by_name.get(&(namespace.to_owned(), name.to_owned())).cloned()
+        self.content.read().by_name.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 }
 

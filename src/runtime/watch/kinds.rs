@@ -1,7 +1,9 @@
 //! Kinds whose replicas members keep, as Karmada's interpreter was told by whom installed this. No I/O.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::source::EventHandler;
 use crate::api::ResourceInterpreterCustomization;
@@ -18,13 +20,13 @@ impl KeptKinds {
     /// Whether members keep replicas of objects of the kind; nothing while that is not known.
     #[must_use]
     pub fn keeps(&self, api_version: &str, kind: &str) -> Option<bool> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         let known = known.as_ref()?;
         Some(known.values().any(|(version, name)| version == api_version && name == kind))
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Kind>)) {
-        change(self.0.write().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
+        change(self.0.write().get_or_insert_default());
     }
 }
 

@@ -17,7 +17,7 @@ use super::kinds::KindReader;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::lifecycle::{Condition, Readiness};
 use crate::runtime::metrics::Metrics;
 
@@ -159,9 +159,6 @@ impl Watches {
     }
 }
 
-/// Characters of an error that are logged; it may repeat what the API server sent.
-const SHOWN: usize = 300;
-
 /// Objects of one page of a list. Each page is held whole, decoded; memory that a big one needed is seldom given back.
 const PAGE: u32 = 100;
 
@@ -251,7 +248,7 @@ async fn watch<K>(
                 metrics.watch_failed(kind);
                 failing = true;
                 let what = error.to_string();
-                let what = excerpt(&what, SHOWN);
+                let what = excerpt(&what, ERROR);
                 warn!(kind, error = what, "the watch fails and is tried again; {}", advice(kind, &error));
             }
         }

@@ -248,6 +248,9 @@ async fn requests_do_not_grow_with_the_objects_of_a_namespace() {
     stage.fleet.control().faults().record();
     stage.pass(60).await;
     let many = lists();
-    assert!(alone > 0 && many <= alone + 4, "{alone} requests to members in a minute for one object, {many} for eleven");
+    assert!(
+        alone > 0 && many <= alone + 4,
+        "{alone} requests to members in a minute for one object, {many} for eleven"
+    );
     one.stop().await;
 }

@@ -2,6 +2,9 @@
 //! is about. No I/O.
 //!
 //! Watches fill it on every replica, leading or not. What this process wrote itself is put in at once and is no news.
+//!
+//! Each kind is kept in a [`Table`]. Unlike other caches this one holds several kinds under one lock, as a view is of
+//! one moment, and some of its changes wake nobody until a later time.
 
 pub mod entry;
 mod intake;
@@ -10,9 +13,10 @@ mod member_hpa;
 mod view;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -65,7 +69,7 @@ impl Reading<'_> {
     /// Takes in a Work, unless the watch told more already.
     pub fn put(&self, work: &Work) {
         let sent = MemberHpa::of(work);
-        let gone = self.0.inner().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
+        let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
         if !gone {
             self.0.put(entry::key(&work.metadata), sent);
         }
@@ -74,7 +78,7 @@ impl Reading<'_> {
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
-        self.0.inner().gone = None;
+        self.0.inner.lock().gone = None;
     }
 }
 
@@ -196,14 +200,10 @@ impl Inner {
 }
 
 impl Cache {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is seen of a FederatedHPA; nothing when there is none, or not everything was listed yet.
     #[must_use]
     pub fn view(&self, key: &Key) -> Option<View> {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let order = Arc::clone(inner.orders.get(key)?);
         inner.view(order)
     }
@@ -211,25 +211,25 @@ impl Cache {
     /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
     #[must_use]
     pub fn as_if(&self, order: FederatedHpaEntry) -> Option<View> {
-        self.inner().view(Arc::new(order))
+        self.inner.lock().view(Arc::new(order))
     }
 
     /// A cluster as it reported last.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<Arc<ClusterEntry>> {
-        self.inner().places.get(&Key::new("", name)).cloned()
+        self.inner.lock().places.get(&Key::new("", name)).cloned()
     }
 
     /// All FederatedHPAs, and those that are gone and left something behind.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
-        self.inner().owners().into_iter().collect()
+        self.inner.lock().owners().into_iter().collect()
     }
 
     /// The FederatedHPAs with our finalizer, and those that left something behind; nothing when not everything was listed yet.
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let held = inner.orders.all().iter().filter(|(_, order)| order.held()).map(|(key, _)| key);
         let all: BTreeSet<&Key> = held.chain(inner.marks.owners()).chain(inner.sent.subjects()).collect();
         inner.complete.then(|| all.into_iter().cloned().collect())
@@ -239,7 +239,7 @@ impl Cache {
     /// when not everything was listed yet.
     #[must_use]
     pub fn marked_for(&self, key: &Key) -> Vec<Marked> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let found = inner.marks.of(key).filter(|_| inner.complete).filter_map(|key| inner.bindings.get(key));
         let orders = |binding: &Arc<Binding>| match binding.about() {
             Some(target) => inner.orders.about(&target).cloned().collect(),
@@ -251,7 +251,7 @@ impl Cache {
     /// What there would be to see of a FederatedHPA like `order`, had it taken the workload of `binding` over.
     #[must_use]
     pub fn left_behind(&self, order: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let key = order.key();
         let gone = inner.orders.get(&key).is_none();
         let sent = inner.sent.about(&key).filter(|_| gone).cloned().collect();
@@ -262,13 +262,13 @@ impl Cache {
     /// Whether there are HPAs of a FederatedHPA.
     #[must_use]
     pub fn has_sent(&self, key: &Key) -> bool {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         inner.complete && inner.sent.about(key).next().is_some()
     }
 
     /// The kinds that can be scaled may be others now: those that wait for that are looked at again.
     pub fn learnt_kinds(&self) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let waiting = inner.orders.all().iter().filter(|(_, order)| !order.held()).map(|(key, _)| key.clone());
         let waiting: Vec<Key> = waiting.collect();
         inner.changed.extend(waiting);
@@ -279,10 +279,10 @@ impl Cache {
     /// Waits until something changed, or what moved is to be shown.
     pub async fn news(&self) {
         loop {
-            let due = self.inner().moved.1;
+            let due = self.inner.lock().moved.1;
             let Some(due) = due else {
                 self.news.notified().await;
-                if self.inner().changed.is_empty() {
+                if self.inner.lock().changed.is_empty() {
                     continue;
                 }
                 return;
@@ -291,7 +291,7 @@ impl Cache {
                 () = self.news.notified() => {}
                 () = sleep_until(due) => {}
             }
-            let inner = self.inner();
+            let inner = self.inner.lock();
             if !inner.changed.is_empty() || due <= clock::steady() {
                 return;
             }
@@ -301,7 +301,7 @@ impl Cache {
     /// The FederatedHPAs that changes were about since this was last asked.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let mut changed = std::mem::take(&mut inner.changed);
         if inner.moved.1.is_some_and(|due| due <= clock::steady()) {
             changed.extend(std::mem::take(&mut inner.moved).0);
@@ -312,21 +312,21 @@ impl Cache {
     /// Works are read beside the watch. One reading at a time.
     #[must_use]
     pub fn read_works(&self) -> Reading<'_> {
-        self.inner().gone = Some(BTreeSet::new());
+        self.inner.lock().gone = Some(BTreeSet::new());
         Reading(self)
     }
 
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
-        self.inner().orders.keys_about(&target_of(workload)).cloned().collect()
+        self.inner.lock().orders.keys_about(&target_of(workload)).cloned().collect()
     }
 
     /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
     /// taken in.
     pub fn read_member(&self, sent: &MemberHpa, reading: entry::Reading) -> bool {
         let key = Key::new(&execution_space(&sent.cluster), &sent.name);
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
         let Some(known) = inner.sent.note(&key).filter(|_| known) else { return false };
         known.read(reading);
@@ -350,12 +350,12 @@ impl Cache {
 
     /// This process made a Work.
     pub fn made_work(&self, made: &Work) {
-        self.inner().sent.wrote(entry::key(&made.metadata), MemberHpa::of(made));
+        self.inner.lock().sent.wrote(entry::key(&made.metadata), MemberHpa::of(made));
     }
 
     /// An object that is gone meanwhile does not come back by this.
     fn wrote<I: Kept>(&self, key: Key, item: I) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let table = I::table(&mut inner);
         if table.get(&key).is_some_and(|known| known.uid() == item.uid())
             && let Some(change) = table.wrote(key, item)
@@ -365,11 +365,11 @@ impl Cache {
     }
 
     fn begin<I: Kept>(&self) {
-        I::table(&mut self.inner()).begin();
+        I::table(&mut self.inner.lock()).begin();
     }
 
     fn put<I: Kept>(&self, key: Key, item: I) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         if let Some(change) = I::table(&mut inner).put(key, item) {
             I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
@@ -379,7 +379,7 @@ impl Cache {
     }
 
     fn take<I: Kept>(&self, key: &Key) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         if let Some(change) = I::table(&mut inner).take(key) {
             I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
@@ -390,13 +390,13 @@ impl Cache {
 
     /// What was read of a kind counts no more, until it is listed again.
     fn forget<I: Kept>(&self) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();
         inner.complete = false;
     }
 
     fn replace<I: Kept>(&self, all: Vec<(Key, I)>) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         for change in I::table(&mut inner).replace(all) {
             I::index(&mut inner, &change);
             I::touch(&mut inner, &change);

@@ -2,7 +2,7 @@
 //! all objects (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 use kube::core::GroupVersionKind;
 use kube::discovery::pinned_kind;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use crate::api::hpa::MetricIdentifier;
@@ -190,7 +191,7 @@ impl Source<Question, Answer> for Apis {
     }
 
     fn forget(&self, cluster: &str) {
-        self.older.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.older.lock().remove(cluster);
     }
 }
 
@@ -244,7 +245,7 @@ impl Way {
 
     /// A list of `custom.metrics.k8s.io`, in its newest version that is served.
     async fn custom(&self, path: &str, metric: &Metric) -> Result<List<MetricValue>, Failure> {
-        let known = || self.older.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.cluster);
+        let known = || self.older.lock().contains(&self.cluster);
         let selector = parameter("metricLabelSelector", &metric.selector);
         if !known() {
             let newer = format!("/apis/custom.metrics.k8s.io/v1beta2/{path}");
@@ -255,14 +256,14 @@ impl Way {
         }
         let older = format!("/apis/custom.metrics.k8s.io/v1beta1/{path}");
         let answered = self.get(&older, &selector, &metric.name).await?;
-        self.older.lock().unwrap_or_else(PoisonError::into_inner).insert(self.cluster.clone());
+        self.older.lock().insert(self.cluster.clone());
         Ok(answered)
     }
 
     /// The resource of a kind as `custom.metrics.k8s.io` names it, for example `ingresses.networking.k8s.io`.
     async fn plural(&self, api_version: &str, kind: &str) -> Result<String, Failure> {
         let key: (Box<str>, Box<str>) = (api_version.into(), kind.into());
-        let known = self.plurals.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.plurals.lock().get(&key).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -277,7 +278,7 @@ impl Way {
             error => Failure::of(&error, asked),
         })?;
         let plural = if group.is_empty() { resource.plural } else { format!("{}.{group}", resource.plural) };
-        self.plurals.lock().unwrap_or_else(PoisonError::into_inner).insert(key, plural.clone());
+        self.plurals.lock().insert(key, plural.clone());
         Ok(plural)
     }
 

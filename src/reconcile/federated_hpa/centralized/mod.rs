@@ -10,11 +10,11 @@ mod scaling;
 mod status;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 
 use self::metrics::Metrics;
 use self::pods::PodWatches;
@@ -140,7 +140,7 @@ impl Centralized {
     }
 
     fn term(&self) -> MutexGuard<'_, Term> {
-        self.term.lock().unwrap_or_else(PoisonError::into_inner)
+        self.term.lock()
     }
 }
 

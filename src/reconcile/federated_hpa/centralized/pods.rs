@@ -4,7 +4,7 @@
 //! A watch begins when its pods are first asked for, and ends when nothing asked for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube::client::Body;
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
@@ -122,9 +123,9 @@ impl PodWatches {
 
     fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {
         let key: Place = (cluster.into(), namespace.into());
-        let mut places = lock(&self.places);
+        let mut places = self.places.lock();
         if let Some(place) = places.get(&key) {
-            *lock(&place.used) = clock::steady();
+            *place.used.lock() = clock::steady();
             return Arc::clone(place);
         }
         let place = Arc::new(NamespacePods {
@@ -145,13 +146,9 @@ impl PodWatches {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl NamespacePods {
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        lock(&self.seen)
+        self.seen.lock()
     }
 }
 
@@ -281,10 +278,10 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
 /// Returns when nothing asked for the pods for a while; nobody finds them then.
 async fn unused(places: &Mutex<BTreeMap<Place, Arc<NamespacePods>>>, place: &Place, kept: &NamespacePods) {
     loop {
-        let end = *lock(&kept.used) + IDLE;
+        let end = *kept.used.lock() + IDLE;
         sleep_until(end).await;
-        let mut places = lock(places);
-        if lock(&kept.used).elapsed() >= IDLE {
+        let mut places = places.lock();
+        if kept.used.lock().elapsed() >= IDLE {
             places.remove(place);
             return;
         }

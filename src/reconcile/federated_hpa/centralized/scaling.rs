@@ -25,6 +25,7 @@ use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
 use crate::reconcile::federated_hpa::status::{READY, conditions};
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::write::takeover::target;
+use crate::reconcile::federated_hpa::write::writer::Scalable;
 use crate::runtime::leader::Leader;
 
 /// How often a write that met another one is tried with what stands then.
@@ -193,7 +194,7 @@ impl FederatedHpaWorker {
         let path = self.takeover.targets.place(&target).await?;
         let resource = format!("{}/scale", path.plural);
         let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
-        let scale = self.writer.read_scale(&path.path, target.name, asked).await?;
+        let scale = self.writer.read_scale(Scalable { path: &path.path, name: target.name, asked }).await?;
         memory.scale = Some(KnownScale { told: told.clone(), path, scale });
         Ok(())
     }
@@ -245,16 +246,17 @@ impl FederatedHpaWorker {
         let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
         let resource = format!("{}/scale", known.path.plural);
         let path = &known.path;
-        let asked = |verb| Asked { verb, group: &path.group, resource: &resource, object: &target };
+        let asked = Asked { verb: "patch", group: &path.group, resource: &resource, object: &target };
+        let workload = Scalable { path: &path.path, name: target.name, asked };
         let mut seen: Scale = known.scale.clone();
         for _ in 0..TRIES {
-            match self.writer.rescale(of.leader, &path.path, target.name, &seen, replicas, asked("patch")).await {
+            match self.writer.rescale(of.leader, workload, &seen, replicas).await {
                 Ok(scale) => {
                     known.scale = scale;
                     return Ok(());
                 }
                 Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
-                    let now = self.writer.read_scale(&path.path, target.name, asked("get")).await?;
+                    let now = self.writer.read_scale(workload).await?;
                     if now.metadata.uid != seen.metadata.uid || now.spec.replicas.unwrap_or_default() != before {
                         return Err(failure.into());
                     }

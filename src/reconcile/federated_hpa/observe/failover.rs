@@ -1,10 +1,10 @@
 //! How long clusters are waited for, and how many failovers there are at a time, over all objects. No I/O.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::controller::key::Key;
@@ -50,7 +50,7 @@ impl Queue {
     /// Which of the clusters of an object may fail over now, and after how long to ask for the others.
     pub fn ask(&self, key: &Key, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
         let now = steady();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.admitted.retain(|_, since| now.saturating_duration_since(*since) < TURN);
         let between = Duration::try_from_secs_f64(1.0 / rate.max(0.0)).map_or(MOST, |between| between.min(MOST));
         let mut admitted = Vec::new();

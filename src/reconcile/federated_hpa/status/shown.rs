@@ -2,7 +2,8 @@
 //! takes no more. No I/O.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::api::federated_hpa::{ClusterCounts, ClusterHPAStatus, FederatedHPAStatus};
 use crate::controller::key::Key;
@@ -59,19 +60,15 @@ pub fn ledger(status: &FederatedHPAStatus) -> FederatedHPAStatus {
 pub struct TooLarge(Mutex<HashMap<Key, usize>>);
 
 impl TooLarge {
-    fn refused(&self) -> MutexGuard<'_, HashMap<Key, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The API server refused this status.
     pub fn refuse(&self, key: &Key, status: &FederatedHPAStatus) {
-        self.refused().insert(key.clone(), size(status));
+        self.0.lock().insert(key.clone(), size(status));
     }
 
     /// The status, without what is only shown if it is about as large as one that was refused.
     #[must_use]
     pub fn fit(&self, key: &Key, status: FederatedHPAStatus) -> FederatedHPAStatus {
-        let Some(refused) = self.refused().get(key).copied() else { return status };
+        let Some(refused) = self.0.lock().get(key).copied() else { return status };
         // A little less would be refused as well, and tried each time.
         if size(&status) < refused.saturating_sub(refused / 10) {
             self.forget(key);
@@ -82,7 +79,7 @@ impl TooLarge {
 
     /// The object is gone, or its status is smaller now.
     pub fn forget(&self, key: &Key) {
-        self.refused().remove(key);
+        self.0.lock().remove(key);
     }
 }
 

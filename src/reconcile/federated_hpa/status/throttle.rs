@@ -2,9 +2,9 @@
 //! how far a step has come. No I/O.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 use crate::controller::key::Key;
 
@@ -22,13 +22,9 @@ const WORDS: SignedDuration = SignedDuration::from_secs(2);
 pub struct StatusThrottle(Mutex<HashMap<Key, Timestamp>>);
 
 impl StatusThrottle {
-    fn written(&self) -> MutexGuard<'_, HashMap<Key, Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A status is written at `now`.
     pub fn wrote(&self, key: &Key, now: Timestamp) {
-        self.written().insert(key.clone(), now);
+        self.0.lock().insert(key.clone(), now);
     }
 
     /// When a status that is not that of `order` may be written; nothing: now.
@@ -44,14 +40,14 @@ impl StatusThrottle {
     }
 
     fn after(&self, key: &Key, pace: SignedDuration, now: Timestamp) -> Option<Timestamp> {
-        let due = self.written().get(key)?.checked_add(pace).ok()?;
+        let due = self.0.lock().get(key)?.checked_add(pace).ok()?;
         // A clock that was set back is no reason to wait.
         (due > now && due.duration_since(now) <= pace).then_some(due)
     }
 
     /// The object is gone.
     pub fn forget(&self, key: &Key) {
-        self.written().remove(key);
+        self.0.lock().remove(key);
     }
 }
 

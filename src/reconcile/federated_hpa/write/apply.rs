@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::manifest::{self, Write};
 use super::takeover::target;
 use super::write_id;
-use super::writer::{Writer, is_applied};
+use super::writer::{Scalable, Writer, is_applied};
 use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError};
 use crate::convert::instant::stored;
@@ -75,10 +75,11 @@ impl Applier {
                 let object = format!("{target} in cluster {cluster}");
                 let asked =
                     Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
+                let workload = Scalable { path: &path, name: target.name, asked };
                 if *replicas == 0 {
-                    return self.writer.scale(leader, &path, target.name, *replicas, asked).await;
+                    return self.writer.scale(leader, workload, *replicas).await;
                 }
-                self.writer.raise(leader, &path, target.name, *replicas, asked).await
+                self.writer.raise(leader, workload, *replicas).await
             }
         }
     }

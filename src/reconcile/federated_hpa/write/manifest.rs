@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::api::FederatedHPA;
 use crate::api::hpa::HorizontalPodAutoscalerBehavior;
-use crate::decision::names::{execution_space, fnv32, work};
+use crate::decision::fnv::fnv32;
+use crate::decision::names::{execution_space, work};
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::autoscaling_v1;

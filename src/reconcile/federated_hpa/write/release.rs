@@ -7,16 +7,16 @@
 //! scheduler has to come back.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
 use super::takeover::{Takeover, labelled, target};
-use super::writer::Meta;
+use super::writer::{Meta, Scalable};
 use crate::api::resource_binding::Placement;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
@@ -73,13 +73,9 @@ struct Progress {
 pub struct Releases(Mutex<HashMap<Key, Progress>>);
 
 impl Releases {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, Progress>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// It has ended, or does not take place.
     pub fn forget(&self, key: &Key) {
-        self.all().remove(key);
+        self.0.lock().remove(key);
     }
 }
 
@@ -120,11 +116,11 @@ impl Release<'_> {
     }
 
     fn known(self) -> Progress {
-        self.takeover.releases.all().get(self.key).cloned().unwrap_or_default()
+        self.takeover.releases.0.lock().get(self.key).cloned().unwrap_or_default()
     }
 
     fn note(self, note: impl FnOnce(&mut Progress)) {
-        note(self.takeover.releases.all().entry(self.key.clone()).or_default());
+        note(self.takeover.releases.0.lock().entry(self.key.clone()).or_default());
     }
 
     fn undone(self, what: String) {
@@ -264,7 +260,8 @@ impl Release<'_> {
         }
         let resource = format!("{}/scale", place.plural);
         let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
-        let scaled = self.applier.writer.scale(self.leader, &place.path, target.name, whole, asked).await;
+        let workload = Scalable { path: &place.path, name: target.name, asked };
+        let scaled = self.applier.writer.scale(self.leader, workload, whole).await;
         if self.attempt(scaled)?.is_none() {
             return Ok(None);
         }
@@ -306,7 +303,8 @@ impl Release<'_> {
         }
         let object = format!("{name} in cluster {cluster}");
         let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
-        writer.wanted(&proxied(cluster, path), name, asked).await.map(replicas)
+        let path = proxied(cluster, path);
+        writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
     }
 
     /// What a cluster that cannot be asked is taken to ask for: what it ran last, or what it was given.

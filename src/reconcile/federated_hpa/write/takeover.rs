@@ -2,10 +2,11 @@
 //! (docs/design.md#on-the-wire). Talks to the API server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::release::Releases;
@@ -108,7 +109,7 @@ impl Takeover {
         let key = view.order.key();
         let told = &binding.object.spec.resource.resource_version;
         let known = |checked: &Checked| !told.is_empty() && (checked.0 == *told || checked.1 == *told);
-        if self.checked().get(&key).is_some_and(known) {
+        if self.checked.lock().get(&key).is_some_and(known) {
             return Ok(());
         }
         let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
@@ -119,7 +120,7 @@ impl Takeover {
             let labels = json!({names::RETAIN_REPLICAS: "true"});
             self.apply_labels(leader, target, &place, &read, labels).await?.metadata.resource_version
         };
-        self.checked().insert(key, (version.unwrap_or_default(), told.clone()));
+        self.checked.lock().insert(key, (version.unwrap_or_default(), told.clone()));
         Ok(())
     }
 
@@ -148,11 +149,7 @@ impl Takeover {
 
     /// Forgets what was seen of a template.
     pub fn forget(&self, key: &Key) {
-        self.checked().remove(key);
-    }
-
-    fn checked(&self) -> MutexGuard<'_, HashMap<Key, Checked>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.checked.lock().remove(key);
     }
 }
 

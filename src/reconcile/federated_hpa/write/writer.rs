@@ -8,7 +8,6 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::core::params::Preconditions;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::api::scale::Scale;
@@ -176,45 +175,31 @@ impl Writer {
         }
     }
 
-    /// Sets replicas of a workload by its `scale` subresource. `path` leads to the objects of its kind, in a cluster or not.
+    /// Sets replicas of a workload.
     ///
     /// # Errors
     /// As [`Self::order`].
-    pub async fn scale(
-        &self,
-        leader: &Leader,
-        path: &str,
-        name: &str,
-        replicas: u32,
-        asked: Asked<'_>,
-    ) -> Result<(), WriteError> {
-        self.patch_scale(leader, path, name, json!({"spec": {"replicas": replicas}}), asked).await
+    pub async fn scale(&self, leader: &Leader, workload: Scalable<'_>, replicas: u32) -> Result<(), WriteError> {
+        self.patch_scale(leader, workload, json!({"spec": {"replicas": replicas}})).await.map(|_| ())
     }
 
     /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
     ///
     /// # Errors
     /// As [`Self::order`].
-    pub async fn raise(
-        &self,
-        leader: &Leader,
-        path: &str,
-        name: &str,
-        replicas: u32,
-        asked: Asked<'_>,
-    ) -> Result<(), WriteError> {
-        let scale = self.read_scale(path, name, Asked { verb: "get", ..asked }).await?;
+    pub async fn raise(&self, leader: &Leader, workload: Scalable<'_>, replicas: u32) -> Result<(), WriteError> {
+        let scale = self.read_scale(workload).await?;
         if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
             return Ok(());
         }
         let mut wanted = json!({"spec": {"replicas": replicas}});
         guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
-        self.patch_scale(leader, path, name, wanted, asked).await
+        self.patch_scale(leader, workload, wanted).await.map(|_| ())
     }
 
-    /// Replicas that a workload asks for by its `scale` subresource; nothing where that is refused or not reached.
-    pub async fn wanted(&self, path: &str, name: &str, asked: Asked<'_>) -> Option<i32> {
-        self.read_scale(path, name, asked).await.ok()?.spec.replicas
+    /// Replicas that a workload asks for; nothing where that is refused or not reached.
+    pub async fn wanted(&self, workload: Scalable<'_>) -> Option<i32> {
+        self.read_scale(workload).await.ok()?.spec.replicas
     }
 
     /// As [`Self::scale`], provided that the object is as it was `seen`. Returns it as it is then.
@@ -224,40 +209,43 @@ impl Writer {
     pub async fn rescale(
         &self,
         leader: &Leader,
-        path: &str,
-        name: &str,
+        workload: Scalable<'_>,
         seen: &Scale,
         replicas: i32,
-        asked: Asked<'_>,
     ) -> Result<Scale, WriteError> {
         let metadata = &seen.metadata;
         let wanted = json!({"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
             "spec": {"replicas": replicas}});
-        let request =
-            Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &Patch::Merge(wanted));
-        write(&self.client, leader, request, asked).await
+        self.patch_scale(leader, workload, wanted).await
     }
 
-    /// Reads a `scale` subresource.
+    /// Reads the scale of a workload.
     ///
     /// # Errors
     /// When the object does not exist, cannot be scaled, or is not reached.
-    pub async fn read_scale(&self, path: &str, name: &str, asked: Asked<'_>) -> Result<Scale, Failure> {
-        send(&self.client, Request::new(path).get_subresource("scale", name), asked).await
+    pub async fn read_scale(&self, workload: Scalable<'_>) -> Result<Scale, Failure> {
+        let Scalable { path, name, asked } = workload;
+        send(&self.client, Request::new(path).get_subresource("scale", name), Asked { verb: "get", ..asked }).await
     }
 
-    async fn patch_scale(
-        &self,
-        leader: &Leader,
-        path: &str,
-        name: &str,
-        wanted: Value,
-        asked: Asked<'_>,
-    ) -> Result<(), WriteError> {
+    async fn patch_scale(&self, leader: &Leader, workload: Scalable<'_>, wanted: Value) -> Result<Scale, WriteError> {
+        let Scalable { path, name, asked } = workload;
         let wanted = Patch::Merge(wanted);
         let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
-        write::<IgnoredAny>(&self.client, leader, request, asked).await.map(|_| ())
+        let asked = Asked { verb: "patch", ..asked };
+        write(&self.client, leader, request, asked).await
     }
+}
+
+/// A workload whose replicas are read and set by its `scale` subresource.
+#[derive(Clone, Copy)]
+pub struct Scalable<'a> {
+    /// Leads to the objects of its kind, in a cluster or not.
+    pub path: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What a failure says of it, but for the verb.
+    pub asked: Asked<'a>,
 }
 
 /// Makes the API server refuse when the object is not as it was seen.

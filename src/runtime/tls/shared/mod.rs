@@ -1,5 +1,8 @@
 //! One CA and one leaf for all replicas, in a Secret of the cluster where they run: `life` says what is due, `form` makes it,
 //! `store` reads and writes the Secret. Here is who looks at it. Talks to the API server.
+//!
+//! cert-manager does the same where it is installed. No crate keeps one CA for several processes in a Secret and
+//! renews it while they serve; `rcgen` and `x509-parser` make and read the certificates.
 
 mod access;
 pub mod form;

@@ -15,7 +15,7 @@ use kube::core::ObjectMeta;
 
 use super::form::{Content, Found};
 use super::life::Id;
-use crate::decision::excerpt::excerpt;
+use crate::decision::excerpt::{ERROR, excerpt};
 
 /// Type of the Secret.
 const TYPE: &str = "kubernetes.io/tls";
@@ -23,8 +23,6 @@ const TYPE: &str = "kubernetes.io/tls";
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "fhpa");
 /// Names the CAs that are registered in karmada-apiserver.
 const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
-/// Characters of an error that are repeated.
-const SHOWN: usize = 300;
 
 /// Which Secret, as `NAMESPACE/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,12 +143,12 @@ impl Store {
         let secret = self.secret.clone();
         match error {
             kube::Error::Api(status) if status.code == 403 => {
-                StoreError::Forbidden { verb, secret, said: excerpt(&status.message, SHOWN).to_owned() }
+                StoreError::Forbidden { verb, secret, said: excerpt(&status.message, ERROR).to_owned() }
             }
             kube::Error::Api(status) => {
-                StoreError::Failed { done, secret, said: excerpt(&status.message, SHOWN).to_owned() }
+                StoreError::Failed { done, secret, said: excerpt(&status.message, ERROR).to_owned() }
             }
-            error => StoreError::Failed { done, secret, said: excerpt(&error.to_string(), SHOWN).to_owned() },
+            error => StoreError::Failed { done, secret, said: excerpt(&error.to_string(), ERROR).to_owned() },
         }
     }
 

@@ -1,0 +1,73 @@
+//! Text for a terminal: colours, columns, no control characters. Writes to standard output.
+
+use std::io::Stdout;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
+
+pub(super) const BOLD: &str = "\x1b[1m";
+pub(super) const GREEN: &str = "\x1b[1;32m";
+pub(super) const RED: &str = "\x1b[1;31m";
+pub(super) const YELLOW: &str = "\x1b[1;33m";
+/// Ends each of the others.
+pub(super) const PLAIN: &str = "\x1b[0m";
+
+/// When to print in colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Standard output, without colours where they are not wanted.
+    pub(super) fn stdout(self) -> AutoStream<Stdout> {
+        let choice = match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        };
+        AutoStream::new(std::io::stdout(), choice)
+    }
+}
+
+/// Without control characters: names and values come from anywhere.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Lines with columns as wide as what stands in them.
+pub(super) fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+    let mut out = String::new();
+    for line in lines {
+        let padded: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        out.push_str(padded.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aligned, printable};
+
+    #[test]
+    fn a_name_that_would_command_the_terminal_is_text() {
+        assert_eq!(printable("a\u{1b}[31m\u{7}\nb"), "a\u{fffd}[31m\u{fffd}\u{fffd}b");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_in_them_and_lines_end_with_text() {
+        let lines = [vec!["a", "b", ""], vec!["ccc", "d"], vec!["", "ä", "e"]];
+        let lines = lines.map(|line| line.into_iter().map(str::to_owned).collect());
+        assert_eq!(aligned(&lines), "a    b\nccc  d\n     ä  e\n");
+    }
+}

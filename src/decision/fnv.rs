@@ -1,0 +1,51 @@
+//! FNV-1a hashes, of 32 and 64 bits. Pure.
+//!
+//! Objects store them and names are made of them, so they must be the same in every version and on every machine, for ever:
+//! with other values every Work would have another name, and every assignment would be made anew. Hashers that may change,
+//! as those of `std`, do not serve.
+
+/// The hash of a text, 32 bits.
+#[must_use]
+pub fn fnv32(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The hash of what comes byte by byte, 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Fnv64(u64);
+
+impl Default for Fnv64 {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv64 {
+    /// Takes in a byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    /// The hash of all bytes so far.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fnv64, fnv32};
+
+    #[test]
+    fn the_values_are_those_of_its_authors() {
+        let of = |text: &str| {
+            let mut hash = Fnv64::default();
+            text.bytes().for_each(|byte| hash.byte(byte));
+            (fnv32(text), hash.value())
+        };
+        assert_eq!(of(""), (0x811c_9dc5, 0xcbf2_9ce4_8422_2325));
+        assert_eq!(of("a"), (0xe40c_292c, 0xaf63_dc4c_8601_ec8c));
+        assert_eq!(of("foobar"), (0xbf9c_f968, 0x8594_4171_f739_67e8));
+    }
+}
