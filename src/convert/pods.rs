@@ -54,6 +54,9 @@ pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
     Some((status, ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)))
 }
 
+/// Usage in thousandths by name of the resource.
+pub type ByResource = BTreeMap<Box<str>, i64>;
+
 /// What one pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
@@ -65,8 +68,8 @@ pub struct Usage {
     pub at: Timestamp,
     /// Its length.
     pub window: SignedDuration,
-    /// Usage of each container in thousandths, by name of the resource.
-    pub containers: Vec<(Box<str>, BTreeMap<Box<str>, i64>)>,
+    /// Each container by its name, with its usage.
+    pub containers: Vec<(Box<str>, ByResource)>,
 }
 
 /// Annotation in which karmada-metrics-adapter names the cluster of an answer.
@@ -138,7 +141,7 @@ pub fn values(list: List<MetricValue>) -> Vec<(Box<str>, Sample)> {
 ///
 /// # Errors
 /// There is no value, or one cannot be read.
-pub fn total(list: List<ExternalMetricValue>) -> Result<i64, String> {
+pub fn total(list: &List<ExternalMetricValue>) -> Result<i64, String> {
     if list.items.is_empty() {
         return Err("no metrics returned from external metrics API".to_owned());
     }
@@ -205,7 +208,7 @@ mod tests {
         let values = values(serde_json::from_value(list).unwrap());
         assert_eq!(values.len(), 1);
         assert_eq!((values[0].1.value, values[0].1.window), (1500, SignedDuration::from_secs(30)));
-        let total = |list| super::total(serde_json::from_value(list).unwrap());
+        let total = |list| super::total(&serde_json::from_value(list).unwrap());
         assert_eq!(total(json!({"items": [{"value": "2"}, {"value": "500m"}]})), Ok(2500));
         assert!(total(json!({"items": []})).is_err() && total(json!({"items": [{"value": "x"}]})).is_err());
     }

@@ -131,7 +131,8 @@ pub const REASONS: [&str; 15] = [
 /// Reasons of good news, of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
 pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
 /// Reasons that no HPA gives.
-pub const OWN: [&str; 6] = [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, UNKNOWN, OTHER];
+pub const OWN: [&str; 7] =
+    [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, UNKNOWN, OTHER, super::hpa::decide::PARTIAL_METRICS];
 /// The HPA of a member is not there yet.
 pub const MISSING: &str = "MemberHPAMissing";
 /// Running replicas leave no room for the bounds that clusters are to have.

@@ -49,7 +49,8 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
         match character {
             '(' => depth = depth.saturating_add(1),
             ')' => {
-                depth = depth.checked_sub(1).ok_or_else(|| format!("{text:?} closes a parenthesis that is not open"))?
+                depth =
+                    depth.checked_sub(1).ok_or_else(|| format!("{text:?} closes a parenthesis that is not open"))?;
             }
             ',' if depth == 0 => {
                 parts.push(text.get(start..at).unwrap_or_default().trim());

@@ -25,7 +25,8 @@ pub struct Role {
 impl Role {
     fn gives(self, row: &Permission, verb: &str, resource: &str) -> bool {
         // The resources of the metrics APIs are metrics.
-        (row.resources.contains(&resource) || row.resources == ["*"])
+        let resource = if row.resources == ["*"] { "*" } else { resource };
+        row.resources.contains(&resource)
             && row.verbs.contains(&verb)
             && self.without.is_none_or(|without| without != (row.place, verb, resource))
     }
@@ -83,7 +84,8 @@ impl Asked {
         let name = rest.get(1).copied().or(selected).unwrap_or_default().to_owned();
         let resource = [Some(*rest.first()?), rest.get(2).copied()].into_iter().flatten().collect::<Vec<_>>().join("/");
         let verb = match *request.method() {
-            Method::GET if watches => "watch",
+            // Of a request with a name, one to a member too, the API server sees no watch.
+            Method::GET if watches && rest.len() == 1 => "watch",
             Method::GET if rest.len() == 1 => "list",
             Method::GET => "get",
             Method::POST => "create",

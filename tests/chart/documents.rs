@@ -27,7 +27,8 @@ const BEFORE: &[&str] = &[
 ];
 
 /// Words in such places that are none: types of conditions, and what is read of others.
-const NO_REASONS: &[&str] = &["AbleToScale", "FailoverPaused", "Other", "Ready", "Scheduled", "Unschedulable"];
+const NO_REASONS: &[&str] =
+    &["AbleToScale", "Exists", "FailoverPaused", "False", "Other", "Ready", "Scheduled", "True", "Unschedulable"];
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {
@@ -93,7 +94,7 @@ fn every_reason_is_explained_and_nothing_else() {
 fn reasons_that_other_documents_name_exist() {
     let known = reasons();
     let (mut seen, types) = (0, ["AbleToScale", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
-    for guide in ["docs/distributed.md", "docs/operations.md", "docs/cron.md"] {
+    for guide in ["docs/distributed.md", "docs/centralized.md", "docs/operations.md", "docs/cron.md"] {
         let document = text(guide);
         let spans = document.split('`').skip(1).step_by(2);
         let reasons = spans.filter_map(|span| {

@@ -158,6 +158,13 @@ controller:
   resourceEvictionRate: 2
   replacementTimeout: 15m
   shutdownTimeout: 1m15s
+centralized:
+  syncPeriod: 30s
+  downscaleStabilization: 10m
+  tolerance: 0.2
+  cpuInitializationPeriod: 0
+  initialReadinessDelay: 45s
+  externalMetricsSum: [queue_length, orders]
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"
   tlsSecret: {name: estimators, caKey: ca.pem, certKey: client.pem, keyKey: client.key}

@@ -4,6 +4,7 @@
 //! A [`Story`] says what went wrong instead of panicking, and names the rights that it needs; together the stories name all
 //! rights of the table.
 
+mod centralized;
 mod cron;
 mod guard;
 mod held;
@@ -30,7 +31,7 @@ struct Story {
     needs: &'static [(PermissionScope, &'static str, &'static [&'static str])],
 }
 
-const STORIES: [&Story; 8] = [
+const STORIES: [&Story; 10] = [
     &held::LEADS,
     &held::HELD,
     &held::FAILOVER,
@@ -38,6 +39,8 @@ const STORIES: [&Story; 8] = [
     &members::DEPLOYMENT,
     &members::STATEFUL_SET,
     &members::UNREPORTED,
+    &centralized::DEPLOYMENT,
+    &centralized::STATEFUL_SET,
     &guard::GUARDS,
 ];
 

@@ -188,7 +188,6 @@ fn fields_without_effect_are_warned_of() {
         r#""mode":"Centralized","autoscaleMultiClusterDelay":5,"federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated"}"#,
     );
     insta::assert_snapshot!(told(&object), @r#"
-    warning: spec.mode: nothing scales the workload: this version of fhpa runs mode Distributed only
     warning: spec.federatedHPAAssignment: has no effect in Centralized mode
     warning: spec.autoscaleMultiClusterDelay: has no effect in Centralized mode
     "#);

@@ -301,7 +301,10 @@ impl Process {
             concurrency: 64,
             rebalance_period: Some(jiff::SignedDuration::from_mins(1)),
             failover: failover::Settings::default(),
-            centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
+            centralized: fhpa::reconcile::federated_hpa::centralized::Settings {
+                external_sum: vec!["web-orders".to_owned()],
+                ..Default::default()
+            },
         };
         let controller = Controller::with_capacity(options, capacity);
         let live = controller.live();

@@ -126,8 +126,6 @@ fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, fin
 
 /// What is kept but does nothing must not look as if it did.
 fn warn_of_mode(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let detail = "nothing scales the workload: this version of fhpa runs mode Distributed only";
-    findings.warn("mode", &path.field("mode"), detail);
     for (member, set) in [
         ("federatedHPAAssignment", spec.assignment.is_some()),
         ("clusterAffinity", spec.cluster_affinity.is_some()),

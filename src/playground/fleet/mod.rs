@@ -141,6 +141,7 @@ impl Fleet {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
         }
         let load = Arc::new(Load::default());
+        control.aggregate("external.metrics.k8s.io", member::external_api(&load));
         let mut places = BTreeMap::new();
         for number in 1..=plan.clusters {
             let name = format!("member{number}");
@@ -155,7 +156,9 @@ impl Fleet {
             let (clock, load) = (plan.clock.clone(), load.clone());
             let member = Member::new(&name, nature, Objects::inside(&server), clock, load, plan.member);
             let member = Arc::new(member);
-            server.aggregate("metrics.k8s.io", member::metrics_api(&member));
+            for group in member::GROUPS {
+                server.aggregate(group, member::metrics_api(&member));
+            }
             places.insert(name, RunningMember { member, server });
         }
         let members: Vec<Arc<Member>> = places.values().map(|place| place.member.clone()).collect();

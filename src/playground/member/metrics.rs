@@ -1,4 +1,4 @@
-//! The metrics server of a member cluster: `metrics.k8s.io` of its pods, by the simulated load. Client required.
+//! The metrics APIs of a member cluster, by the simulated load. Client required.
 
 use std::sync::Arc;
 
@@ -8,38 +8,108 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::autoscaler::usage;
+use super::load::Load;
 use super::{Member, pods};
 use crate::decision::quantity::from_milli;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{items, name, namespace, text};
 
-/// What the member answers for the group `metrics.k8s.io`.
+/// Groups of metrics APIs that a member serves.
+pub const GROUPS: [&str; 3] = ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// What the member answers for [`GROUPS`].
 #[must_use]
 pub fn metrics_api(member: &Arc<Member>) -> Aggregated {
     let member = Arc::downgrade(member);
     Arc::new(move |path: &str| {
         let (member, path) = (member.upgrade(), path.to_owned());
         async move {
-            let gone = || {
-                StatusError::plain(503, "ServiceUnavailable", "the server is currently unable to handle the request")
-            };
-            let member = member.ok_or_else(gone)?;
-            if member.metrics_gone() {
-                return Err(gone());
+            match member.filter(|member| !member.metrics_gone()) {
+                Some(member) => member.metrics(&path).await,
+                None => Err(gone()),
             }
-            let ["apis", "metrics.k8s.io", "v1beta1", "namespaces", space, "pods"] =
-                path.trim_matches('/').split('/').collect::<Vec<_>>()[..]
-            else {
-                return Err(StatusError::no_such_resource());
-            };
-            let items = member.usages(space).await.map_err(|_| gone())?;
-            Ok(json!({"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": {}, "items": items}))
         }
         .boxed()
     })
 }
 
+/// What a control plane answers for `external.metrics.k8s.io`: the whole load of the workload that [`workload_of`] a metric.
+#[must_use]
+pub fn external_api(load: &Arc<Load>) -> Aggregated {
+    let load = Arc::clone(load);
+    Arc::new(move |path: &str| {
+        let answer = match parts(path)[..] {
+            ["external.metrics.k8s.io", "v1beta1", "namespaces", space, metric] => {
+                Ok(external(load.total(space, workload_of(metric))))
+            }
+            _ => Err(StatusError::no_such_resource()),
+        };
+        async move { answer }.boxed()
+    })
+}
+
+fn gone() -> StatusError {
+    StatusError::plain(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+}
+
+/// The workload that a metric is about: `web` for `web` and `web-orders`.
+fn workload_of(metric: &str) -> &str {
+    metric.split('-').next().unwrap_or_default()
+}
+
+/// The steps of a path behind `/apis`.
+fn parts(path: &str) -> Vec<&str> {
+    path.trim_start_matches("/apis/").split('/').collect()
+}
+
+fn external(milli: i64) -> Value {
+    json!({"kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "metadata": {},
+        "items": [{"metricName": "load", "value": from_milli(milli)}]})
+}
+
 impl Member {
+    async fn metrics(&self, path: &str) -> Result<Value, StatusError> {
+        match parts(path)[..] {
+            ["metrics.k8s.io", "v1beta1", "namespaces", space, "pods"] => {
+                let items = self.usages(space).await.map_err(|_| gone())?;
+                Ok(
+                    json!({"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": {}, "items": items}),
+                )
+            }
+            ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, "pods", "*", _] => {
+                let pods = self.objects.list(&self.kinds.pod, space).await.map_err(|_| gone())?;
+                let values = pods.iter().filter(|pod| pods::ready(pod));
+                let share = |pod: &Value| self.load.share(space, pods::owner(pod).map_or("", |(_, owner)| owner));
+                Ok(self.values(values.map(|pod| (name(pod).to_owned(), share(pod)))))
+            }
+            ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, _, object, _] => {
+                let here = self.load_here(space, object).await.map_err(|_| gone())?;
+                Ok(self.values([(object.to_owned(), here)]))
+            }
+            ["external.metrics.k8s.io", "v1beta1", "namespaces", space, metric] => {
+                Ok(external(self.load_here(space, workload_of(metric)).await.map_err(|_| gone())?))
+            }
+            _ => Err(StatusError::no_such_resource()),
+        }
+    }
+
+    /// The part of a workload's load that this cluster carries.
+    async fn load_here(&self, space: &str, workload: &str) -> Result<i64, kube::Error> {
+        let pods = self.objects.list(&self.kinds.pod, space).await?;
+        let own = |pod: &&Value| pods::ready(pod) && pods::owner(pod).is_some_and(|(_, owner)| owner == workload);
+        let ready = i64::try_from(pods.iter().filter(own).count()).unwrap_or(i64::MAX);
+        Ok(self.load.share(space, workload).saturating_mul(ready))
+    }
+
+    fn values(&self, of: impl IntoIterator<Item = (String, i64)>) -> Value {
+        let now = rfc3339(self.clock.now());
+        let items: Vec<Value> = of
+            .into_iter()
+            .map(|(name, milli)| json!({"describedObject": {"name": name}, "timestamp": now, "value": from_milli(milli)}))
+            .collect();
+        json!({"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2", "metadata": {}, "items": items})
+    }
+
     /// `PodMetrics` of the pods that run.
     async fn usages(&self, space: &str) -> Result<Vec<Value>, kube::Error> {
         let pods = self.objects.list(&self.kinds.pod, space).await?;

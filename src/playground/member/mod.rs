@@ -27,7 +27,7 @@ use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
-pub use metrics::metrics_api;
+pub use metrics::{GROUPS, external_api, metrics_api};
 
 /// How long things take in a member cluster.
 #[derive(Clone, Copy, Debug)]

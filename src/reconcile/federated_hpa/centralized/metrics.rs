@@ -169,11 +169,14 @@ impl Metrics {
     }
 }
 
+/// The resource of each kind, by API version and kind.
+type Plurals = Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>;
+
 /// The metrics APIs.
 struct Apis {
     client: Client,
     /// Plurals of kinds whose objects are measured.
-    plurals: Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>,
+    plurals: Plurals,
     /// Clusters that serve `custom.metrics.k8s.io/v1beta1` only.
     older: Arc<Mutex<HashSet<String>>>,
 }
@@ -199,7 +202,7 @@ impl Source<Question, Answer> for Apis {
 struct Way {
     client: Client,
     cluster: String,
-    plurals: Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>,
+    plurals: Plurals,
     older: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -225,22 +228,17 @@ impl Way {
                     format!("namespaces/{namespace}/{plural}/{name}/{}", metric.name)
                 };
                 let mut values = values(self.custom(&path, metric).await?);
-                let (_, sample) = values.pop().ok_or_else(|| self.nothing(metric))?;
+                let (_, sample) = values.pop().ok_or_else(|| nothing(metric))?;
                 Ok(Answer::Total(sample.value))
             }
             Question::External { namespace, metric } => {
                 let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{}", metric.name);
                 let list: List<ExternalMetricValue> =
                     self.get(&path, &parameter("labelSelector", &metric.selector), &metric.name).await?;
-                let total = total(list).map_err(|why| Failure::new(ErrorClass::Refused, reason::REJECTED, why))?;
+                let total = total(&list).map_err(|why| Failure::new(ErrorClass::Refused, reason::REJECTED, why))?;
                 Ok(Answer::Total(total))
             }
         }
-    }
-
-    fn nothing(&self, metric: &Metric) -> Failure {
-        let message = format!("the custom metrics API has no value of {}", metric.name);
-        Failure::new(ErrorClass::Refused, reason::REJECTED, message)
     }
 
     /// A list of `custom.metrics.k8s.io`, in its newest version that is served.
@@ -289,6 +287,11 @@ impl Way {
         let (object, group) = (format!("{what} in cluster {}", self.cluster), "cluster.karmada.io");
         send(&self.client, request, Asked { verb: "get", group, resource: "clusters/proxy", object: &object }).await
     }
+}
+
+fn nothing(metric: &Metric) -> Failure {
+    let message = format!("the custom metrics API has no value of {}", metric.name);
+    Failure::new(ErrorClass::Refused, reason::REJECTED, message)
 }
 
 /// A parameter of a query; nothing where its value is empty.

@@ -32,6 +32,8 @@ const PAGE: u32 = 500;
 const IDLE: Duration = Duration::from_mins(5);
 /// Pods of a watch that fails are those that were last seen, for so long.
 const GRACE: Duration = Duration::from_secs(15);
+/// How long a watch that failed before has to last after its list.
+const MOMENT: Duration = Duration::from_secs(2);
 /// Characters of an error that are shown.
 const SHOWN: usize = 200;
 
@@ -238,21 +240,30 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
     loop {
         let events = watcher(pods.clone(), watcher::Config::default().page_size(PAGE));
         pin_mut!(events);
-        while let Some(event) = events.next().await {
+        // What is listed counts only while changes are brought, too: a watch that failed before is given a moment.
+        let mut listed: Option<Instant> = None;
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = sleep_until(listed.unwrap_or_else(clock::steady)), if listed.is_some() => {
+                    if failures > 0 {
+                        info!(%cluster, %namespace, "the pods of the cluster are watched again");
+                    }
+                    current = listed.take();
+                    kept.state.send_replace(State::Current);
+                    continue;
+                }
+            };
             match event {
-                Ok(event) => {
+                Some(Ok(event)) => {
                     if kept.seen().take(event) {
-                        if failures > 0 {
-                            info!(%cluster, %namespace, "the pods of the cluster are watched again");
-                        }
-                        current = Some(clock::steady());
-                        kept.state.send_replace(State::Current);
+                        let moment = if failures > 1 { MOMENT } else { Duration::ZERO };
+                        listed = Some(clock::steady() + moment);
                     }
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     let error = error.to_string();
                     let why = excerpt(&error, SHOWN);
-                    // A watch that fails whenever all is listed would list all the time.
                     if current.take().is_some_and(|since| since.elapsed() > GRACE) {
                         failures = 0;
                     }
@@ -260,18 +271,23 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
                         warn!(%cluster, %namespace, error = why, "the pods of the cluster cannot be watched; trying again");
                     }
                     failures = failures.saturating_add(1);
-                    kept.state.send_modify(|state| {
-                        *state = match state {
-                            State::Current => State::Broken(clock::steady(), why.to_owned()),
-                            State::Broken(since, _) => State::Broken(*since, why.to_owned()),
-                            State::Listing | State::Unlisted(_) => State::Unlisted(why.to_owned()),
-                        };
-                    });
+                    kept.state.send_modify(|state| state.fail(why));
                     break;
                 }
+                None => break,
             }
         }
         sleep(backoff::wait(ErrorClass::Transient, failures, place, None)).await;
+    }
+}
+
+impl State {
+    fn fail(&mut self, why: &str) {
+        *self = match self {
+            Self::Current => Self::Broken(clock::steady(), why.to_owned()),
+            Self::Broken(since, _) => Self::Broken(*since, why.to_owned()),
+            Self::Listing | Self::Unlisted(_) => Self::Unlisted(why.to_owned()),
+        };
     }
 }
 
