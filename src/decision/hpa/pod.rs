@@ -1,4 +1,4 @@
-//! The pods of a workload as the algorithm sees them, and which of them count. Pure.
+//! The pods of a workload as input of the algorithm, and which of them count. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::metric::Sample;
 
-/// Where a pod is in its life.
+/// Phase of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started yet.
     Pending,
     /// Started.
     Running,
-    /// Ended well.
+    /// Ended with success.
     Succeeded,
-    /// Ended badly.
+    /// Ended with an error.
     Failed,
     /// Not known.
     Unknown,
@@ -32,7 +32,7 @@ pub enum Readiness {
     Unknown,
 }
 
-/// What one container asks for.
+/// Requests of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     /// Name of the container.
@@ -44,23 +44,23 @@ pub struct Container {
 /// One pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    /// Identifies the pod among all that are looked at. With several clusters it holds the cluster too.
+    /// Identifies the pod in the input. With several clusters it includes the cluster.
     pub key: String,
     /// Name of the pod, for messages.
     pub name: String,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
     /// Whether it is being deleted.
     pub deleted: bool,
-    /// The condition `Ready` and since when; absent when the pod has none.
+    /// The condition `Ready` and its last transition; absent when the pod has none.
     pub ready: Option<(Readiness, Timestamp)>,
-    /// When the node took it; absent before.
+    /// When the kubelet accepted it; absent before.
     pub started: Option<Timestamp>,
     /// Its containers.
     pub containers: Vec<Container>,
 }
 
-/// How the age of a pod tells whether its CPU sample counts.
+/// How the age of a pod decides whether its CPU sample counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Startup {
     /// A pod younger than this counts only when it is ready and its sample began after that. Kubernetes: 5 minutes.
@@ -75,7 +75,7 @@ impl Default for Startup {
     }
 }
 
-/// The pods by what their samples are worth.
+/// The pods, grouped by whether their samples count.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'a> {
     pub(super) ready: u32,
@@ -122,7 +122,7 @@ fn starting(pod: &Pod, sample: &Sample, startup: &Startup, now: Timestamp) -> bo
     }
 }
 
-/// The pods that run and are ready, or nothing when there is no pod at all.
+/// The number of pods that run and are ready; `None` when there is no pod.
 pub(super) fn count_ready(pods: &[Pod]) -> Option<u32> {
     if pods.is_empty() {
         return None;
