@@ -1,5 +1,5 @@
-//! Writes, one request each: each is guarded by the version that was seen, so that it meets only what the decision was made
-//! on, and its answer is seen at once. Talks to the API server.
+//! Writes, one request each: each is guarded by the observed version, so that it applies only to the input of the
+//! decision, and its response is stored at once. Talks to the API server.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry, MemberHpa};
 use crate::runtime::leader::Leader;
 
-/// A Work stands where ours would be, or an HPA.
+/// A Work or an HPA of another owner exists under the same name.
 pub const FOREIGN: &str = "ForeignHPA";
 
-/// What of a written object is looked at.
+/// The parts of a written object that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Meta {
@@ -35,13 +35,13 @@ pub struct Meta {
 
 /// Writes to the API server.
 pub struct Writer {
-    /// Speaks to it.
+    /// Client of the API server.
     pub client: Client,
-    /// Is told of what is written.
+    /// Receives the written objects.
     pub cache: Arc<Cache>,
 }
 
-/// A merge patch in the name of `manager`.
+/// A merge patch as field manager `manager`.
 #[must_use]
 pub fn merging(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
@@ -51,12 +51,13 @@ impl Writer {
     /// Merges `patch` into a FederatedHPA.
     ///
     /// # Errors
-    /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+    /// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
+    /// unreachable.
     pub async fn order(&self, leader: &Leader, order: &FederatedHpaEntry, patch: Value) -> Result<(), WriteError> {
         self.order_as(managers::FINALIZER, leader, order, patch).await
     }
 
-    /// As [`Self::order`], in the name of `manager`.
+    /// As [`Self::order`], as field manager `manager`.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -105,7 +106,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes a Work: makes it, or brings the one that was `sent` to what `work` says.
+    /// Writes a Work: creates it, or changes `sent` to `work`.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -147,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// Deletes a Work; Karmada takes the HPA out of the cluster.
+    /// Deletes a Work; Karmada removes the HPA from the cluster.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -162,7 +163,7 @@ impl Writer {
         let request = requests.delete(&sent.name, &parameters);
         match write::<Value>(&self.client, leader, request, asked).await {
             Ok(answer) => {
-                // A Status, when it is gone at once: the watch tells of that.
+                // The response is a Status when the object is gone at once: the watch reports that.
                 if let Some(going) =
                     serde_json::from_value::<Work>(answer).ok().filter(|work| work.metadata.uid.is_some())
                 {
@@ -175,7 +176,8 @@ impl Writer {
         }
     }
 
-    /// Sets replicas of a workload by its `scale` subresource. `path` leads to the objects of its kind, in a cluster or not.
+    /// Sets replicas of a workload through its `scale` subresource. `path` is that of the objects of its kind, in a
+    /// cluster or not.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -190,7 +192,7 @@ impl Writer {
         self.patch_scale(leader, path, name, json!({"spec": {"replicas": replicas}}), asked).await
     }
 
-    /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
+    /// As [`Self::scale`], but never below the current number: its HPA may have been faster.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -211,7 +213,8 @@ impl Writer {
         self.patch_scale(leader, path, name, wanted, asked).await
     }
 
-    /// Replicas that a workload asks for by its `scale` subresource; nothing where that is refused or not reached.
+    /// Requested replicas of a workload by its `scale` subresource; `None` where it rejects the request or is
+    /// unreachable.
     pub async fn wanted(&self, path: &str, name: &str, asked: Asked<'_>) -> Option<i32> {
         self.read_scale(path, name, asked).await.ok()?.spec.replicas
     }
@@ -234,7 +237,7 @@ impl Writer {
     }
 }
 
-/// What of a `scale` subresource is looked at.
+/// The parts of a `scale` subresource that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Scale {
@@ -248,7 +251,7 @@ struct ScaleSpec {
     replicas: Option<i32>,
 }
 
-/// Makes the API server refuse when the object is not as it was seen.
+/// Makes the API server reject the patch when the object changed.
 fn guard(patch: &mut Value, version: &str) {
     if let Some(patch) = patch.as_object_mut() {
         let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
@@ -258,7 +261,7 @@ fn guard(patch: &mut Value, version: &str) {
     }
 }
 
-/// The entries of a binding as they are stored.
+/// Whether the entries of a binding are marked as scheduled.
 #[must_use]
 pub fn is_applied(binding: &Binding) -> bool {
     let annotations = binding.object.metadata.annotations.as_ref();
