@@ -1,4 +1,4 @@
-//! Conditions of our objects: bounded, and with the time since which they stand. No I/O.
+//! Conditions of objects: bounded, with the time of their last transition. No I/O.
 
 use jiff::Timestamp;
 
@@ -6,13 +6,13 @@ use crate::api::hpa_status::Condition;
 use crate::convert::instant::stored;
 use crate::decision::excerpt::excerpt;
 
-/// Characters of a message.
+/// Most characters of a message.
 const LONGEST: usize = 2048;
 
 /// Status, reason and message of a condition.
 pub type ConditionParts = (&'static str, &'static str, String);
 
-/// The condition `type_` that says this of `generation`. It keeps the time of the one that is `known` while its status stays.
+/// The condition `type_` for `generation`. It keeps the transition time of `known` while the status is unchanged.
 #[must_use]
 pub fn condition(
     type_: &str,
