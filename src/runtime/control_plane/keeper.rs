@@ -1,4 +1,4 @@
-//! Keeps the client current: polls the kubeconfig by content. The last good client stays when a new content is broken.
+//! Keeps the client current: polls the kubeconfig by content. The last valid client stays when new content is invalid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use super::{Current, Error, Listed};
 use crate::decision::excerpt::excerpt;
 use crate::runtime::metrics::RequestMetrics;
 
-/// What a look at the kubeconfig brought.
+/// Result of a check of the kubeconfig.
 #[derive(Debug)]
 pub enum Polled {
-    /// Nothing new.
+    /// No change.
     Unchanged,
-    /// Requests go by the new content from now on.
+    /// Requests use the new content from now on.
     Exchanged,
-    /// There is something new that cannot be used; the last good client stays.
+    /// New content is invalid; the last valid client stays.
     Kept(Error),
 }
 
 /// Keeps one client current.
 pub struct Keeper {
     origin: Origin,
-    /// What was last looked at, good or bad.
+    /// Last checked content, valid or not.
     seen: Content,
     current: Current,
     metrics: Arc<RequestMetrics>,
 }
 
-/// Characters of an error that are logged; it may repeat what stands in the file.
+/// Characters of an error that are logged; it may repeat content of the file.
 const SHOWN: usize = 300;
 
 impl Keeper {
@@ -38,7 +38,7 @@ impl Keeper {
         Self { origin, seen, current, metrics }
     }
 
-    /// Looks for a new content at each `interval`, for ever.
+    /// Checks for new content at each `interval`, without end.
     pub async fn run(mut self, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
@@ -54,13 +54,13 @@ impl Keeper {
         }
     }
 
-    /// Looks once. What was found broken is not reported again until it changes.
+    /// Checks once. Invalid content is not reported again until it changes.
     pub async fn poll(&mut self) -> Polled {
         let content = self.origin.content();
         if content == self.seen {
             return Polled::Unchanged;
         }
-        // Read before it is loaded: what changes in between is seen by the next look.
+        // Read before loading: the next check detects changes in between.
         self.seen = content;
         match self.origin.load().await {
             Ok(mut server) => {

@@ -1,4 +1,4 @@
-//! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
+//! Index of the other objects, by name and by target. No I/O; reads block writes for a moment only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -10,7 +10,7 @@ use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA,
 pub trait Known: Clone + Send + Sync {
     /// Its name; the namespace is that of its target.
     fn name(&self) -> &str;
-    /// What it scales.
+    /// Its target.
     fn target(&self) -> &Target;
 }
 
@@ -126,7 +126,7 @@ impl<K: Known> KindIndex<K> {
     }
 }
 
-/// All that is known.
+/// Index of all kinds.
 #[derive(Default)]
 pub struct Index {
     /// The FederatedHPAs.

@@ -1,5 +1,5 @@
-//! One CA and one leaf for all replicas, in a Secret of the cluster where they run: `life` says what is due, `form` makes it,
-//! `store` reads and writes the Secret. Here is who looks at it. Talks to the API server.
+//! One CA and one leaf for all replicas, in a Secret of the host cluster: `life` decides what is due, `form` builds it,
+//! `store` reads and writes the Secret. This module checks the Secret periodically. Talks to the API server.
 
 mod access;
 pub mod form;
@@ -22,21 +22,21 @@ use super::Error;
 use crate::runtime::control_plane;
 use crate::runtime::metrics::Metrics;
 
-/// Tries of one look, when others write at the same time.
+/// Most attempts of one check, when others write at the same time.
 const TRIES: usize = 8;
-/// Longest pause between two tries at the start.
+/// Longest pause between two attempts at the start.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What is held now; always with a leaf that can be served.
+/// The current content; always with a valid leaf.
 pub type Latest = watch::Receiver<Arc<Content>>;
 
-/// Looks at the Secret, and does what is due.
+/// Checks the Secret, and performs the steps that are due.
 pub struct Looker {
     store: Store,
     wanted: BTreeSet<String>,
     memory: Option<Arc<Content>>,
     told: Option<watch::Sender<Arc<Content>>>,
-    /// What was last said of a failure, while it lasts.
+    /// Last logged failure, while it lasts.
     complained: Option<String>,
     metrics: Arc<Metrics>,
 }
@@ -49,10 +49,10 @@ impl Looker {
         Self { store, wanted, memory: None, told: None, complained: None, metrics }
     }
 
-    /// Looks once: reads, makes what is lacking, renews what is due.
+    /// Checks once: reads, creates what is missing, renews what is due.
     ///
     /// # Errors
-    /// The Secret cannot be read or written, is not ours, or a certificate cannot be made.
+    /// The Secret cannot be read or written, was not created by fhpa, or a certificate cannot be issued.
     pub async fn look(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
         for _ in 0..TRIES {
             let read = self.store.read().await?;
@@ -69,7 +69,7 @@ impl Looker {
         Err(StoreError::Contested(self.store.secret().clone()).into())
     }
 
-    /// Tells of what cannot be served.
+    /// Logs content that cannot be served.
     fn inspect(&self, found: &Found) {
         let what = match found {
             Found::Broken(what) => what.to_string(),
@@ -98,10 +98,10 @@ impl Looker {
         content
     }
 
-    /// Looks until there is something to serve, for `patience` at most.
+    /// Checks until there is a certificate to serve, for at most `patience`.
     ///
     /// # Errors
-    /// As [`Self::look`] said last.
+    /// The last error of [`Self::look`].
     pub async fn begin(&mut self, patience: Duration, now: fn() -> Timestamp) -> Result<Latest, Error> {
         let mut last = None;
         let tried = timeout(patience, async {
@@ -123,7 +123,7 @@ impl Looker {
         Ok(latest)
     }
 
-    /// Looks at each `interval`, for ever. What was last read stays when a look fails.
+    /// Checks at each `interval`, without end. The last content stays when a check fails.
     pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
         loop {
             tokio::time::sleep(interval).await;
@@ -149,10 +149,10 @@ impl Looker {
 }
 
 impl Store {
-    /// Of a Secret, by some way, and who keeps that way current.
+    /// Opens a Secret through `access`, with its keeper.
     ///
     /// # Errors
-    /// There is no such way.
+    /// There is no such access.
     pub async fn open(access: Access, secret: SecretName) -> Result<(Self, Option<control_plane::Keeper>), Error> {
         match access.client().await {
             Ok((client, keeper)) => Ok((Self::new(client, secret), keeper)),
@@ -160,10 +160,10 @@ impl Store {
         }
     }
 
-    /// Notes that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
+    /// Records that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
     ///
     /// # Errors
-    /// The Secret cannot be read or written, is not ours, or the bundle is none.
+    /// The Secret cannot be read or written, was not created by fhpa, or the bundle is invalid.
     pub async fn record(&self, bundle: &[u8]) -> Result<(), Error> {
         let registered = ids(bundle).map_err(|error| Error::BadCertificate(error.to_string()))?;
         for _ in 0..TRIES {
@@ -181,10 +181,10 @@ impl Store {
         Err(StoreError::Contested(self.secret().clone()).into())
     }
 
-    /// The content, once there is one; none within `patience`.
+    /// The content, once it exists; `None` when it does not within `patience`.
     ///
     /// # Errors
-    /// The Secret cannot be read, or is not ours.
+    /// The Secret cannot be read, or was not created by fhpa.
     pub async fn wait(&self, patience: Duration) -> Result<Option<Content>, Error> {
         let mut last = None;
         let waited = timeout(patience, async {
