@@ -1,4 +1,4 @@
-//! The objects under guard: as they are wanted, and as watches last brought them. Talks to the API server.
+//! The managed objects: their desired state, and their last observed state. Talks to the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,28 +20,28 @@ use crate::install::manifests::{Manifest, Part};
 /// Characters of an error that are logged.
 const SHOWN: usize = 300;
 
-/// An object under guard.
+/// A managed object.
 #[derive(Clone, Debug)]
 pub struct Guarded {
-    /// As it is wanted.
+    /// Its desired state.
     pub wanted: Manifest,
-    /// As it stands.
+    /// Its observed state.
     pub live: Live,
 }
 
-/// How an object stands.
+/// Observed state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
-    /// That is not known yet.
+    /// Not known yet.
     Unknown,
-    /// There is none.
+    /// It does not exist.
     Absent,
-    /// As it was last seen.
+    /// The last observed object.
     Seen(Value),
 }
 
 impl Live {
-    /// The object, when there is one.
+    /// The object, when it exists.
     #[must_use]
     pub const fn object(&self) -> Option<&Value> {
         match self {
@@ -51,7 +51,7 @@ impl Live {
     }
 }
 
-/// All objects under guard.
+/// All managed objects.
 #[derive(Debug, Default)]
 pub struct Sight {
     inner: Mutex<Inner>,
@@ -71,7 +71,7 @@ fn key(manifest: &Manifest) -> Key {
 }
 
 impl Sight {
-    /// Of these objects, of which nothing is known yet.
+    /// Manages these objects, with unknown observed state.
     #[must_use]
     pub fn new(wanted: Vec<Manifest>) -> Self {
         let objects =
@@ -83,7 +83,7 @@ impl Sight {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Objects under guard are wanted otherwise from now on.
+    /// Changes the desired state of managed objects.
     pub fn want(&self, wanted: Vec<Manifest>) {
         let mut inner = self.inner();
         for wanted in wanted {
@@ -119,24 +119,24 @@ impl Sight {
         self.inner().objects.keys().cloned().collect()
     }
 
-    /// How many objects are such a part.
+    /// Number of objects that are such a part.
     #[must_use]
     pub fn count(&self, part: Part) -> usize {
         self.inner().objects.values().filter(|guarded| guarded.wanted.part == part).count()
     }
 
-    /// Waits until something changed.
+    /// Waits until an object changed.
     pub async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// What changed since this was last asked.
+    /// The objects that changed since the last call.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
         std::mem::take(&mut self.inner().changed)
     }
 
-    /// Watches each object by its name, for ever.
+    /// Watches each object by its name, without end.
     pub async fn watch(&self, client: &Client) {
         let objects: Vec<(Key, String)> = {
             let inner = self.inner();
@@ -160,7 +160,7 @@ impl Sight {
                     if std::mem::take(&mut failing) {
                         info!(object = %key, "watch recovered");
                     }
-                    // Elements of a list need not say what they are.
+                    // Elements of a list need not have their kind.
                     let typed = |mut object: DynamicObject| {
                         object.types =
                             Some(TypeMeta { api_version: api_version.to_owned(), kind: key.namespace.to_string() });
