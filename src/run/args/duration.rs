@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Up to an hour.
+/// Parses a duration of up to an hour.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn within_an_hour(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(1), "1h")
 }
 
-/// Up to a day.
+/// Parses a duration of up to a day.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn within_a_day(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(24), "24h")
 }
 
-/// Up to a day, and not 0.
+/// Parses a duration of up to a day, except 0.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn positive_within_a_day(text: &str) -> Result<Duration, String> {
     let duration = within_a_day(text)?;
     if duration.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }

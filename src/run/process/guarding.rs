@@ -1,5 +1,5 @@
-//! The guard over the installation as a part of a process: where the webhook is comes from arguments, and its CA from a file or
-//! from the certificate that replicas share. Reads files.
+//! The guard over the installation as a part of a process: the location of the webhook comes from arguments, and its CA
+//! from a file or from the certificate that replicas share. Reads files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::tls::shared::form;
 use crate::runtime::{clock, control_plane, tls};
 
-/// A guard, and what tells it where the webhook is.
+/// A guard, and the source of the webhook's location.
 pub(super) struct Guarding {
     guard: Guard,
     registration: Option<(Authority, watch::Sender<Location>)>,
     registered: watch::Receiver<Option<Vec<u8>>>,
 }
 
-/// Where the CA of the webhook is.
+/// Source of the webhook's CA.
 enum Authority {
     File(PathBuf),
     Shared(Box<Shared>),
@@ -40,7 +40,7 @@ impl Authority {
 }
 
 impl Guarding {
-    /// Reads the CA for the first time, and puts the guard together.
+    /// Reads the CA for the first time, and builds the guard.
     pub(super) fn new(
         options: GuardOptions,
         client: &Client,
@@ -76,7 +76,7 @@ impl Guarding {
         Ok(Self { guard, registration, registered })
     }
 
-    /// Guards while this process leads, until `stop` is told.
+    /// Guards while this process leads, until `stop` is true.
     pub(super) async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         let Self { guard, registration, registered } = self;
         let follows = async {
@@ -96,7 +96,7 @@ impl Guarding {
     }
 }
 
-/// Tells of another CA; returns whether it is another one.
+/// Publishes a CA; returns whether it changed.
 fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
     told.send_if_modified(|current| {
         let new = current.ca_bundle != ca_bundle;
@@ -105,7 +105,7 @@ fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
     })
 }
 
-/// Looks for a new CA by content, for ever. The last good one stays.
+/// Checks for a new CA by content, without end. The last valid one stays.
 async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
     let mut complained = None;
     loop {
@@ -128,7 +128,7 @@ async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
     }
 }
 
-/// Takes over each change of the shared CAs, for ever.
+/// Publishes each change of the shared CAs, without end.
 async fn follow_shared(mut shared: Shared, told: &watch::Sender<Location>) {
     while shared.latest.changed().await.is_ok() {
         let ca_bundle = shared.latest.borrow_and_update().bundle();
@@ -139,7 +139,8 @@ async fn follow_shared(mut shared: Shared, told: &watch::Sender<Location>) {
     std::future::pending::<()>().await;
 }
 
-/// Notes in the Secret which CAs karmada-apiserver trusts, as long as this process leads: from then on the newest one signs.
+/// Records in the Secret which CAs karmada-apiserver trusts, while this process leads: from then on the newest one
+/// signs.
 async fn record(
     mut shared: Shared,
     mut registered: watch::Receiver<Option<Vec<u8>>>,
