@@ -1,4 +1,4 @@
-//! Colours: on a terminal only, unless told otherwise. Writes to standard output.
+//! Colours: on a terminal only, unless set otherwise. Writes to standard output.
 
 use std::io::Stdout;
 
@@ -18,7 +18,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Standard output, without colours where they are not wanted.
+    /// Standard output, without colours where they are disabled.
     pub(super) fn stdout(self) -> AutoStream<Stdout> {
         let choice = match self {
             Self::Auto => ColorChoice::Auto,

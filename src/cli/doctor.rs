@@ -1,4 +1,4 @@
-//! `fhpa doctor`: what is wrong with an installation, as a table or as JSON.
+//! `fhpa doctor`: problems of an installation, as a table or as JSON.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -47,9 +47,9 @@ Exit codes:
   1  something does not
   2  the arguments or the kubeconfig cannot be used";
 
-/// Something does not work.
+/// A check failed.
 const FAILED: u8 = 1;
-/// Nothing was looked at.
+/// No check ran.
 const UNUSABLE: u8 = 2;
 
 impl Args {
@@ -77,7 +77,7 @@ impl Args {
             Output::Text => table(&found),
             Output::Json => serde_json::to_string_pretty(&found).map(|json| json + "\n").unwrap_or_default(),
         };
-        // A reader that went away early has seen enough.
+        // A reader that exits early has seen enough.
         let _ = color.stdout().write_all(text.as_bytes());
         let failed = found.iter().any(|finding| finding.state == State::Fail);
         if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
@@ -93,7 +93,7 @@ const fn word(state: State) -> &'static str {
     }
 }
 
-/// One line for each finding, what to do below it, and a sum.
+/// One line for each finding, its remedy below it, and a summary.
 fn table(found: &[Finding]) -> String {
     let wide = found.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
     let line = |finding: &Finding| {

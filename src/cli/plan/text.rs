@@ -1,4 +1,4 @@
-//! A plan -> text for people. No I/O; colours are stripped by the writer.
+//! A plan -> text for users. No I/O; the writer strips colours.
 
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ pub(super) fn render(outline: &Outline) -> String {
     out
 }
 
-/// One line per cluster, columns as wide as what stands in them.
+/// One line per cluster, with columns as wide as their content.
 fn table(outline: &Outline) -> String {
     let ranked = match Policy::parse(outline.policy) {
         Some(Policy::StaticWeighted) => Some("WEIGHT"),
@@ -121,7 +121,7 @@ fn told(step: &Move) -> String {
     format!("{what} ({}){wait}", step.reason.message)
 }
 
-/// Without control characters: names come from anywhere.
+/// Removes control characters: names come from anywhere.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -14,7 +14,7 @@ use super::reader::clock;
 use super::table::{hours, percent, printable, told, whole};
 use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
-/// Clusters with a colour of their own.
+/// Colours of clusters; further clusters share one.
 const COLORS: [RGBColor; 8] = [
     RGBColor(78, 121, 167),
     RGBColor(242, 142, 43),
@@ -31,7 +31,7 @@ const CAPACITY: RGBColor = RGBColor(120, 120, 120);
 const UNSERVED: RGBColor = RGBColor(214, 39, 40);
 const WIDTH: u32 = 960;
 const FONT: &str = "sans-serif";
-/// Most event markers with words.
+/// Most event markers with labels.
 const MARKS: usize = 12;
 
 type Area<'a, 'b> = DrawingArea<SVGBackend<'b>, Shift>;
@@ -85,30 +85,30 @@ fn said(error: impl std::fmt::Display) -> String {
     format!("the chart cannot be drawn: {error}")
 }
 
-/// What is drawn.
+/// A chart.
 #[derive(Clone, Copy)]
 struct Sheet<'s> {
     scenario: &'s Scenario<'s>,
     record: &'s Record,
 }
 
-/// How a chart is framed.
+/// Frame of a chart.
 #[derive(Clone, Copy)]
 struct Axes<'t> {
-    /// With the size of its letters.
+    /// Title and font size.
     title: Option<(&'t str, i32)>,
-    /// Room below for times.
+    /// Space below for times.
     below: i32,
     /// The greatest value.
     top: f64,
-    /// Numbers beside.
+    /// Number of labels on the vertical axis.
     labels: usize,
-    /// What they count.
+    /// Description of the vertical axis.
     what: Option<&'t str>,
 }
 
 impl Sheet<'_> {
-    /// The clusters that are told apart; all others are one.
+    /// Number of clusters with a colour of their own; all others are one.
     fn named(&self) -> usize {
         let sites = self.scenario.sites.len();
         if sites > COLORS.len() { COLORS.len().saturating_sub(1) } else { sites }
@@ -148,14 +148,14 @@ impl Sheet<'_> {
         real(self.scenario.duration.unsigned_abs())
     }
 
-    /// At most a dozen round times.
+    /// At most twelve round times.
     fn times(&self) -> Vec<f64> {
         let steps = [10, 60, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400, 259_200];
         let step = steps.into_iter().find(|step| self.scenario.duration / step <= 12).unwrap_or(259_200);
         (0..=12).map(|number| number * step).filter(|at: &Second| *at <= self.scenario.duration).map(time).collect()
     }
 
-    /// A place to draw in, with its axes.
+    /// A chart area with its axes.
     fn axes<'a, 'b>(&self, area: &Area<'a, 'b>, axes: Axes<'_>) -> Drawn<Chart<'a, 'b>> {
         let across = Across { range: (0.0..self.end()).into(), end: self.end(), marks: self.times() };
         let mut builder = ChartBuilder::on(area);
@@ -199,7 +199,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// The replicas, one cluster on the other.
+    /// The replicas, stacked by cluster.
     fn stack(&self, chart: &mut Chart<'_, '_>) -> Drawn {
         let stacks: Vec<Vec<u64>> =
             self.record.samples.iter().map(|sample| stacked(&self.values(sample, |row| row.placed))).collect();
@@ -224,7 +224,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Load, capacity, and what is not served.
+    /// Load, capacity, and unserved load.
     fn lines(&self, chart: &mut Chart<'_, '_>, top: u64) -> Drawn {
         let missing: Vec<(f64, f64)> = self.gap();
         let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(said)?;
@@ -253,7 +253,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Between the load and what of it is served.
+    /// The area between the load and its served part.
     fn gap(&self) -> Vec<(f64, f64)> {
         let upper = self.record.samples.iter().map(|sample| (time(sample.second), real(sample.load) / 1000.0));
         let served = |sample: &Sample| real(sample.load.saturating_sub(sample.unserved_peak)) / 1000.0;
@@ -261,7 +261,7 @@ impl Sheet<'_> {
         upper.chain(lower).collect()
     }
 
-    /// A line that goes in steps.
+    /// A step line.
     fn line(&self, of: impl Fn(&Sample) -> f64) -> Vec<(f64, f64)> {
         let mut line: Vec<(f64, f64)> = Vec::new();
         for sample in &self.record.samples {
@@ -269,7 +269,7 @@ impl Sheet<'_> {
             line.extend(line.last().map(|(_, before)| (time(sample.second), *before)));
             line.push((time(sample.second), value));
         }
-        // What lies on the way between two others says nothing.
+        // Points on a line between two others are left out.
         let mut bare: Vec<(f64, f64)> = Vec::new();
         for point in line {
             let flat = |a: &(f64, f64), b: &(f64, f64)| (a.1 - b.1).abs() < f64::EPSILON;
@@ -314,7 +314,7 @@ impl Sheet<'_> {
     }
 }
 
-/// The time, with marks at round ones.
+/// The time axis, with ticks at round times.
 struct Across {
     range: RangedCoordf64,
     end: f64,
@@ -358,7 +358,7 @@ const fn time(second: Second) -> f64 {
     real(second.unsigned_abs())
 }
 
-/// A number with a decimal only where it has one.
+/// A number, with a decimal only where needed.
 fn plain(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

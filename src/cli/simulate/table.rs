@@ -1,4 +1,4 @@
-//! A run -> a table for people, with its figures. No I/O; colours are stripped by the writer.
+//! A run -> a table for users, with its figures. No I/O; the writer strips colours.
 
 use std::fmt::Write;
 
@@ -59,7 +59,7 @@ fn sum(sample: &Sample, of: impl Fn(&Row) -> u32) -> u64 {
     sample.rows.iter().map(|row| u64::from(of(row))).sum()
 }
 
-/// What went unserved on average since the last sample is what people ask for; at its worst.
+/// The average unserved load since the last sample, and its peak.
 fn unserved(sample: &Sample) -> String {
     if sample.unserved_peak == 0 { "-".to_owned() } else { replicas(sample.unserved_peak) }
 }
@@ -89,7 +89,7 @@ fn events(scenario: &Scenario<'_>, record: &Record, after: Option<Second>, until
     }
 }
 
-/// An event in words.
+/// An event as text.
 pub(super) fn told(scenario: &Scenario<'_>, event: &Event) -> String {
     let site = event.cluster.and_then(|at| scenario.sites.get(at));
     let who = site.map_or_else(|| "all clusters".to_owned(), |site| printable(&site.member.name));
@@ -133,7 +133,7 @@ fn figures(figures: &Figures, driver: Driver) -> String {
     aligned(&lines.into_iter().map(Vec::from).collect::<Vec<_>>())
 }
 
-/// Lines with columns as wide as what stands in them; the first is the head.
+/// Lines with columns as wide as their content; the first is the head.
 pub(super) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
@@ -169,7 +169,7 @@ pub(super) fn percent(hundredths: u64) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-/// Without control characters: names come from anywhere.
+/// Removes control characters: names come from anywhere.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

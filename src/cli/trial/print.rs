@@ -1,4 +1,4 @@
-//! Answers -> text for people. Colours are stripped by the writer where they are not wanted.
+//! Responses -> text for users. The writer strips colours where they are disabled.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ const RED: &str = "\x1b[1;31m";
 const YELLOW: &str = "\x1b[1;33m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
-/// Characters of a default that are shown.
+/// Most characters of a default that are shown.
 const SHOWN: usize = 160;
-/// Defaults of one object that are shown.
+/// Most defaults of one object that are shown.
 const DEFAULTS: usize = 6;
 
 pub(super) fn greeting(out: &mut impl Write, address: SocketAddr) -> io::Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn near_miss(out: &mut impl Write, violation: &Violation) -> io::Resu
     writeln!(out, "    {}", printable(&violation.to_string()))
 }
 
-/// What one path answered.
+/// The response of one endpoint.
 pub(super) fn answer(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
     let verdict = match &answer.status {
         None if answer.patch.is_empty() => format!("{GREEN}allowed{PLAIN}"),
@@ -74,7 +74,7 @@ pub(super) fn tally(out: &mut impl Write, tally: &Tally) -> io::Result<()> {
     writeln!(out, "\n{allowed} allowed, {denied} denied{skipped}; {reviews} review{s} over TLS in {milliseconds:.1} ms")
 }
 
-/// Without control characters: names and values come from anywhere.
+/// Removes control characters: names and values come from anywhere.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -19,31 +19,31 @@ use crate::decision::defaults::Mode;
 use crate::decision::finding::{Violation, Warning};
 use crate::decision::validation::Settings;
 
-/// What the check depends on besides the files.
+/// Further input of a check.
 pub(super) struct Surroundings<'a> {
-    /// For objects that name none.
+    /// Namespace of objects without one.
     pub(super) namespace: &'a str,
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
     pub(super) schemas: Schemas,
-    /// What the operator of the webhook chose.
+    /// Settings of the webhook's operator.
     pub(super) settings: Settings,
 }
 
-/// An object and the file it stands in.
+/// An object and its file.
 pub(crate) struct Given {
     pub(crate) source: Rc<Source>,
     pub(crate) subject: InputObject,
     pub(crate) name: ObjectName,
 }
 
-/// Checks all objects of all sources, each beside the others.
+/// Checks all objects of all sources, each together with the others.
 pub(super) fn check(sources: Vec<Result<Source, Unreadable>>, around: &Surroundings<'_>) -> Report {
     let files: Vec<File> = sources.into_iter().map(|source| file(source, around.namespace)).collect();
     judge(&files, around)
 }
 
-/// As [`check`], of files that were read.
+/// As [`check`], for files that were read.
 pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
     let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
@@ -61,7 +61,7 @@ pub(super) fn judge(files: &[File], around: &Surroundings<'_>) -> Report {
     report
 }
 
-/// Kind, namespace and name of an object -> where it was given first.
+/// Kind, namespace and name of an object -> its first position.
 type Firsts = HashMap<(String, String, String), Spot>;
 
 impl Report {
@@ -95,7 +95,7 @@ pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File 
     Ok(subjects.map(|subject| Given::new(&source, subject, namespace)).collect())
 }
 
-/// What the rules on other objects may know of the given ones.
+/// Facts about the given objects for the rules of other objects.
 pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
@@ -124,7 +124,7 @@ impl Given {
         Self { source: Rc::clone(source), subject, name }
     }
 
-    /// The object as the API server would see it: in a namespace.
+    /// The object as the API server would store it: in a namespace.
     pub(crate) fn object(&self) -> Value {
         let mut object = self.subject.node.to_value();
         if let Some(members) = object.as_object_mut() {
@@ -185,7 +185,7 @@ impl Given {
         Finding { detail: unknown.detail, ..finding }
     }
 
-    /// A finding at the place that the violation names.
+    /// A finding at the position of the violation.
     pub(crate) fn violation(&self, violation: &Violation) -> Finding {
         let place = SourceLocation::of(&self.subject.node, &violation.path, &self.source);
         let message = violation.message();
