@@ -1,4 +1,4 @@
-//! `fhpa playground`: arguments -> a running playground, or a word to the one that runs.
+//! `fhpa playground`: arguments -> a running playground, or a command to the running one.
 
 mod control;
 mod directory;
@@ -103,7 +103,7 @@ enum Word {
 }
 
 impl Args {
-    /// Starts a playground and runs it until a signal ends it, or tells the running one something.
+    /// Starts a playground and runs it until a signal ends it, or sends a command to the running one.
     pub fn run(self) -> ExitCode {
         let Self { word, start, directory } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -131,7 +131,7 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Why the command fails.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{path}: {source}")]
