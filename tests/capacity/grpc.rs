@@ -1,4 +1,4 @@
-//! Talking to estimators, old and new, good and bad.
+//! Connections to estimators, old and new, valid and invalid.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! What is heard from estimators, in virtual time: how long it is good, and how long it is waited for.
+//! Cached results of estimators, in virtual time: how long they are used, and how long a caller waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Estimators to talk to: small gRPC servers over HTTP/2, plain or with TLS, that read the messages by their own
+//! Test estimators: small gRPC servers over HTTP/2, plaintext or with TLS, that decode the messages with their own
 //! definitions.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! `fhpa plan --kubeconfig`: on the clusters as they are.
+//! `fhpa plan --kubeconfig`: with the current clusters.
 
 use std::path::{Path, PathBuf};
 

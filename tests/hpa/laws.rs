@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Laws for every input.
 
 use fhpa::decision::hpa::alike::Alike;
 use fhpa::decision::hpa::behavior::{Behavior, Rules};

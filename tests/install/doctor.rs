@@ -1,4 +1,4 @@
-//! What `fhpa doctor` finds, on the embedded API server with a webhook that really serves.
+//! The findings of `fhpa doctor`, on the embedded API server with a webhook on a socket.
 
 use fhpa::install::doctor::{State, TROUBLES};
 use fhpa::playground::fleet::{Fleet, Plan};

@@ -1,4 +1,4 @@
-//! On the embedded API server, with Karmada's own definitions and webhooks.
+//! On the embedded API server, with Karmada's own CRDs and webhooks.
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
