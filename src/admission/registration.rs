@@ -46,7 +46,7 @@ pub fn base_url(text: &str) -> Result<String, String> {
         return Err("must contain a host and no user".to_owned());
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() || text.contains('#') {
-        return Err("it is to end with the port: each kind has a path of its own, which is added".to_owned());
+        return Err("it must end with the port: a path for each kind is added".to_owned());
     }
     Ok(format!("https://{authority}"))
 }

@@ -104,5 +104,5 @@ fn table(found: &[Finding]) -> String {
     let count = |state| found.iter().filter(|finding| finding.state == state).count();
     let lines = found.iter().map(line).collect::<Vec<_>>().concat();
     let [failed, warned, skipped] = [State::Fail, State::Warn, State::Skipped].map(count);
-    format!("{lines}\n{} checks: {failed} failed, {warned} to be looked at, {skipped} skipped\n", found.len())
+    format!("{lines}\n{} checks: {failed} failed, {warned} with warnings, {skipped} skipped\n", found.len())
 }

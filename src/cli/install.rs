@@ -27,7 +27,7 @@ use crate::runtime::{succession, tls};
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the command")]
 pub struct Args {
-    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a host name in its certificate. Without it
     /// the webhook is not registered.
     #[arg(long, value_name = "URL", value_parser = base_url, requires = "authority", display_order = 0)]
     url: Option<String>,
@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
     /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them, which
-    /// are set aside.
+    /// are disabled.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
     /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the API server
@@ -94,7 +94,7 @@ Examples:
   What would be done?
     fhpa install --kubeconfig karmada.config --dry-run \\
       --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
-  Plain manifests for a repository; the leader sets Karmada's own webhooks aside:
+  Plain manifests for a repository; the leader disables Karmada's own webhooks:
     fhpa install --output manifests --user fhpa --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
 
 Exit codes:
@@ -193,7 +193,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), String> {
     let shown = secret.to_string();
     let (store, _) = Store::open(access, secret).await.map_err(|error| error.to_string())?;
-    anstream::eprintln!("The CA comes from the Secret {shown}; it is waited for, {} s at most.", PATIENCE.as_secs());
+    anstream::eprintln!("Waiting for the CA in the Secret {shown}, at most {} s.", PATIENCE.as_secs());
     match store.wait(PATIENCE).await {
         Ok(Some(content)) => Ok((content.bundle(), store)),
         Ok(None) => {
@@ -262,7 +262,7 @@ async fn install(
     if !dry_run {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
         if let Ok(true) = succession::unpark(&leases, lease).await {
-            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had kept controllers off");
+            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
         }
     }
     let _ = writeln!(out, "\n{}", tally.summary(dry_run));
@@ -306,10 +306,10 @@ struct Tally {
 
 impl Tally {
     fn count(&mut self, manifest: &Manifest, outcome: Outcome) -> String {
-        let (counter, said) = match outcome {
+        let (counter, message) = match outcome {
             Outcome::Created => (&mut self.created, "created".to_owned()),
             Outcome::Changed(_) if matches!(manifest.part, Part::SetAside(_)) => {
-                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are asked no more".to_owned())
+                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are disabled".to_owned())
             }
             Outcome::Changed(places) => (&mut self.changed, format!("changed: {}", places.join(", "))),
             Outcome::Unchanged => (&mut self.unchanged, "unchanged".to_owned()),
@@ -318,7 +318,7 @@ impl Tally {
             }
             Outcome::Unserved => {
                 self.unserved += 1;
-                return "not served: the webhook keeps the definitions, if it is registered".to_owned();
+                return "not served: the webhook preserves the fields, if it is registered".to_owned();
             }
             Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
             Outcome::Left(places) => (
@@ -327,7 +327,7 @@ impl Tally {
             ),
         };
         *counter += 1;
-        said
+        message
     }
 
     fn summary(&self, dry_run: bool) -> String {

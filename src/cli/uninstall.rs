@@ -137,14 +137,14 @@ impl Removal {
         }
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
-        let told = |seized: &crate::runtime::succession::Seized| {
-            if let Some(holder) = &seized.from {
-                let seconds = seized.wait.as_secs();
+        let report = |acquired: &crate::runtime::succession::Acquired| {
+            if let Some(holder) = &acquired.from {
+                let seconds = acquired.wait.as_secs();
                 let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);
             }
         };
         let identity = format!("uninstall_{}", identity::unique());
-        let taken = Hold::take(client, place.clone(), identity, clock, told).await;
+        let taken = Hold::take(client, place.clone(), identity, clock, report).await;
         taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
     }
 
@@ -186,7 +186,7 @@ impl Removal {
 
     /// Reports objects with fields that restrict where a workload runs and that Karmada does not know.
     async fn tell_ignored(&mut self) {
-        let mut told = 0_usize;
+        let mut count = 0_usize;
         for (kind, plural) in [("FederatedHPA", "federatedhpas"), ("CronFederatedHPA", "cronfederatedhpas")] {
             let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
             // A read error is reported when the workload is handed back.
@@ -196,16 +196,19 @@ impl Removal {
                 if fields.is_empty() {
                     continue;
                 }
-                told = told.saturating_add(1);
-                if told <= TOLD {
+                count = count.saturating_add(1);
+                if count <= TOLD {
                     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-                    self.say(&format!("{kind} {namespace}/{name}  has what Karmada ignores: {}", fields.join(", ")));
+                    self.say(&format!(
+                        "{kind} {namespace}/{name}  has fields that Karmada ignores: {}",
+                        fields.join(", ")
+                    ));
                 }
             }
         }
-        if told > TOLD {
-            self.say(&format!("{} more objects have what Karmada ignores", told.saturating_sub(TOLD)));
+        if count > TOLD {
+            self.say(&format!("{} more objects have fields that Karmada ignores", count.saturating_sub(TOLD)));
         }
     }
 
@@ -214,7 +217,7 @@ impl Removal {
         for manifest in manifests {
             let removed = remove::remove(&self.client, manifest, self.dry_run).await;
             whole &= removed.is_ok();
-            let line = said(&removed, self.dry_run);
+            let line = result_line(&removed, self.dry_run);
             self.say(&format!("{}  {line}", name(manifest)));
         }
         whole
@@ -264,12 +267,12 @@ impl Removal {
     }
 }
 
-fn said(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
+fn result_line(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
     match (removed, dry_run) {
         (Ok(Removed::Deleted), false) => "deleted".to_owned(),
         (Ok(Removed::Deleted), true) => "would be deleted".to_owned(),
         (Ok(Removed::GivenBack), false) => {
-            "given back: Karmada's own webhooks for these kinds are asked again".to_owned()
+            "given back: Karmada's own webhooks for these kinds are enabled again".to_owned()
         }
         (Ok(Removed::GivenBack), true) => "would be given back to Karmada".to_owned(),
         (Ok(Removed::Absent), _) => "absent".to_owned(),

@@ -16,12 +16,12 @@ pub type ConditionParts = (&'static str, &'static str, String);
 #[must_use]
 pub fn condition(
     type_: &str,
-    said: ConditionParts,
+    parts: ConditionParts,
     known: Option<&Condition>,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {
-    let (status, reason, message) = said;
+    let (status, reason, message) = parts;
     let since = known.filter(|known| known.status == status).and_then(|known| known.last_transition_time.clone());
     Condition {
         type_: type_.to_owned(),
@@ -40,10 +40,10 @@ mod tests {
     #[test]
     fn the_time_stays_while_the_status_stays() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let said = |status| (status, "Reason", "why".to_owned());
-        let first = condition("Ready", said("True"), None, Some(1), at(10));
-        let again = condition("Ready", said("True"), Some(&first), Some(2), at(20));
-        let other = condition("Ready", said("False"), Some(&again), Some(2), at(30));
+        let parts = |status| (status, "Reason", "why".to_owned());
+        let first = condition("Ready", parts("True"), None, Some(1), at(10));
+        let again = condition("Ready", parts("True"), Some(&first), Some(2), at(20));
+        let other = condition("Ready", parts("False"), Some(&again), Some(2), at(30));
         let since = [&first, &again, &other].map(|condition| condition.last_transition_time.as_ref().unwrap().0);
         assert_eq!(since, [at(10), at(10), at(30)]);
         assert_eq!(again.observed_generation, Some(2));

@@ -148,8 +148,8 @@ impl<W: Worker> Engine<W> {
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break,
-                told = leadership.changed() => {
-                    if told.is_err() {
+                changed = leadership.changed() => {
+                    if changed.is_err() {
                         break;
                     }
                     leader.clone_from(&leadership.borrow_and_update());

@@ -78,7 +78,7 @@ pub enum WriteError {
 impl WriteError {
     /// Maps the failure with `how`.
     #[must_use]
-    pub fn told(self, how: impl FnOnce(Failure) -> Failure) -> Self {
+    pub fn map_failure(self, how: impl FnOnce(Failure) -> Failure) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(how(failure)),
             lost @ Self::LeaseLost(_) => lost,
@@ -148,23 +148,23 @@ impl Failure {
 
     fn of_status(status: &Status, asked: Asked<'_>) -> Self {
         let (class, reason) = classify(status);
-        let said = excerpt(&status.message, QUOTED);
+        let detail = excerpt(&status.message, QUOTED);
         let Asked { verb, group, resource, object } = asked;
         let message = match reason {
-            reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {said}"),
+            reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {detail}"),
             reason::NOT_FOUND => format!("{object} does not exist"),
             reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
             reason::FORBIDDEN => format!(
                 "the user of the kubeconfig may not {verb} {object}: allow it the verb {verb:?} on {resource:?} in API group \
-                 {group:?}; the API server says: {said}"
+                 {group:?}; the API server says: {detail}"
             ),
             reason::UNAUTHORIZED => {
-                format!("the API server does not accept the credentials of the kubeconfig; renew them: {said}")
+                format!("the API server does not accept the credentials of the kubeconfig; renew them: {detail}")
             }
             reason::UNREACHABLE => {
-                format!("the API server cannot {verb} {object} at present (code {}): {said}", status.code)
+                format!("the API server cannot {verb} {object} at present (code {}): {detail}", status.code)
             }
-            _ => format!("the API server refuses to {verb} {object}: {said}"),
+            _ => format!("the API server refuses to {verb} {object}: {detail}"),
         };
         let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
@@ -263,15 +263,15 @@ mod tests {
     #[test]
     fn a_denial_is_a_refusal_whatever_code_the_webhook_chose() {
         for code in [400, 403, 404, 409, 422] {
-            let said = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
-            assert_eq!(of(code, said), (ErrorClass::Refused, "Rejected"), "{code}");
+            let detail = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
+            assert_eq!(of(code, detail), (ErrorClass::Refused, "Rejected"), "{code}");
         }
     }
 
     #[test]
     fn a_missing_role_is_named() {
-        let said = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
-        let message = failure(403, said, None).message;
+        let detail = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
+        let message = failure(403, detail, None).message;
         assert!(message.contains("the verb \"patch\" on \"deployments/scale\" in API group \"apps\""), "{message}");
     }
 

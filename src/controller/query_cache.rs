@@ -34,10 +34,10 @@ pub trait Source<Q, A>: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// No server is listening.
-    #[error("nobody answers: {0}")]
+    #[error("no server answers: {0}")]
     Absent(String),
     /// A server is listening but cannot be used, for example because of a certificate.
-    #[error("it cannot be talked to: {0}")]
+    #[error("it cannot be used: {0}")]
     Unusable(String),
     /// The server did not answer in time.
     #[error("it does not answer in time")]
@@ -145,11 +145,11 @@ impl<Q, A> Default for Cluster<Q, A> {
 /// State of one query.
 struct Entry<A> {
     /// The last result, and its time.
-    heard: Option<(Instant, A)>,
+    result: Option<(Instant, A)>,
     /// Why the query was rejected.
     refused: Option<String>,
     /// Whether a change must be reported.
-    told: bool,
+    report: bool,
     /// When it was last answered or rejected.
     settled: Option<Instant>,
     /// Closes when the request in progress ends.
@@ -158,7 +158,7 @@ struct Entry<A> {
 
 impl<A> Default for Entry<A> {
     fn default() -> Self {
-        Self { heard: None, refused: None, told: false, settled: None, under_way: None }
+        Self { result: None, refused: None, report: false, settled: None, under_way: None }
     }
 }
 
@@ -174,9 +174,9 @@ impl<A> Entry<A> {
 
 /// Cached result of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Word<A> {
+pub struct Cached<A> {
     /// The last result, if it is not too old, and its time.
-    pub heard: Option<(Instant, A)>,
+    pub result: Option<(Instant, A)>,
     /// Why the query was rejected, if the last one was.
     pub refused: Option<String>,
     /// Whether a result may arrive soon.
@@ -192,14 +192,14 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
 
     /// The cached result. Sends no query.
     #[must_use]
-    pub fn word(&self, cluster: &str, question: &Q) -> Word<A> {
+    pub fn cached(&self, cluster: &str, question: &Q) -> Cached<A> {
         let known = self.inner.known();
         let Some(entry) = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)) else {
-            return Word { heard: None, refused: None, under_way: false };
+            return Cached { result: None, refused: None, under_way: false };
         };
         let young = |(at, _): &(Instant, A)| clock::steady().duration_since(*at) < self.inner.times.kept;
-        Word {
-            heard: entry.heard.clone().filter(young),
+        Cached {
+            result: entry.result.clone().filter(young),
             refused: entry.refused.clone(),
             under_way: entry.waits().is_some(),
         }
@@ -236,7 +236,14 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
     }
 
     /// Sends a query unless its result is fresh; the returned receiver closes when the query ends.
-    fn ask(&self, name: &str, question: &Q, fresh: Duration, told: bool, now: Instant) -> Option<watch::Receiver<()>> {
+    fn ask(
+        &self,
+        name: &str,
+        question: &Q,
+        fresh: Duration,
+        report: bool,
+        now: Instant,
+    ) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
         let mut known = self.inner.known();
         let room = known.questions < REMEMBERED;
@@ -245,7 +252,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
             None => known.clusters.entry(name.to_owned()).or_default(),
         };
         if let Some(entry) = cluster.questions.get_mut(question) {
-            entry.told |= told;
+            entry.report |= report;
             if let Some(over) = entry.waits() {
                 return Some(over);
             }
@@ -264,7 +271,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
             if !room {
                 return None;
             }
-            let entry = Entry { under_way: Some(waits.clone()), told, ..Entry::default() };
+            let entry = Entry { under_way: Some(waits.clone()), report, ..Entry::default() };
             cluster.questions.insert(question.clone(), entry);
             known.questions = known.questions.saturating_add(1);
         }
@@ -337,14 +344,14 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
 impl<A: Answered> Entry<A> {
     /// Returns whether the change must be reported.
     fn settle(&mut self, outcome: &Result<A, QueryError>, answered: bool, now: Instant) -> bool {
-        let first = self.settled.is_none() && self.heard.is_none();
+        let first = self.settled.is_none() && self.result.is_none();
         if answered {
             self.settled = Some(now);
         }
         let same = match outcome {
             Ok(answer) => {
-                let same = self.refused.is_none() && self.heard.as_ref().is_some_and(|(_, known)| known == answer);
-                self.heard = Some((now, answer.clone()));
+                let same = self.refused.is_none() && self.result.as_ref().is_some_and(|(_, known)| known == answer);
+                self.result = Some((now, answer.clone()));
                 self.refused = None;
                 same
             }
@@ -355,7 +362,7 @@ impl<A: Answered> Entry<A> {
             // Another source may be queried instead.
             Err(_) => !first,
         };
-        self.told && !same
+        self.report && !same
     }
 }
 
@@ -372,7 +379,7 @@ impl<Q: Asked, A> Known<Q, A> {
             cluster.questions.retain(|_, entry| {
                 entry.waits().is_some()
                     || entry.settled.is_some_and(young)
-                    || entry.heard.as_ref().is_some_and(|(at, _)| young(*at))
+                    || entry.result.as_ref().is_some_and(|(at, _)| young(*at))
             });
         }
         let silent =

@@ -144,35 +144,36 @@ const UNKNOWN: &str = "MemberStatusUnknown";
 const OTHER: &str = "OtherReason";
 
 impl<'a> Member<'a> {
-    fn heard(&self, type_: &str) -> Option<&Heard<'a>> {
+    fn condition(&self, type_: &str) -> Option<&Heard<'a>> {
         // The last conditions of a cluster that does not answer are out of date.
-        self.conditions.iter().find(|heard| heard.type_ == type_ && self.presence != Presence::Silent)
+        self.conditions.iter().find(|condition| condition.type_ == type_ && self.presence != Presence::Silent)
     }
 
-    fn said(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
-        self.heard(type_).filter(|heard| heard.status == status)
+    fn with_status(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
+        self.condition(type_).filter(|condition| condition.status == status)
     }
 
     /// Whether it should have an HPA with conditions.
-    fn is_to_speak(&self) -> bool {
+    fn should_report(&self) -> bool {
         !self.away && self.presence != Presence::Waiting
     }
 
     fn is_ambiguous(&self) -> bool {
-        self.said(SCALING_ACTIVE, "False").is_some_and(|heard| heard.reason == AMBIGUOUS)
+        self.with_status(SCALING_ACTIVE, "False").is_some_and(|condition| condition.reason == AMBIGUOUS)
     }
 
     fn lacks_target(&self) -> bool {
-        self.said(ABLE_TO_SCALE, "False").is_some_and(|heard| heard.reason == NO_TARGET)
+        self.with_status(ABLE_TO_SCALE, "False").is_some_and(|condition| condition.reason == NO_TARGET)
     }
 
     fn is_limited(&self) -> bool {
-        self.stuck || self.said(SCALING_LIMITED, "True").is_some_and(|heard| CEILINGS.contains(&heard.reason))
+        self.stuck
+            || self.with_status(SCALING_LIMITED, "True").is_some_and(|condition| CEILINGS.contains(&condition.reason))
     }
 
     /// The condition `type_` when it is unhealthy. An HPA at zero replicas does not scale, and need not.
     fn is_bad(&self, type_: &str) -> Option<&Heard<'a>> {
-        self.said(type_, "False").filter(|heard| !(self.zero && heard.reason == DISABLED))
+        self.with_status(type_, "False").filter(|condition| !(self.zero && condition.reason == DISABLED))
     }
 
     /// Its health.
@@ -248,7 +249,7 @@ pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
         (
             HEADROOM_IN_USE,
             those(members, |member| member.presence == Presence::Waiting),
-            "there is no HPA, as the other clusters run all that spec.maxReplicas allows: raise it, or wait until the load falls",
+            "there is no HPA, because the other clusters run all that spec.maxReplicas allows: raise it, or wait until the load falls",
         ),
     ];
     let (reason, clusters, what) = kinds.into_iter().find(|(_, clusters, _)| !clusters.is_empty())?;
@@ -272,14 +273,14 @@ pub fn verdicts(members: &[Member<'_>]) -> [(&'static str, Verdict); 3] {
 /// A condition that is `True` when all members are healthy.
 fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str)) -> Verdict {
     let bad = members.iter().filter_map(|member| Some((member.cluster, *member.is_bad(type_)?)));
-    if let Some(said) = worst(bad, "False") {
-        return said;
+    if let Some(verdict) = worst(bad, "False") {
+        return verdict;
     }
-    if let Some(said) = unknown(members, type_) {
-        return said;
+    if let Some(verdict) = unknown(members, type_) {
+        return verdict;
     }
-    let mut speaking = members.iter().filter(|member| member.is_to_speak()).peekable();
-    if speaking.peek().is_some() && speaking.all(|member| member.said(type_, "True").is_none()) {
+    let mut speaking = members.iter().filter(|member| member.should_report()).peekable();
+    if speaking.peek().is_some() && speaking.all(|member| member.with_status(type_, "True").is_none()) {
         let message = "no member cluster has replicas, so that there is nothing to measure".to_owned();
         return Verdict { status: "False", reason: DISABLED, message };
     }
@@ -288,14 +289,15 @@ fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str))
 
 /// Whether any HPA wants more or fewer replicas than it may have.
 fn limited(members: &[Member<'_>]) -> Verdict {
-    let said = members.iter().filter_map(|member| Some((member.cluster, *member.said(SCALING_LIMITED, "True")?)));
-    if let Some(said) = worst(said, "True") {
-        return said;
+    let at_limit =
+        members.iter().filter_map(|member| Some((member.cluster, *member.with_status(SCALING_LIMITED, "True")?)));
+    if let Some(verdict) = worst(at_limit, "True") {
+        return verdict;
     }
     // An HPA that computes nothing has no valid `ScalingLimited`.
     let silent: Vec<&str> = members
         .iter()
-        .filter(|member| member.conditions.is_empty() && member.is_to_speak())
+        .filter(|member| member.conditions.is_empty() && member.should_report())
         .map(|member| member.cluster)
         .collect();
     if !silent.is_empty() {
@@ -308,25 +310,28 @@ fn limited(members: &[Member<'_>]) -> Verdict {
 
 fn unknown(members: &[Member<'_>], type_: &str) -> Option<Verdict> {
     let silent = |member: &&Member<'_>| {
-        !member.zero && member.is_to_speak() && member.heard(type_).is_none_or(|heard| heard.status == "Unknown")
+        !member.zero
+            && member.should_report()
+            && member.condition(type_).is_none_or(|condition| condition.status == "Unknown")
     };
     let silent: Vec<&str> = members.iter().filter(silent).map(|member| member.cluster).collect();
     (!silent.is_empty()).then(|| not_heard(&silent))
 }
 
 fn not_heard(clusters: &[&str]) -> Verdict {
-    let message = format!("the HPA says nothing, or nothing new, in {}", Few(clusters));
+    let message = format!("the HPA has no current status in {}", Few(clusters));
     Verdict { status: "Unknown", reason: UNKNOWN, message }
 }
 
 /// The reason that sorts first, with the clusters that have it and the message of one of them.
-fn worst<'a>(said: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
-    let rank = |heard: &Heard<'_>| REASONS.iter().position(|reason| *reason == heard.reason).unwrap_or(REASONS.len());
-    let all: Vec<(&str, Heard<'_>)> = said.collect();
-    let first = all.iter().map(|(_, heard)| rank(heard)).min()?;
-    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, heard)| rank(heard) == first).collect();
+fn worst<'a>(conditions: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
+    let rank =
+        |condition: &Heard<'_>| REASONS.iter().position(|reason| *reason == condition.reason).unwrap_or(REASONS.len());
+    let all: Vec<(&str, Heard<'_>)> = conditions.collect();
+    let first = all.iter().map(|(_, condition)| rank(condition)).min()?;
+    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, condition)| rank(condition) == first).collect();
     let clusters: Vec<&str> = those.iter().map(|(cluster, _)| *cluster).collect();
-    let words = those.first().map_or("", |(_, heard)| heard.message);
+    let words = those.first().map_or("", |(_, condition)| condition.message);
     let reason = REASONS.get(first).copied().unwrap_or(OTHER);
     Some(Verdict { status, reason, message: format!("in {}: {words}", Few(&clusters)) })
 }

@@ -58,7 +58,7 @@ impl std::str::FromStr for Address {
     /// When it is not `HOST:PORT` with `{cluster}` in it.
     fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains(CLUSTER) {
-            return Err(format!("the address must contain {CLUSTER}, which stands for the name of the cluster"));
+            return Err(format!("the address must contain {CLUSTER}, a placeholder for the name of the cluster"));
         }
         let address = Self(text.to_owned());
         let authority = address.of("1").parse::<http::uri::Authority>().map_err(|error| error.to_string())?;

@@ -57,9 +57,9 @@ pub fn customizations(scaled: &[ScaledType]) -> Vec<Value> {
 
 fn reflection(version: HpaVersion) -> Value {
     let version = manifest::hpa_version(version);
-    let told = json!({"statusReflection": {"luaScript": REFLECTION}});
+    let operations = json!({"statusReflection": {"luaScript": REFLECTION}});
     let name = format!("fhpa-horizontalpodautoscaler-{version}");
-    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &told)
+    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &operations)
 }
 
 fn retention(scaled: &ScaledType) -> Value {
@@ -69,11 +69,11 @@ fn retention(scaled: &ScaledType) -> Value {
     customization(&name, api_version, kind, &json!({"retention": {"luaScript": script}}))
 }
 
-fn customization(name: &str, api_version: &str, kind: &str, told: &Value) -> Value {
+fn customization(name: &str, api_version: &str, kind: &str, operations: &Value) -> Value {
     json!({
         "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": name},
-        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": told},
+        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": operations},
     })
 }
 

@@ -180,7 +180,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        why: "the webhook stays registered, and Karmada's own for the same kinds disabled",
         need: Need::Guard,
         group: "admissionregistration.k8s.io",
         resources: &["mutatingwebhookconfigurations"],
@@ -189,7 +189,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        why: "the webhook stays registered, and Karmada's own for the same kinds disabled",
         need: Need::Guard,
         group: "admissionregistration.k8s.io",
         resources: &["validatingwebhookconfigurations"],

@@ -62,10 +62,10 @@ impl Gate {
             });
             tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => return,
-                told = leadership.changed() => if told.is_err() {
+                changed = leadership.changed() => if changed.is_err() {
                     return;
                 },
-                told = served.changed() => if told.is_err() {
+                changed = served.changed() => if changed.is_err() {
                     // The watch of the CRDs has ended: their state is unknown.
                     acts.send_replace(None);
                     return;

@@ -82,8 +82,8 @@ impl Controller {
         let Options { client, zones, settings, clock, metrics, identity, concurrency, rebalance_period, failover } =
             options;
         let default_mode = settings.default_mode;
-        let book = Arc::new(CronCache::default());
-        let reader = Reader::new(Arc::clone(&book), zones, settings);
+        let cron_cache = Arc::new(CronCache::default());
+        let reader = Reader::new(Arc::clone(&cron_cache), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
@@ -107,7 +107,8 @@ impl Controller {
         let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let lanes = Lanes::default();
-        let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
+        let worker =
+            CronWorker { client, cache: cron_cache, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         Self { reader, engine, live, distributed, poster, events, clock }
     }
@@ -141,7 +142,7 @@ impl Idle {
     /// Reconciles while this process leads, until `stop` is true. The lease must be held until this returns; dropping
     /// the future aborts everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let (told, acts) = watch::channel(None);
+        let (sender, acts) = watch::channel(None);
         let (over, ended) = watch::channel(false);
         let engines = async {
             tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
@@ -149,7 +150,7 @@ impl Idle {
             over.send_replace(true);
         };
         // Reconciles in progress finish under the leader with which they began.
-        tokio::join!(engines, self.gate.run(leadership, told, ended.clone()), self.poster.run(ended));
+        tokio::join!(engines, self.gate.run(leadership, sender, ended.clone()), self.poster.run(ended));
     }
 }
 

@@ -26,7 +26,7 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::succession::{self, Seized};
+use crate::runtime::succession::{self, Acquired};
 use crate::runtime::watch::{Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
@@ -68,7 +68,7 @@ pub enum Stuck {
     #[error("the FederatedHPAs could not be listed: {0}")]
     Refused(String),
     /// Not all objects were listed.
-    #[error("the control plane did not tell of everything in time: {0}")]
+    #[error("not all objects were listed in time: {0}")]
     Unlisted(String),
 }
 
@@ -83,7 +83,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes the Lease; passes the previous holder to `told`, and waits until that process can no longer act.
+    /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act.
     ///
     /// # Errors
     /// When the API server rejects the request or is unreachable.
@@ -92,12 +92,12 @@ impl Hold {
         place: LeaseLocation,
         identity: String,
         clock: WallClock,
-        told: impl FnOnce(&Seized),
+        report: impl FnOnce(&Acquired),
     ) -> Result<Self, kube::Error> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let seized = succession::seize(&leases, &place.name, &identity).await?;
-        told(&seized);
-        sleep(seized.wait).await;
+        let acquired = succession::acquire(&leases, &place.name, &identity).await?;
+        report(&acquired);
+        sleep(acquired.wait).await;
         let (tell, leadership) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let candidate = Candidate { lease: place.name.clone(), identity, timings: Timings::default() };
@@ -207,5 +207,5 @@ fn missing(view: Option<View>) -> String {
     if view.taken.as_ref().is_some_and(|binding| binding.suspended()) {
         return "its replicas are not settled in the ResourceBinding yet; its Events say why".to_owned();
     }
-    "its finalizer could not be taken off; its Events say why".to_owned()
+    "its finalizer could not be removed; its Events say why".to_owned()
 }

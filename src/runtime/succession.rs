@@ -22,7 +22,7 @@ const TRIES: usize = 20;
 
 /// Result of taking the Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seized {
+pub struct Acquired {
     /// Previous holder.
     pub from: Option<String>,
     /// How long it may still act.
@@ -33,26 +33,26 @@ pub struct Seized {
 ///
 /// # Errors
 /// When the API server rejects the request or is unreachable.
-pub async fn seize(api: &Api<Lease>, name: &str, identity: &str) -> Result<Seized, kube::Error> {
-    let mut seized = Seized::default();
+pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acquired, kube::Error> {
+    let mut acquired = Acquired::default();
     change(api, name, |lease| {
         let before = record(lease);
-        seized = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
-            Seized::default()
+        acquired = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
+            Acquired::default()
         } else {
-            Seized { from: Some(before.holder), wait: before.lease }
+            Acquired { from: Some(before.holder), wait: before.lease }
         };
         hold(lease, identity, before.lease.saturating_add(MARGIN));
         true
     })
     .await?;
-    Ok(seized)
+    Ok(acquired)
 }
 
 /// Reserves the Lease for `time`.
 ///
 /// # Errors
-/// As [`seize`].
+/// As [`acquire`].
 pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), kube::Error> {
     let hold = |lease: &mut Lease| {
         hold(lease, PARKED, time);
@@ -64,7 +64,7 @@ pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), ku
 /// Frees a reserved Lease; returns whether it was reserved.
 ///
 /// # Errors
-/// As [`seize`].
+/// As [`acquire`].
 pub async fn unpark(api: &Api<Lease>, name: &str) -> Result<bool, kube::Error> {
     let mut parked = false;
     change(api, name, |lease| {

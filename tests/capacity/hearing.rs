@@ -273,7 +273,7 @@ async fn an_answer_that_nobody_waits_for_is_told_when_it_is_another_one() {
         estimators.look("a", &web, fresh);
         sleep(Duration::from_millis(1)).await;
         assert_eq!(estimators.changed().contains(&web), told);
-        assert!(estimators.word("a", &web).refused.is_some());
+        assert!(estimators.cached("a", &web).refused.is_some());
     }
 }
 

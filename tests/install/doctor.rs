@@ -132,7 +132,7 @@ async fn estimators_are_looked_for_in_each_cluster() {
             "metadata": {"name": port.to_string()}, "spec": {"syncMode": "Push"}});
         stand.bed.server().create(&cluster).await.unwrap();
         let (_, _, all) = stand.found().await;
-        let seen = format!("{count} clusters have one that is reached from here");
+        let seen = format!("{count} clusters have one that is reachable from here");
         let estimators = of(&all, "estimators");
         assert_eq!((&estimators["state"], &estimators["seen"]), (&json!(state), &json!(seen)));
     }

@@ -159,8 +159,8 @@ impl PlanInput {
             let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
             return Err(PlanError::wrong(format!("FederatedHPA {}: {message}", name())));
         }
-        let told = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
-        let outline = self.objects.forecast(hpa, self.rooms.clone(), now, told).map(|mut outline| {
+        let to_outline = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
+        let outline = self.objects.forecast(hpa, self.rooms.clone(), now, to_outline).map(|mut outline| {
             outline.notes.extend(self.note.clone());
             outline
         });

@@ -72,20 +72,20 @@ async fn subject(
     }
     let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
     let note = match rooms {
-        Some(rooms) => Some(heard(objects.hear(rooms).await)),
+        Some(rooms) => Some(estimator_note(objects.hear(rooms).await)),
         None => None,
     };
     Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
 }
 
 /// A note on which estimators answered.
-fn heard((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
+fn estimator_note((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let message = if silent.is_empty() {
         format!("the estimators of all clusters answered: {}", named(&answered))
     } else {
         format!(
-            "estimators answered: {}; not: {}, of which counts what they say of themselves",
+            "estimators answered: {}; not: {}, whose resource summaries count instead",
             named(&answered),
             silent.join(", ")
         )

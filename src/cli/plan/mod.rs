@@ -147,9 +147,7 @@ impl Args {
         let Self { inputs, namespace, kubeconfig, context, estimators, rules, .. } = self;
         let estimators = estimators.settings(false);
         if kubeconfig.is_none() && estimators.is_some() {
-            return Err(PlanError::wrong(
-                "estimators are asked about the clusters of a control plane: give --kubeconfig",
-            ));
+            return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
         }
         let (now, settings) = (clock::wall(), rules.settings());
         let (names, paths): (Vec<_>, Vec<_>) =

@@ -145,7 +145,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
     let Forecast { request, plan, .. } = forecast;
     let share = plan.shares.iter().find(|share| share.cluster == cluster.name && share.kept().is_some());
     let entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name);
-    let said = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
+    let message_of = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
     Row {
         name: cluster.name.to_owned(),
         candidate: cluster.chosen,
@@ -157,7 +157,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
         initial_bounds: share.filter(|share| share.now != share.target).map(|share| range(share.now)),
         current_replicas: cluster.current.or(cluster.entry),
         planned_replicas: entry.map(|entry| entry.replicas),
-        reason: share.map_or_else(|| absent(cluster), said),
+        reason: share.map_or_else(|| absent(cluster), message_of),
         hold: share
             .and_then(|share| share.hold)
             .map(|hold| CodedMessage { code: hold.code(), message: hold.to_string() }),
@@ -167,10 +167,10 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
 /// Why a cluster has no share.
 fn absent(cluster: &Cluster<'_>) -> CodedMessage {
     let (code, message) = match cluster.state {
-        ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
-        ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
-        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is no candidate, and does not answer"),
-        ClusterState::Away => ("ClusterFailed", "is not ready, or a taint keeps it off: others have its share"),
+        ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "must leave: a NoExecute taint is not tolerated"),
+        ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "must leave: it is no longer a candidate"),
+        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is not a candidate, and does not answer"),
+        ClusterState::Away => ("ClusterFailed", "is not ready, or excluded by a taint: other clusters have its share"),
         ClusterState::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         ClusterState::Serving => ("NoShare", "gets nothing"),
     };

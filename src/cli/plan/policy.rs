@@ -94,11 +94,11 @@ pub(super) fn placement(policy: &PropagationPolicy) -> Value {
     let tolerations = members.entry("clusterTolerations").or_insert_with(|| json!([]));
     if let Some(tolerations) = tolerations.as_array_mut() {
         for key in [NOT_READY, UNREACHABLE] {
-            let said = |toleration: &Value| {
+            let is_tolerated = |toleration: &Value| {
                 let text = |member| toleration.get(member).and_then(Value::as_str).unwrap_or_default();
                 text("key") == key && matches!(text("effect"), "" | NO_EXECUTE)
             };
-            if !tolerations.iter().any(said) {
+            if !tolerations.iter().any(is_tolerated) {
                 let toleration =
                     json!({"key": key, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": TOLERATED});
                 tolerations.push(toleration);

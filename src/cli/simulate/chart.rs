@@ -11,7 +11,7 @@ use plotters::prelude::*;
 use super::Outcome;
 use super::comparison::Run;
 use super::reader::clock;
-use super::table::{hours, percent, printable, told, whole};
+use super::table::{event_text, hours, percent, printable, whole};
 use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
 /// Colours of clusters; further clusters share one.
@@ -43,12 +43,12 @@ pub(super) fn single(title: &str, scenario: &Scenario<'_>, outcome: &Outcome) ->
     let mut out = String::new();
     {
         let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
-        root.fill(&WHITE).map_err(said)?;
+        root.fill(&WHITE).map_err(message_of)?;
         let (upper, lower) = root.split_vertically(380);
         let sheet = Sheet { scenario, record: &outcome.chart };
         sheet.replicas(&upper, &format!("{title}: {}", summed(&outcome.figures)), true, sheet.top())?;
         sheet.bounds(&lower)?;
-        root.present().map_err(said)?;
+        root.present().map_err(message_of)?;
     }
     Ok(out)
 }
@@ -60,14 +60,14 @@ pub(super) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[Run]) -> Dr
     let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
     {
         let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(said)?;
-        let root = root.titled(title, (FONT, 18)).map_err(said)?;
+        root.fill(&WHITE).map_err(message_of)?;
+        let root = root.titled(title, (FONT, 18)).map_err(message_of)?;
         let sheets = || runs.iter().map(|run| Sheet { scenario, record: &run.outcome.chart });
         let top = sheets().map(|sheet| sheet.top()).max().unwrap_or(1);
         for ((area, sheet), run) in root.split_evenly((lines, 2)).iter().zip(sheets()).zip(runs) {
             sheet.replicas(area, &format!("{}: {}", run.name, summed(&run.outcome.figures)), false, top)?;
         }
-        root.present().map_err(said)?;
+        root.present().map_err(message_of)?;
     }
     Ok(out)
 }
@@ -81,7 +81,7 @@ fn summed(figures: &Figures) -> String {
     )
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn message_of(error: impl std::fmt::Display) -> String {
     format!("the chart cannot be drawn: {error}")
 }
 
@@ -163,7 +163,7 @@ impl Sheet<'_> {
         if let Some((title, size)) = axes.title {
             builder.caption(title, (FONT, size));
         }
-        let mut chart = builder.build_cartesian_2d(across, 0.0..axes.top).map_err(said)?;
+        let mut chart = builder.build_cartesian_2d(across, 0.0..axes.top).map_err(message_of)?;
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .light_line_style(TRANSPARENT)
@@ -173,7 +173,7 @@ impl Sheet<'_> {
         if let Some(what) = axes.what {
             mesh.y_desc(what);
         }
-        mesh.draw().map_err(said)?;
+        mesh.draw().map_err(message_of)?;
         Ok(chart)
     }
 
@@ -194,7 +194,7 @@ impl Sheet<'_> {
         if legend {
             let mut labels = chart.configure_series_labels();
             labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.85)).border_style(OTHERS);
-            labels.label_font((FONT, 12)).draw().map_err(said)?;
+            labels.label_font((FONT, 12)).draw().map_err(message_of)?;
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Sheet<'_> {
             };
             let outline: Vec<(f64, f64)> =
                 edge(layer.saturating_add(1)).chain(edge(layer).collect::<Vec<_>>().into_iter().rev()).collect();
-            let drawn = chart.draw_series([Polygon::new(outline, color.mix(0.75))]).map_err(said)?;
+            let drawn = chart.draw_series([Polygon::new(outline, color.mix(0.75))]).map_err(message_of)?;
             drawn
                 .label(name)
                 .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.mix(0.75).filled()));
@@ -227,16 +227,16 @@ impl Sheet<'_> {
     /// Load, capacity, and unserved load.
     fn lines(&self, chart: &mut Chart<'_, '_>, top: u64) -> Drawn {
         let missing: Vec<(f64, f64)> = self.gap();
-        let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(said)?;
+        let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(message_of)?;
         drawn
             .label("not served")
             .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], UNSERVED.mix(0.6).filled()));
         let capacity = |sample: &Sample| sample.rows.iter().map(|row| u64::from(row.capacity)).sum();
         let capacity = self.line(|sample| real(u64::min(capacity(sample), top.saturating_mul(115) / 100)));
-        let drawn = chart.draw_series(LineSeries::new(capacity, CAPACITY.stroke_width(1))).map_err(said)?;
+        let drawn = chart.draw_series(LineSeries::new(capacity, CAPACITY.stroke_width(1))).map_err(message_of)?;
         drawn.label("capacity").legend(|(x, y)| PathElement::new([(x, y), (x + 14, y)], CAPACITY));
         let load = self.line(|sample| real(sample.load) / 1000.0);
-        let drawn = chart.draw_series(LineSeries::new(load, INK.stroke_width(2))).map_err(said)?;
+        let drawn = chart.draw_series(LineSeries::new(load, INK.stroke_width(2))).map_err(message_of)?;
         drawn.label("load").legend(|(x, y)| PathElement::new([(x, y), (x + 14, y)], INK.stroke_width(2)));
         Ok(())
     }
@@ -244,10 +244,10 @@ impl Sheet<'_> {
     /// The events.
     fn mark(&self, chart: &mut Chart<'_, '_>, height: f64, words: bool) -> Drawn {
         for (at, text) in self.marks() {
-            chart.draw_series([PathElement::new([(at, 0.0), (at, height)], INK.mix(0.4))]).map_err(said)?;
+            chart.draw_series([PathElement::new([(at, 0.0), (at, height)], INK.mix(0.4))]).map_err(message_of)?;
             if words {
                 let text = Text::new(text, (at, height), (FONT, 11).into_font().color(&INK));
-                chart.draw_series([text]).map_err(said)?;
+                chart.draw_series([text]).map_err(message_of)?;
             }
         }
         Ok(())
@@ -287,7 +287,7 @@ impl Sheet<'_> {
     fn marks(&self) -> Vec<(f64, String)> {
         let loud = |event: &&crate::simulation::Event| !matches!(event.what, EventKind::Nodes(_));
         let marks = self.record.events.iter().filter(loud).take(MARKS);
-        marks.map(|event| (time(event.second), told(self.scenario, event))).collect()
+        marks.map(|event| (time(event.second), event_text(self.scenario, event))).collect()
     }
 
     fn bounds(&self, area: &Area<'_, '_>) -> Drawn {
@@ -301,15 +301,15 @@ impl Sheet<'_> {
         for (layer, (_, color)) in self.layers().into_iter().enumerate() {
             let max = |row: &Row| row.bounds.map_or(0, |bounds| bounds.max);
             let line = self.line(|sample| real(self.values(sample, max).get(layer).copied().unwrap_or_default()));
-            chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(said)?;
+            chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(message_of)?;
         }
         let sum = self.line(|sample| real(most(sample)));
-        chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(said)?;
+        chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(message_of)?;
         let budget = real(self.scenario.total.max.into());
-        chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(said)?;
+        chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(message_of)?;
         let text = "black: the sum over the members; red: spec.maxReplicas";
         let words = Text::new(text, (self.end() * 0.01, real(top.max(1)) * 1.08), (FONT, 11).into_font().color(&INK));
-        chart.draw_series([words]).map_err(said)?;
+        chart.draw_series([words]).map_err(message_of)?;
         Ok(())
     }
 }

@@ -172,7 +172,7 @@ fn clusters(fields: &mut Fields<'_>, reader: &Reader) -> Vec<Cluster> {
     let mut names = BTreeSet::new();
     for cluster in &clusters {
         if !names.insert(&cluster.name) {
-            reader.add("clusters", Cause::Duplicate(cluster.name.as_str().into()), "a counted name gives it again");
+            reader.add("clusters", Cause::Duplicate(cluster.name.as_str().into()), "duplicate of a counted name");
         }
     }
     if clusters.len() >= CLUSTERS {
@@ -201,7 +201,7 @@ fn cluster(name: &str, own: &mut Fields<'_>) -> Cluster {
                 nodes.wrong(
                     "capacity",
                     &most.to_string(),
-                    format!("must not be less than what fits at first, {capacity}"),
+                    format!("must not be less than the initial capacity, {capacity}"),
                 );
             }
             _ => {}
@@ -230,7 +230,7 @@ fn cluster(name: &str, own: &mut Fields<'_>) -> Cluster {
 fn load(fields: &mut Fields<'_>, reader: &Reader, names: &BTreeSet<&str>) -> Load {
     let Some(mut own) = fields.fields("load") else {
         if fields.value("load").is_none() {
-            fields.missing("load", "what there is to do, such as {points: [{at: 0s, replicas: 10}]}");
+            fields.missing("load", "the load over time, such as {points: [{at: 0s, replicas: 10}]}");
         }
         return Load::default();
     };
@@ -310,7 +310,7 @@ fn fault(mut own: Fields<'_>, names: &BTreeSet<&str>, reader: &Reader) -> Option
     match (kind, &cluster) {
         (Some(FaultKind::ClusterDown), None) => own.missing("cluster", "which cluster is down"),
         (Some(FaultKind::ControlPlaneDown), Some(name)) => {
-            own.wrong("cluster", name, "the control plane is in none: leave it out");
+            own.wrong("cluster", name, "the control plane belongs to no cluster: leave it out");
         }
         _ => {}
     }

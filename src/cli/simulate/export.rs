@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::table::told;
+use super::table::event_text;
 use crate::decision::plan::Policy;
 use crate::simulation::{Figures, Record, Row, Sample, Scenario};
 
@@ -50,7 +50,8 @@ pub(super) fn decimal(thousandths: u128) -> String {
 /// The whole run, as one object.
 pub(super) fn json(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
     let record = &outcome.table;
-    let events = record.events.iter().map(|event| json!({"second": event.second, "event": told(scenario, event)}));
+    let events =
+        record.events.iter().map(|event| json!({"second": event.second, "event": event_text(scenario, event)}));
     let object = json!({
         "scenario": title,
         "policy": policy.name(),

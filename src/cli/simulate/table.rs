@@ -82,15 +82,15 @@ fn cell(row: &Row) -> String {
 
 fn events(scenario: &Scenario<'_>, record: &Record, after: Option<Second>, until: Second) -> String {
     let since = |event: &&Event| after.is_none_or(|after| event.second > after) && event.second <= until;
-    let told: Vec<String> = record.events.iter().filter(since).map(|event| told(scenario, event)).collect();
-    match told.len() {
-        0..=3 => told.join(", "),
+    let texts: Vec<String> = record.events.iter().filter(since).map(|event| event_text(scenario, event)).collect();
+    match texts.len() {
+        0..=3 => texts.join(", "),
         more => format!("{more} events"),
     }
 }
 
 /// An event as text.
-pub(super) fn told(scenario: &Scenario<'_>, event: &Event) -> String {
+pub(super) fn event_text(scenario: &Scenario<'_>, event: &Event) -> String {
     let site = event.cluster.and_then(|at| scenario.sites.get(at));
     let who = site.map_or_else(|| "all clusters".to_owned(), |site| printable(&site.member.name));
     match event.what {

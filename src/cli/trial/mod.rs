@@ -61,7 +61,7 @@ const BUILT_IN: [(&str, &str); 2] = [
 enum TrialError {
     #[error("the webhook does not start: {0}")]
     Start(#[from] crate::run::process::Error),
-    #[error("the webhook cannot be asked: {0}")]
+    #[error("the webhook cannot be called: {0}")]
     Ask(#[from] ask::AskError),
     #[error("no threads: {0}")]
     Runtime(std::io::Error),

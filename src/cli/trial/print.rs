@@ -31,7 +31,7 @@ pub(super) fn object(out: &mut impl Write, given: &Given) -> io::Result<()> {
 }
 
 pub(super) fn skipped(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "  not sent: the webhook is only asked about FederatedHPA and CronFederatedHPA")
+    writeln!(out, "  not sent: the webhook only reviews FederatedHPA and CronFederatedHPA")
 }
 
 pub(super) fn near_miss(out: &mut impl Write, violation: &Violation) -> io::Result<()> {

@@ -129,7 +129,7 @@ impl Search<'_> {
             return String::new();
         }
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
-        format!("what may stand here is {}", names.join(", "))
+        format!("allowed here: {}", names.join(", "))
     }
 }
 

@@ -203,7 +203,7 @@ fn zone_prefix(text: &str) -> ScheduleError {
 fn macro_message(text: &str, trimmed: &str) -> String {
     let lower = trimmed.get(..SHOWN.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
     if MACROS.contains(&trimmed) && text != trimmed {
-        return format!("{trimmed} must stand alone; write it without spaces around it");
+        return format!("{trimmed} must be the whole schedule; write it without spaces around it");
     }
     if let Some(exact) = MACROS.iter().find(|name| ***name == *lower) {
         return format!("{} is not known, case counts; write {exact}", shown(trimmed));

@@ -36,11 +36,11 @@ pub enum SpreadBy<'a> {
 impl SpreadBy<'_> {
     /// The groups of a cluster; empty where the field or label is not set.
     fn of<'m>(&self, member: &'m Member<'_>) -> Vec<&'m str> {
-        let said = |text: &'m Text<'_>| if text.is_empty() { Vec::new() } else { vec![&**text] };
+        let of_field = |text: &'m Text<'_>| if text.is_empty() { Vec::new() } else { vec![&**text] };
         match self {
-            Self::Cluster => said(&member.name),
-            Self::Region => said(&member.region),
-            Self::Provider => said(&member.provider),
+            Self::Cluster => of_field(&member.name),
+            Self::Region => of_field(&member.region),
+            Self::Provider => of_field(&member.provider),
             Self::Zone => member.zones.iter().map(|zone| &**zone).collect(),
             Self::Label(key) => member.labels.get(&**key).map(|value| vec![&**value]).unwrap_or_default(),
         }
@@ -104,12 +104,12 @@ pub(super) fn choose<'a, 's>(
         let groups: Vec<Vec<&str>> = constraints.iter().map(|spread| spread.by.of(candidate.member)).collect();
         groups.iter().all(|groups| !groups.is_empty()).then_some(groups)
     };
-    let told: Vec<(Candidate<'a>, Vec<Vec<&'a str>>)> =
+    let grouped: Vec<(Candidate<'a>, Vec<Vec<&'a str>>)> =
         ranked.iter().filter_map(|candidate| Some((*candidate, groups(candidate)?))).collect();
     let mut open: Open<'a> = vec![BTreeSet::new(); constraints.len()];
     let mut chosen = BTreeSet::new();
     for needed in [true, false] {
-        for (candidate, groups) in &told {
+        for (candidate, groups) in &grouped {
             let wanted = !needed || candidate.serves && is_needed(&open, groups, constraints);
             if wanted && !chosen.contains(&*candidate.member.name) && fits(&open, groups, constraints) {
                 chosen.insert(&*candidate.member.name);
@@ -118,7 +118,7 @@ pub(super) fn choose<'a, 's>(
         }
     }
     let used = |(_, spread): &(usize, &Spread<'_>)| -> BTreeSet<&str> {
-        let uses = told.iter().filter(|(one, _)| one.serves && chosen.contains(&*one.member.name));
+        let uses = grouped.iter().filter(|(one, _)| one.serves && chosen.contains(&*one.member.name));
         uses.flat_map(|(one, _)| spread.by.of(one.member)).collect()
     };
     let unmet = constraints.iter().enumerate().filter_map(|numbered| {

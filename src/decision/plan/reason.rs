@@ -97,16 +97,16 @@ impl fmt::Display for Reason {
             Self::Duplicated => f.write_str("every cluster has the whole bounds"),
             Self::Weighted { weight, weights } => write!(f, "weight {weight} of {weights}"),
             Self::Available { available, availables } => {
-                write!(f, "room for {available} of {availables} more replicas")
+                write!(f, "capacity for {available} of {availables} more replicas")
             }
-            Self::Filled { capacity } => write!(f, "room for {capacity} replicas, the largest cluster first"),
+            Self::Filled { capacity } => write!(f, "capacity for {capacity} replicas, the largest cluster first"),
             Self::Priority { priority: Some(priority), capacity } => {
-                write!(f, "priority {priority}, room for {capacity} replicas")
+                write!(f, "priority {priority}, capacity for {capacity} replicas")
             }
-            Self::Priority { priority: None, capacity } => write!(f, "no priority, room for {capacity} replicas"),
+            Self::Priority { priority: None, capacity } => write!(f, "no priority, capacity for {capacity} replicas"),
             Self::Unchanged => f.write_str("as assigned before"),
             Self::ReplicasTakenOver { more } => write!(f, "takes over {more} that no other cluster can run"),
-            Self::HeadroomReleased { less } => write!(f, "gives {less} to others"),
+            Self::HeadroomReleased { less } => write!(f, "releases {less} to other clusters"),
             Self::ClusterRecovered => f.write_str("recovered: min restored now, headroom at the next rebalance"),
             Self::ScaleUpBlocked => f.write_str("pods are unschedulable: unused max was moved to other clusters"),
             Self::HeadroomReceived => f.write_str("receives headroom that other clusters cannot use"),
@@ -246,7 +246,7 @@ impl fmt::Display for Why {
                 write!(f, "raised part of the way to {to} while a cluster does not respond")
             }
             Self::BoundsChanged { from } => write!(f, "changes from {from}"),
-            Self::ClusterLeaving => f.write_str("leaving: releases what it does not run, its replicas follow"),
+            Self::ClusterLeaving => f.write_str("leaving: releases unused headroom, its replicas follow"),
             Self::ClusterRemoved => f.write_str("removed once other clusters run its replicas"),
             Self::ClusterFailed => f.write_str("failed: its share was moved to other clusters"),
             Self::BindingUpdated => f.write_str("entries updated to match the bounds"),
@@ -271,7 +271,7 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Room => "no other cluster has room for them",
+            Self::Room => "no other cluster has free capacity for them",
             Self::Unready => "their pods are not ready",
             Self::Unconfirmed => "a cluster has not confirmed its new bounds",
         })

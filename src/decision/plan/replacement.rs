@@ -291,8 +291,9 @@ fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Optio
 
 /// Replicas that it runs, or last reported.
 fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
-    let said = cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
-    if away { said } else { cluster.running().max(if cluster.entry.is_none() { said } else { 0 }) }
+    let reported =
+        cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
+    if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
 }
 
 /// Stores, for a cluster that stopped answering, the replicas that the others run.

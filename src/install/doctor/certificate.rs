@@ -59,7 +59,7 @@ pub(super) async fn certificate(context: &Context, location: &Location) -> Findi
         Ok(Err(error)) => Finding::fail(
             CHECK,
             error.to_string(),
-            "the certificate is to be signed by a CA of the caBundle (--ca-file) and to hold the name of the URL (--url)",
+            "the certificate must be signed by a CA of the caBundle (--ca-file) and contain the host name of the URL (--url)",
         ),
         Ok(Ok(until)) => end(until, context.now),
     }

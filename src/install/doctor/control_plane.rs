@@ -159,10 +159,10 @@ pub(super) async fn lease(context: &Context) -> Finding {
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
         _ if holder == PARKED => {
-            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation keeps controllers off";
+            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation has reserved the Lease";
             Finding::new(CHECK, State::Warn, "it is kept from controllers", to_do)
         }
-        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "nobody holds it", "is a controller running?"),
+        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "it has no holder", "is a controller running?"),
         Some(age) if age > lasts.saturating_mul(2) => {
             let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
             Finding::fail(CHECK, seen, "no controller acts: see the logs of its pods")

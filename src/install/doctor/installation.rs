@@ -128,7 +128,7 @@ pub(super) async fn policy(context: &Context) -> Finding {
         let differs = live.as_ref().is_none_or(|live| !differences(&manifest.object, live).is_empty());
         if differs {
             let is = if live.is_some() { "is another one" } else { "does not exist" };
-            let to_do = "run `fhpa install`; with --guard-definitions=false this is as it is to be";
+            let to_do = "run `fhpa install`; with --guard-definitions=false this is expected";
             return Finding::new(CHECK, State::Warn, format!("{} {is}", name(manifest)), to_do);
         }
     }
@@ -140,7 +140,7 @@ pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "karmada's webhooks";
     let to_do = "run `fhpa install`: Karmada's own webhooks drop fields of fhpa, and refuse what it can run";
     match shared(CHECK, |part| matches!(part, Part::SetAside(_))) {
-        Ok(manifests) => all(context, CHECK, &manifests, "they are set aside", to_do).await,
+        Ok(manifests) => all(context, CHECK, &manifests, "they are disabled", to_do).await,
         Err(finding) => vec![finding],
     }
 }
@@ -177,7 +177,11 @@ pub(super) async fn suspended(context: &Context) -> Finding {
     let names: Vec<String> = unserved.iter().take(SHOWN).map(name).collect();
     let more = unserved.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Finding::fail(CHECK, format!("nobody acts on {}{more}, and nobody schedules them", names.join(", ")), to_do)
+    Finding::fail(
+        CHECK,
+        format!("no FederatedHPA acts on {}{more}, and karmada-scheduler is suspended for them", names.join(", ")),
+        to_do,
+    )
 }
 
 /// Whether the webhook is registered, and its URL.

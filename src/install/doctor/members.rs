@@ -57,7 +57,7 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
     if wrong.is_empty() {
         return Finding::ok(CHECK, format!("{} ready, and reached through the proxy", clusters.len()));
     }
-    let to_do = "bring them back; a member that is not reached through clusters/proxy is scaled by its HPA alone";
+    let to_do = "recover them; a member that is not reachable through clusters/proxy is scaled by its HPA alone";
     Finding::new(CHECK, State::Warn, wrong.join("; "), to_do)
 }
 
@@ -82,9 +82,9 @@ pub(super) async fn estimators(context: &Context, clusters: &[Value]) -> Finding
     }))
     .await;
     let count = reached.iter().filter(|reached| **reached).count();
-    let seen = format!("{count} of {} clusters have one that is reached from here", looked_at.len());
+    let seen = format!("{count} of {} clusters have one that is reachable from here", looked_at.len());
     if count == 0 || looked_at.is_empty() {
-        let to_do = "nothing, when none is installed: room is then what a Cluster says of its resources";
+        let to_do = "nothing, when none is installed: free capacity then comes from the resource summaries of Clusters";
         return Finding::new(CHECK, State::Skipped, seen, to_do);
     }
     if count < looked_at.len() {

@@ -138,9 +138,9 @@ impl GuardWorker {
             && carried.len() == self.dependencies.sight.count(Part::Webhook)
             && carried.values().all(|other| *other == encoded)
         {
-            self.dependencies.registered.send_if_modified(|told| {
-                let new = told.as_ref() != Some(&bundle);
-                *told = Some(bundle);
+            self.dependencies.registered.send_if_modified(|registered| {
+                let new = registered.as_ref() != Some(&bundle);
+                *registered = Some(bundle);
                 new
             });
         }
@@ -294,5 +294,5 @@ fn other(live: Option<&Value>) -> String {
     };
     let text = |share: &Value, name: &str| share.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let last = shares.into_iter().flatten().filter(ours).max_by_key(|share| text(share, "time"));
-    last.map_or_else(|| "somebody".to_owned(), |share| text(share, "manager"))
+    last.map_or_else(|| "another writer".to_owned(), |share| text(share, "manager"))
 }

@@ -126,6 +126,6 @@ async fn cluster(
             let Some(by) = by else { return refused("at most 1000 nodes at a time") };
             answer(fleet.change_nodes(&name, by).await.map(|count| format!("{name} has {count} nodes")))
         }
-        _ => (StatusCode::NOT_FOUND, format!("nobody knows what {what} is")),
+        _ => (StatusCode::NOT_FOUND, format!("there is no command {what}")),
     }
 }

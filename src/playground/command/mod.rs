@@ -16,7 +16,7 @@ use clap::Subcommand;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// What to tell the playground that runs; without it, one is started.
+    /// Command for the running playground; without one, a playground is started.
     #[command(subcommand)]
     word: Option<Word>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
 /// What can be told to a playground that runs.
 #[derive(Clone, Debug, Subcommand)]
 enum Word {
-    /// Give the pods of a workload so much to do, over all clusters together.
+    /// Set the load of a workload, over all clusters together.
     Load {
         /// Name of a Deployment or StatefulSet.
         workload: String,
@@ -80,17 +80,17 @@ enum Word {
         #[arg(long, short, default_value = "default")]
         namespace: String,
     },
-    /// Cut a cluster off.
+    /// Disconnect a cluster.
     Fail {
         /// Name of the cluster.
         cluster: String,
     },
-    /// Bring a cluster back.
+    /// Connect a cluster again.
     Recover {
         /// Name of the cluster.
         cluster: String,
     },
-    /// Add nodes to a cluster, or take some away.
+    /// Add nodes to a cluster, or remove some.
     Nodes {
         /// Name of the cluster.
         cluster: String,

@@ -160,7 +160,7 @@ fn tell(start: &Start, directory: &Directory, running: &Running, begun: Instant)
     anstream::println!(
         "\
 A Karmada with {clusters} member clusters runs here ({took} ms). It is for trying and testing only: all is in memory,
-and nobody is asked who they are. Ctrl-C ends it and removes its files.
+and there is no authentication. Ctrl-C ends it and removes its files.
 
   control plane  {url}
   members        {names} {nodes} nodes of {cpu} CPUs

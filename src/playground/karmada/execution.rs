@@ -231,8 +231,8 @@ fn merged(manifest: &Value, observed: &Value) -> Value {
     for (field, list) in MANAGED {
         let brought: Vec<&str> = annotation(observed, list).split(',').collect();
         for (key, value) in json::members(observed, &format!("/metadata/{field}")) {
-            let said = manifest.pointer(&format!("/metadata/{field}")).is_some_and(|map| map.get(key).is_some());
-            if !said && !brought.contains(&key) {
+            let is_desired = manifest.pointer(&format!("/metadata/{field}")).is_some_and(|map| map.get(key).is_some());
+            if !is_desired && !brought.contains(&key) {
                 json::set(&mut desired, &["metadata", field, key], value.clone());
             }
         }

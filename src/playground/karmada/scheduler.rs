@@ -85,9 +85,9 @@ impl Karmada {
     async fn unscheduled(&self, binding: &Value, why: &Unschedulable, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let before = json::condition(binding, "/status/conditions", "Scheduled");
-        let told = condition(before, "Scheduled", false, (why.0, &why.1), now);
+        let scheduled = condition(before, "Scheduled", false, (why.0, &why.1), now);
         let mut status = binding.get("status").cloned().unwrap_or_else(|| json!({}));
-        json::set(&mut status, &["conditions"], with(binding, told));
+        json::set(&mut status, &["conditions"], with(binding, scheduled));
         pass.writes += usize::from(self.objects.set_status(&self.kinds.binding, binding, &status).await?);
         Ok(pass)
     }

@@ -109,9 +109,9 @@ impl Member {
                     pass.count(&self.objects.merge(&self.kinds.pod, pod, "", &bound).await?);
                 }
                 Err(message) => {
-                    let told = condition(pod, "/status/conditions", "PodScheduled");
-                    if told.is_none_or(|told| text(told, "/message") != message) {
-                        let since = told.map_or("", |told| text(told, "/lastTransitionTime"));
+                    let known = condition(pod, "/status/conditions", "PodScheduled");
+                    if known.is_none_or(|known| text(known, "/message") != message) {
+                        let since = known.map_or("", |known| text(known, "/lastTransitionTime"));
                         let since = if since.is_empty() { rfc3339(now) } else { since.to_owned() };
                         let status = json!({"status": scheduled_false(&message, &since)});
                         pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &status).await?);

@@ -162,47 +162,47 @@ mod tests {
 
     #[test]
     fn what_was_written_here_is_no_news_when_the_watch_brings_it() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        assert_eq!(book.changed().len(), 1);
-        let base = book.get(&key("a")).unwrap();
-        book.recorded(&key("a"), &base, entry("6"));
-        book.put(key("a"), entry("6"));
-        book.put(key("a"), entry("5"));
-        assert_eq!((book.changed().len(), &*book.get(&key("a")).unwrap().version), (0, "6"));
-        book.put(key("a"), entry("7"));
-        assert_eq!(book.changed().len(), 1);
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        assert_eq!(cache.changed().len(), 1);
+        let base = cache.get(&key("a")).unwrap();
+        cache.recorded(&key("a"), &base, entry("6"));
+        cache.put(key("a"), entry("6"));
+        cache.put(key("a"), entry("5"));
+        assert_eq!((cache.changed().len(), &*cache.get(&key("a")).unwrap().version), (0, "6"));
+        cache.put(key("a"), entry("7"));
+        assert_eq!(cache.changed().len(), 1);
     }
 
     #[test]
     fn a_write_that_comes_back_late_hides_nothing_newer() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        let base = book.get(&key("a")).unwrap();
-        book.put(key("a"), entry("7"));
-        book.recorded(&key("a"), &base, entry("6"));
-        assert_eq!(&*book.get(&key("a")).unwrap().version, "7");
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        let base = cache.get(&key("a")).unwrap();
+        cache.put(key("a"), entry("7"));
+        cache.recorded(&key("a"), &base, entry("6"));
+        assert_eq!(&*cache.get(&key("a")).unwrap().version, "7");
     }
 
     #[test]
     fn a_list_brings_what_is_new_and_takes_what_is_gone() {
-        let book = CronCache::default();
+        let cache = CronCache::default();
         for name in ["gone", "same", "old"] {
-            book.put(key(name), entry("5"));
+            cache.put(key(name), entry("5"));
         }
-        book.changed();
-        book.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
-        let changed: Vec<String> = book.changed().iter().map(ToString::to_string).collect();
+        cache.changed();
+        cache.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
+        let changed: Vec<String> = cache.changed().iter().map(ToString::to_string).collect();
         assert_eq!(changed, ["prod/gone", "prod/new", "prod/old"]);
-        assert_eq!(book.keys().len(), 3);
+        assert_eq!(cache.keys().len(), 3);
     }
 
     #[test]
     fn an_object_that_was_made_anew_is_news_whatever_its_version() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        book.changed();
-        book.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
-        assert_eq!(book.changed().len(), 1);
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        cache.changed();
+        cache.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
+        assert_eq!(cache.changed().len(), 1);
     }
 }

@@ -144,16 +144,16 @@ impl Item for Entry {
 
 /// Reads objects into a cache.
 pub struct Reader {
-    book: Arc<CronCache>,
+    cache: Arc<CronCache>,
     zones: Arc<dyn Zones>,
     settings: Settings,
     listing: Vec<(Key, Entry)>,
 }
 
 impl Reader {
-    /// Fills `book`. Rules without a zone use the default of `settings`.
-    pub fn new(book: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
-        Self { book, zones, settings, listing: Vec::new() }
+    /// Fills `cache`. Rules without a zone use the default of `settings`.
+    pub fn new(cache: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
+        Self { cache, zones, settings, listing: Vec::new() }
     }
 
     /// The key and the entry of an object.
@@ -165,7 +165,7 @@ impl Reader {
         let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let generation = metadata.generation.unwrap_or_default();
         // Most changes are of the status: the parsed rules stay the same.
-        let before = self.book.get(&key).filter(|before| before.uid == uid && before.generation == generation);
+        let before = self.cache.get(&key).filter(|before| before.uid == uid && before.generation == generation);
         let (target, runnable) = match before {
             Some(before) => (Arc::clone(&before.target), Arc::clone(&before.runnable)),
             None => (Arc::new(target(cron)), Arc::new(self.understand(cron))),
@@ -214,7 +214,7 @@ fn target(cron: &CronFederatedHPA) -> Target {
 
 impl EventHandler<CronFederatedHPA> for Reader {
     fn begin(&mut self) {
-        self.book.begin();
+        self.cache.begin();
         self.listing.clear();
     }
     fn listed(&mut self, object: &CronFederatedHPA) {
@@ -222,16 +222,16 @@ impl EventHandler<CronFederatedHPA> for Reader {
         self.listing.push(read);
     }
     fn end(&mut self) {
-        self.book.replace(std::mem::take(&mut self.listing));
+        self.cache.replace(std::mem::take(&mut self.listing));
     }
     fn put(&mut self, object: &CronFederatedHPA) {
         let (key, entry) = self.read(object);
-        self.book.put(key, entry);
+        self.cache.put(key, entry);
     }
     fn take(&mut self, namespace: &str, name: &str) {
-        self.book.take(&Key::new(namespace, name));
+        self.cache.take(&Key::new(namespace, name));
     }
     fn forget(&mut self) {
-        self.book.forget();
+        self.cache.forget();
     }
 }

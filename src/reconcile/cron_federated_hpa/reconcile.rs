@@ -59,7 +59,7 @@ pub struct CronWorker {
     /// Client of the API server.
     pub client: Client,
     /// The objects.
-    pub book: Arc<CronCache>,
+    pub cache: Arc<CronCache>,
     /// Writes to targets.
     pub executor: Executor,
     /// Schedules with built steppers.
@@ -76,16 +76,16 @@ impl Worker for CronWorker {
     type RetryState = CronRetryState;
 
     async fn news(&self) {
-        self.book.news().await;
+        self.cache.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.reporter.known(self.book.rules(), self.book.unready());
-        self.book.changed()
+        self.reporter.known(self.cache.rules(), self.cache.unready());
+        self.cache.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.book.keys()
+        self.cache.keys()
     }
 
     async fn reconcile(
@@ -99,7 +99,7 @@ impl Worker for CronWorker {
 
     fn queue_stats(&self, queue_stats: QueueStats<'_>) {
         // The last record is not a change.
-        self.reporter.known(self.book.rules(), self.book.unready());
+        self.reporter.known(self.cache.rules(), self.cache.unready());
         self.reporter.queue_stats(queue_stats);
     }
 
@@ -146,7 +146,7 @@ impl CronWorker {
         let observed = observe(now, &entry, &self.steppers);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
-        let others = if owed.is_empty() { Vec::new() } else { self.book.others(key, &entry) };
+        let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
         let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
@@ -199,9 +199,9 @@ impl CronWorker {
 
     /// The object, unless it is gone or being deleted. The guard blocks other reconciles on its target.
     async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
-        let living = || self.book.get(key).filter(|entry| !entry.deleting);
+        let living = || self.cache.get(key).filter(|entry| !entry.deleting);
         let entry = living()?;
-        if self.book.others(key, &entry).is_empty() {
+        if self.cache.others(key, &entry).is_empty() {
             return Some((entry, None));
         }
         let lane = self.lanes.enter(entry.subject()).await;
@@ -232,7 +232,7 @@ impl CronWorker {
         }
         let written = status::write(&self.client, leader, key, entry, remembered).await?;
         self.reporter.recorded(leader, key, entry, &written, observed, &retry_state.attempts);
-        self.book.recorded(key, entry, written);
+        self.cache.recorded(key, entry, written);
         Ok(())
     }
 

@@ -131,9 +131,9 @@ impl Reporter {
 
     /// Reports rules that cannot run, when this is new.
     fn rules_refused(&self, about: Regarding<'_>, written: &Entry) {
-        let said = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
-        let before = said(about.entry).and_then(|condition| condition.message);
-        if let Some(message) = said(written).and_then(|condition| condition.message)
+        let invalid = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
+        let before = invalid(about.entry).and_then(|condition| condition.message);
+        if let Some(message) = invalid(written).and_then(|condition| condition.message)
             && before.as_ref() != Some(&message)
         {
             self.tell(about, Severity::Warning, INVALID, message);

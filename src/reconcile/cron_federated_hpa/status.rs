@@ -45,11 +45,11 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
         Tried::Well => Some(("True", "Executed", "the last run was executed".to_owned())),
         Tried::Failed(failure) => Some(("False", failure.reason, failure.message.clone())),
     };
-    let made = |type_, said| condition(type_, said, condition_of(entry, type_), Some(entry.generation), now);
+    let made = |type_, parts| condition(type_, parts, condition_of(entry, type_), Some(entry.generation), now);
     let mut conditions: Vec<Condition> = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)]
         .into_iter()
-        .filter_map(|(type_, said)| match said {
-            Some(said) => Some(made(type_, said)),
+        .filter_map(|(type_, parts)| match parts {
+            Some(parts) => Some(made(type_, parts)),
             None => condition_of(entry, type_).cloned(),
         })
         .collect();

@@ -70,21 +70,21 @@ fn newer(metric: &Value, about: &str) -> Value {
     let mut letters = type_.chars();
     let key: String = letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect();
     let source = metric.get(&key).unwrap_or(&Value::Null);
-    let said = |name: &str| source.get(name).filter(|value| !value.is_null());
-    let utilization = said(&format!("{about}AverageUtilization"));
-    let average = said(&format!("{about}AverageValue")).or_else(|| said("averageValue"));
+    let member = |name: &str| source.get(name).filter(|value| !value.is_null());
+    let utilization = member(&format!("{about}AverageUtilization"));
+    let average = member(&format!("{about}AverageValue")).or_else(|| member("averageValue"));
     let kind = match (utilization, average) {
         (Some(_), _) => "Utilization",
         (None, Some(_)) => "AverageValue",
         (None, None) => "Value",
     };
     let mut value = json!({"type": kind, "averageUtilization": utilization, "averageValue": average,
-        "value": said(&format!("{about}Value"))});
+        "value": member(&format!("{about}Value"))});
     prune(&mut value);
-    let selector = said("selector").or_else(|| said("metricSelector"));
-    let named = said("metricName").map(|name| json!({"name": name, "selector": selector}));
-    let mut newer = json!({"name": said("name"), "container": said("container"), "metric": named,
-        "describedObject": said("target"), about: value});
+    let selector = member("selector").or_else(|| member("metricSelector"));
+    let named = member("metricName").map(|name| json!({"name": name, "selector": selector}));
+    let mut newer = json!({"name": member("name"), "container": member("container"), "metric": named,
+        "describedObject": member("target"), about: value});
     prune(&mut newer);
     json!({"type": type_, key: newer})
 }

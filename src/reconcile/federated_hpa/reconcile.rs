@@ -348,8 +348,8 @@ impl DistributedWorker {
             }
             None => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };
-                let said = ("False", failure.reason, failure.message.clone());
-                status::unplanned(order, said.clone(), said, now)
+                let parts = ("False", failure.reason, failure.message.clone());
+                status::unplanned(order, parts.clone(), parts, now)
             }
         };
         let status = self.too_large.fit(&order.key(), status);

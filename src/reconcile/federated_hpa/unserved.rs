@@ -19,8 +19,8 @@ impl DistributedWorker {
         order: &FederatedHpaEntry,
         why: &str,
     ) -> Result<Progress, WriteError> {
-        let said = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
-        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        let parts = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, parts("Unknown"), parts("False"), (self.clock)());
         if !status::stands(order, &status) {
             status::write(&self.writer, leader, order, &status).await?;
         }

@@ -100,7 +100,7 @@ pub(super) async fn set(
     let patch = Patch::Apply(configuration(target, &live.metadata.metadata, bounds));
     let written = requests.patch(target.name, &PatchParams::apply(CRON_BOUNDS).force(), &patch);
     let written = write::<IgnoredAny>(client, leader, written, asked("patch")).await;
-    written.map_err(|error| error.told(|failure| unread(target, failure)))?;
+    written.map_err(|error| error.map_failure(|failure| unread(target, failure)))?;
     Ok(Done::Written)
 }
 

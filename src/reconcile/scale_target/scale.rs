@@ -52,7 +52,7 @@ pub(super) async fn set(
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
     let asked = Asked { verb: "patch", resource: &subresource, ..asked };
     let after =
-        write::<ScaleObject>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
+        write::<ScaleObject>(client, leader, written, asked).await.map_err(|error| error.map_failure(unread))?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
 }

@@ -82,7 +82,7 @@ struct TlsArgs {
     /// Oldest version of TLS.
     #[arg(long, value_enum, default_value = "1.2")]
     tls_min_version: MinVersion,
-    /// How often a new certificate is looked for.
+    /// How often to check for a new certificate.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::positive_within_a_day)]
     cert_refresh_interval: Duration,
 }
@@ -179,7 +179,7 @@ async fn run(options: Options) -> ExitCode {
         Err(error) => return failed(&error),
     };
     if let Err(error) = end_on_signals(server.handle()) {
-        return failed(&format_args!("signals cannot be waited for: {error}"));
+        return failed(&format_args!("cannot wait for signals: {error}"));
     }
     match server.run().await {
         Ended::Drained => ExitCode::SUCCESS,

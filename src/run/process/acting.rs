@@ -92,7 +92,7 @@ impl Acting {
     pub(super) fn start(self, tasks: &mut Tasks) -> Acts {
         let (stop_controller, controller_stopped) = watch::channel(false);
         let (stop_leader, leader_stopped) = watch::channel(false);
-        let (told, leadership) = watch::channel(None);
+        let (sender, leadership) = watch::channel(None);
         let release = self.candidate.timings.retry;
         tasks.spawn("the count of leaders", count(leadership.clone(), self.metrics));
         let (controller, guarding) = (self.controller, self.guarding);
@@ -105,7 +105,7 @@ impl Acting {
             tokio::join!(controller.run(leadership.clone(), controller_stopped.clone()), guards);
         };
         let controller = tasks.spawn("the controller", works);
-        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, told, leader_stopped));
+        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, sender, leader_stopped));
         Acts { stop_controller, controller, stop_leader, leader, release }
     }
 }

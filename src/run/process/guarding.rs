@@ -61,13 +61,13 @@ impl Guarding {
             }
             None => None,
         };
-        let (told, registered) = watch::channel(None);
+        let (sender, registered) = watch::channel(None);
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
             definitions_guarded: guard_definitions,
-            location: registration.as_ref().map(|(_, told)| told.subscribe()),
-            registered: told,
+            location: registration.as_ref().map(|(_, locations)| locations.subscribe()),
+            registered: sender,
             clock: Arc::new(clock::wall),
             metrics: metrics.guard(),
             counted: metrics.controller(),
@@ -82,10 +82,10 @@ impl Guarding {
         let follows = async {
             match registration {
                 None => std::future::pending().await,
-                Some((Authority::File(file), told)) => follow_file(&file, &told).await,
-                Some((Authority::Shared(shared), told)) => {
+                Some((Authority::File(file), locations)) => follow_file(&file, &locations).await,
+                Some((Authority::Shared(shared), locations)) => {
                     let record = record((*shared).clone(), registered, leadership.clone());
-                    tokio::join!(follow_shared(*shared, &told), record);
+                    tokio::join!(follow_shared(*shared, &locations), record);
                 }
             }
         };
@@ -97,8 +97,8 @@ impl Guarding {
 }
 
 /// Publishes a CA; returns whether it changed.
-fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
-    told.send_if_modified(|current| {
+fn tell(locations: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
+    locations.send_if_modified(|current| {
         let new = current.ca_bundle != ca_bundle;
         current.ca_bundle = ca_bundle;
         new
@@ -106,14 +106,14 @@ fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
 }
 
 /// Checks for a new CA by content, without end. The last valid one stays.
-async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
+async fn follow_file(file: &Path, locations: &watch::Sender<Location>) {
     let mut complained = None;
     loop {
         tokio::time::sleep(control_plane::POLL).await;
         match tls::authorities(file) {
             Ok(ca_bundle) => {
                 complained = None;
-                if tell(told, ca_bundle) {
+                if tell(locations, ca_bundle) {
                     info!("the CA of the webhook has changed and is registered");
                 }
             }
@@ -129,11 +129,11 @@ async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
 }
 
 /// Publishes each change of the shared CAs, without end.
-async fn follow_shared(mut shared: Shared, told: &watch::Sender<Location>) {
+async fn follow_shared(mut shared: Shared, locations: &watch::Sender<Location>) {
     while shared.latest.changed().await.is_ok() {
         let ca_bundle = shared.latest.borrow_and_update().bundle();
-        if tell(told, ca_bundle) {
-            info!("the CAs of the shared certificate have changed; they are registered by who leads");
+        if tell(locations, ca_bundle) {
+            info!("the CAs of the shared certificate have changed; the leader registers them");
         }
     }
     std::future::pending::<()>().await;
@@ -155,7 +155,7 @@ async fn record(
         if let Some(bundle) = bundle.filter(|bundle| leads && lacks(bundle))
             && let Err(error) = shared.store.record(&bundle).await
         {
-            warn!(%error, "it cannot be noted that the CAs are registered; the old one signs until it can");
+            warn!(%error, "failed to record that the CAs are registered; the old one signs until that succeeds");
             failed = true;
         }
         tokio::select! {

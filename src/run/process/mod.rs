@@ -116,7 +116,8 @@ impl Server {
                     Arc::new(NoRelatedObjects)
                 };
                 let preview = acting.as_ref().map(Acting::preview);
-                let frozen = readers.definitions.clone().map(|told| Arc::new(move || told.is_frozen()) as Frozen);
+                let frozen =
+                    readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
                 let judge = judge(Surroundings { related_objects, zones, preview, frozen });
                 Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
@@ -183,7 +184,7 @@ impl Server {
         let listen = self.serving.as_ref().map(|serving| serving.local.to_string());
         let mut tasks = Tasks::default();
         if let Some(keeper) = self.client_keeper {
-            tasks.spawn("the look at the kubeconfig", keeper.run(control_plane::POLL));
+            tasks.spawn("the kubeconfig reload", keeper.run(control_plane::POLL));
         }
         if let Some((client, watches)) = self.watches {
             tasks.spawn("the watches", watches.run(client, Arc::clone(&self.metrics)));

@@ -49,12 +49,9 @@ impl Kept {
         if let Some((looker, client_keeper)) = looker {
             tasks.spawn("the look at the shared certificate", looker.run(poll, clock::wall));
             if let Some(client_keeper) = client_keeper {
-                tasks.spawn(
-                    "the look at the kubeconfig of the shared certificate",
-                    client_keeper.run(control_plane::POLL),
-                );
+                tasks.spawn("the kubeconfig reload of the shared certificate", client_keeper.run(control_plane::POLL));
             }
         }
-        tasks.spawn("the look for a new certificate", keeper.run(poll, clock::wall));
+        tasks.spawn("the certificate reload", keeper.run(poll, clock::wall));
     }
 }

@@ -48,7 +48,7 @@ impl Keeper {
                 Polled::Kept(error) => {
                     let error = error.to_string();
                     let error = excerpt(&error, SHOWN);
-                    warn!(error, "the kubeconfig has changed and cannot be used; going on by the last good one");
+                    warn!(error, "the kubeconfig has changed and cannot be used; keeping the last valid one");
                 }
             }
         }

@@ -108,7 +108,7 @@ impl ControllerMetrics {
             ["executed", "failed", "superseded"],
         );
         let [events_posted, events_dropped] =
-            by_result(r, "events", "Kubernetes Events, by what became of them", ["posted", "dropped"]);
+            by_result(r, "events", "Kubernetes Events, by result", ["posted", "dropped"]);
         let retries = Family::<ClassLabels, Counter>::default();
         r.register(
             "workqueue_retries",

@@ -98,12 +98,8 @@ impl Metrics {
         let mut r = Registry::with_prefix("fhpa");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "What runs", build);
-        let [reloads_ok, reloads_failed] = by_result(
-            &mut r,
-            "certificate_reloads",
-            "New certificates found, by what became of them",
-            ["ok", "failed"],
-        );
+        let [reloads_ok, reloads_failed] =
+            by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
         let [connections_accepted, connections_refused] =
             by_result(&mut r, "connections", "Connections that came in", ["accepted", "refused"]);
         let added = register(&mut r);

@@ -100,7 +100,7 @@ impl RequestMetrics {
         let help = "Time from a request to the end of its answer; of a watch, to its beginning";
         r.register_with_unit("api_request_duration", help, Unit::Seconds, durations.clone());
         let reloads = Family::<ResultLabels, Counter>::default();
-        r.register("kubeconfig_reloads", "New contents of the kubeconfig, by what became of them", reloads.clone());
+        r.register("kubeconfig_reloads", "New contents of the kubeconfig, by result", reloads.clone());
         let reload = |result| reloads.get_or_create(&ResultLabels { result }).clone();
         Self {
             requests,

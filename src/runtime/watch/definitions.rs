@@ -133,7 +133,7 @@ impl Definitions {
                     continue;
                 }
             };
-            self.told(kind, standing, generation, metrics);
+            self.observe(kind, standing, generation, metrics);
         }
     }
 
@@ -141,12 +141,12 @@ impl Definitions {
     fn cannot_be_read(&self, kind: usize, why: String, metrics: &Metrics) -> bool {
         let unknown = self.served.borrow().kinds.get(kind) == Some(&Standing::Unknown);
         if unknown {
-            self.told(kind, Standing::Foreign(why), None, metrics);
+            self.observe(kind, Standing::Foreign(why), None, metrics);
         }
         unknown
     }
 
-    fn told(&self, kind: usize, standing: Standing, generation: Option<i64>, metrics: &Metrics) {
+    fn observe(&self, kind: usize, standing: Standing, generation: Option<i64>, metrics: &Metrics) {
         let before = self.served.borrow().clone();
         self.served.send_if_modified(|served| {
             let known = served.clone();
@@ -165,7 +165,7 @@ impl Definitions {
         metrics.frozen.set(after.is_some().into());
         match (before.frozen(), after) {
             (known, Some(why)) if known.as_ref() != Some(&why) => {
-                warn!("FederatedHPAs and CronFederatedHPAs are frozen, members go on: {why}");
+                warn!("FederatedHPAs and CronFederatedHPAs are frozen, members keep scaling: {why}");
             }
             (Some(_), None) => {
                 info!("the definitions are fhpa's again: all objects are listed before anything is done");
@@ -176,7 +176,7 @@ impl Definitions {
 }
 
 fn judge(ours: Option<&Value>, live: &Value) -> Standing {
-    let Some(ours) = ours else { return Standing::Foreign("what it is to be cannot be made".to_owned()) };
+    let Some(ours) = ours else { return Standing::Foreign("its desired state cannot be built".to_owned()) };
     let lost = served::lost(ours, live);
     if lost.is_empty() { Standing::Ours } else { Standing::Foreign(format!("it lacks {}", served::shown(&lost))) }
 }

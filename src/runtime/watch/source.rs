@@ -101,7 +101,8 @@ impl Watches {
             definitions,
         } = readers;
         let mut watches = Self(Vec::new());
-        let [one, other] = [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |told| Listing::By(told, kind)));
+        let [one, other] =
+            [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |definitions| Listing::By(definitions, kind)));
         watches.add_by(one, "FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"));
         let listed = readiness.condition("CronFederatedHPAs are not listed yet");
         watches.add_by(other, "CronFederatedHPA", cron_federated_hpas, listed);
@@ -252,7 +253,7 @@ async fn watch<K>(
                 failing = true;
                 let what = error.to_string();
                 let what = excerpt(&what, SHOWN);
-                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(kind, &error));
+                warn!(kind, error = what, "the watch failed and is retried; {}", advice(kind, &error));
             }
         }
         metrics.known(kind, known.len());

@@ -126,15 +126,15 @@ impl Capacity for Rooms {
     }
 
     fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        let word = self.estimators.as_ref()?.word(cluster, &unschedulable(workload)?);
-        Replicas::try_from(word.heard?.1).ok()
+        let cached = self.estimators.as_ref()?.cached(cluster, &unschedulable(workload)?);
+        Replicas::try_from(cached.result?.1).ok()
     }
 
     fn look(&self, cluster: &str, workload: &ObjectReference, fresh: Duration) -> bool {
         let (Some(estimators), Some(question)) = (&self.estimators, unschedulable(workload)) else { return false };
         estimators.look(cluster, &question, fresh);
-        let word = estimators.word(cluster, &question);
-        word.under_way || word.heard.is_some()
+        let cached = estimators.cached(cluster, &question);
+        cached.under_way || cached.result.is_some()
     }
 
     fn news(&self) -> BoxFuture<'_, ()> {
@@ -157,7 +157,7 @@ impl Capacity for Rooms {
 /// The cached result of the estimator of `cluster`.
 #[must_use]
 pub fn heard(estimators: &Estimators, cluster: &str, question: &Question) -> Answer {
-    estimators.word(cluster, question).heard.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
+    estimators.cached(cluster, question).result.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
 }
 
 /// The query for pods that the scheduler could not place. Estimators support Deployments only.

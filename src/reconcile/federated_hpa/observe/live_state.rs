@@ -52,8 +52,8 @@ impl LiveState {
     /// Unschedulable replicas of `workload` in `cluster`: the smallest reported value; `None` until one is reported.
     #[must_use]
     pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        let heard = [self.capacity.unschedulable(cluster, workload), self.members.unschedulable(cluster, workload)];
-        heard.into_iter().flatten().min()
+        let reported = [self.capacity.unschedulable(cluster, workload), self.members.unschedulable(cluster, workload)];
+        reported.into_iter().flatten().min()
     }
 
     /// Queries them in the background: from the estimator of the cluster, or else from the cluster.

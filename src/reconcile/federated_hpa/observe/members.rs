@@ -19,7 +19,7 @@ use crate::api::lenient::null_as_default;
 use crate::controller::failure;
 use crate::controller::failure::Asked;
 use crate::controller::key::Key;
-use crate::controller::query_cache::{QueryCache, QueryError, Source, Times, Word};
+use crate::controller::query_cache::{Cached, QueryCache, QueryError, Source, Times};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::split::Replicas;
@@ -87,14 +87,14 @@ impl Members {
         }
     }
 
-    fn word(&self, cluster: &str, question: &Question) -> Option<Word<Answer>> {
-        self.0.as_ref().map(|inquiry| inquiry.word(cluster, question))
+    fn cached(&self, cluster: &str, question: &Question) -> Option<Cached<Answer>> {
+        self.0.as_ref().map(|inquiry| inquiry.cached(cluster, question))
     }
 
     /// The status of an HPA with the write id, and when it arrived.
     #[must_use]
     pub fn hpa(&self, cluster: &str, question: &Question) -> Option<(Instant, Arc<HorizontalPodAutoscalerStatus>)> {
-        match self.word(cluster, question)?.heard? {
+        match self.cached(cluster, question)?.result? {
             (at, Answer::Hpa(Some(status))) => Some((at, status)),
             _ => None,
         }
@@ -103,13 +103,13 @@ impl Members {
     /// Why the query was rejected.
     #[must_use]
     pub fn refused(&self, cluster: &str, question: &Question) -> Option<String> {
-        self.word(cluster, question)?.refused
+        self.cached(cluster, question)?.refused
     }
 
     /// Unschedulable pods; `None` while unknown.
     #[must_use]
     pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        match self.word(cluster, &Question::Unschedulable(workload.clone()))?.heard? {
+        match self.cached(cluster, &Question::Unschedulable(workload.clone()))?.result? {
             (_, Answer::Unschedulable(pods)) => Some(pods),
             _ => None,
         }
@@ -190,7 +190,7 @@ impl Way {
         let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
         let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
         match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
-            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.said()))),
+            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.newer_status()))),
             Ok(_) => Ok(None),
             Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
             Err(failure) => Err(unanswered(failure)),
@@ -254,7 +254,7 @@ impl Hpa {
     }
 
     /// Its status, converted to the newer API.
-    fn said(&self) -> HorizontalPodAutoscalerStatus {
+    fn newer_status(&self) -> HorizontalPodAutoscalerStatus {
         let (current, conditions) =
             (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
         let mut status = self.status.newer.clone();

@@ -227,7 +227,7 @@ impl<'a> Known<'a> {
             reported: status
                 .aggregated_status
                 .iter()
-                .filter_map(|one| Some((&*one.cluster_name, said(one)?)))
+                .filter_map(|one| Some((&*one.cluster_name, status_of(one)?)))
                 .collect(),
             leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
             evicted,
@@ -284,7 +284,7 @@ fn cluster<'a>(
     let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
     let sent = view.sent(name);
     let hpa = sent.map(|sent| sent.hpa);
-    let heard = sent.filter(|_| answers);
+    let answering = sent.filter(|_| answers);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
     let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
@@ -301,8 +301,8 @@ fn cluster<'a>(
         ready,
         pending: 0,
         available: room.available,
-        desired: heard.and_then(|sent| sent.desired()),
-        load: heard.and_then(|sent| sent.load(now)),
+        desired: answering.and_then(|sent| sent.desired()),
+        load: answering.and_then(|sent| sent.load(now)),
         reach: Reach::Scale,
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
@@ -345,10 +345,10 @@ pub fn workload(binding: &Binding) -> ObjectReference {
 
 /// The last status of the workload in the cluster; `None` before the controllers have observed it.
 pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
-    said(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
+    status_of(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
 }
 
-fn said(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
+fn status_of(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
     entry.status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
 }
 

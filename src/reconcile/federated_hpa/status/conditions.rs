@@ -137,10 +137,10 @@ pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
 
 /// The conditions of an HPA, over all members.
 pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, ConditionParts)> {
-    verdicts(members).into_iter().map(|(type_, verdict)| (type_, said(verdict)))
+    verdicts(members).into_iter().map(|(type_, verdict)| (type_, parts_of(verdict)))
 }
 
-fn said(Verdict { status, reason, message }: Verdict) -> ConditionParts {
+fn parts_of(Verdict { status, reason, message }: Verdict) -> ConditionParts {
     (status, reason, message)
 }
 
@@ -158,8 +158,8 @@ pub fn ready(
     if let Some(failure) = failure {
         return ("False", failure.reason, failure.message.clone());
     }
-    if let Some(said) = refused(view) {
-        return said;
+    if let Some(parts) = refused(view) {
+        return parts;
     }
     if upstream_until(view, now).is_some() {
         let message = "karmada-controller-manager writes this object too: start it with \
@@ -189,7 +189,7 @@ pub fn ready(
         return ("False", "MemberStatusUnknown", message);
     }
     match broken(members) {
-        Some(verdict) => said(verdict),
+        Some(verdict) => parts_of(verdict),
         None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
 }

@@ -70,7 +70,7 @@ pub fn planned(
         (ASSIGNED, conditions::assigned(view, observed, plan)),
         (READY, conditions::ready(view, observed, plan, &members, failure, now)),
     ];
-    let paused = conditions::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));
     let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
@@ -79,7 +79,7 @@ pub fn planned(
         current_replicas: Some(current),
         desired_replicas: wanted,
         current_metrics: None,
-        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).collect()),
+        conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_hash: Some(plan.basis.to_string()),
         idle_start_time: plan.idle.and_then(convert::instant::stored),
@@ -116,35 +116,35 @@ fn unscaled(
     let (_, reason, message) = ready.clone();
     let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
     let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
-    all.map(|(type_, said)| condition(order, type_, said, now)).collect()
+    all.map(|(type_, parts)| condition(order, type_, parts, now)).collect()
 }
 
 /// The status while the workload is being handed back.
 #[must_use]
 pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
-    let said = ("False", conditions::HANDING_BACK, message.to_owned());
-    unplanned(order, said.clone(), said, now)
+    let parts = ("False", conditions::HANDING_BACK, message.to_owned());
+    unplanned(order, parts.clone(), parts, now)
 }
 
 /// The status once the workload is handed back: assignment and stored state are removed.
 #[must_use]
 pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
-    let said = (
+    let parts = (
         "False",
         conditions::HANDED_BACK,
         "the workload was handed back to Karmada; fhpa does not scale it".to_owned(),
     );
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
-        conditions: Some(unscaled(order, said.clone(), said, now)),
+        conditions: Some(unscaled(order, parts.clone(), parts, now)),
         ..FederatedHPAStatus::default()
     }
 }
 
-fn condition(order: &FederatedHpaEntry, type_: &str, said: ConditionParts, now: Timestamp) -> Condition {
+fn condition(order: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
     let known = known_condition(order, type_);
-    condition::condition(type_, said, known, order.object.metadata.generation, now)
+    condition::condition(type_, parts, known, order.object.metadata.generation, now)
 }
 
 /// The stored condition of that type.

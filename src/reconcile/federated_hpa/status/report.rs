@@ -115,15 +115,15 @@ impl Reporter {
 
     /// Reports conditions that became false, or are false for another reason. Each reason is reported once.
     pub fn worsened(&self, leader: &Leader, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
-        let mut told: Vec<&str> = Vec::new();
+        let mut reported: Vec<&str> = Vec::new();
         for condition in status.conditions.iter().flatten() {
             let reason = condition.reason.as_deref().unwrap_or_default();
             let known = status::known_condition(order, &condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
-            if stays || told.contains(&reason) || !conditions::is_bad(condition) {
+            if stays || reported.contains(&reason) || !conditions::is_bad(condition) {
                 continue;
             }
-            told.push(reason);
+            reported.push(reason);
             let note = condition.message.clone().unwrap_or_default();
             info!(object = %order.key(), "{}={} {reason}: {note}", condition.type_, condition.status);
             self.tell(leader, order, Severity::Warning, reason.to_owned(), note);

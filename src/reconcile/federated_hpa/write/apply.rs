@@ -151,9 +151,9 @@ impl Applier {
 }
 
 fn is_scheduled(binding: &ResourceBinding) -> bool {
-    let said = |condition: &&Value, name: &str, value: &str| condition.get(name).and_then(Value::as_str) == Some(value);
+    let has = |condition: &&Value, name: &str, value: &str| condition.get(name).and_then(Value::as_str) == Some(value);
     let mut conditions = binding.status.conditions.iter();
-    conditions.any(|condition| said(&condition, "type", "Scheduled") && said(&condition, "status", "True"))
+    conditions.any(|condition| has(&condition, "type", "Scheduled") && has(&condition, "status", "True"))
 }
 
 /// The conditions, with `Scheduled` as the scheduler would set it.

@@ -110,8 +110,8 @@ impl DistributedWorker {
         reason: &'static str,
         message: String,
     ) -> Result<(), WriteError> {
-        let said = ("False", reason, message);
-        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
+        let parts = ("False", reason, message);
+        let status = status::unplanned(&view.order, parts.clone(), parts, (self.clock)());
         self.say(leader, &view.order, &status).await
     }
 }

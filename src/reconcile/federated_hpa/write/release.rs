@@ -289,7 +289,7 @@ impl Release<'_> {
                 answers.push(self.ask(cluster, path, name));
             }
             let answers = join_all(answers).await;
-            let answered = clusters.iter().zip(answers).filter_map(|(cluster, said)| Some((cluster.clone(), said?)));
+            let answered = clusters.iter().zip(answers).filter_map(|(cluster, reply)| Some((cluster.clone(), reply?)));
             self.note(|progress| progress.asked.extend(answered));
         }
         let asked = self.known().asked;

@@ -106,8 +106,8 @@ impl Takeover {
     /// binding has another version of it.
     async fn label(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<(), WriteError> {
         let key = view.order.key();
-        let told = &binding.object.spec.resource.resource_version;
-        let known = |checked: &Checked| !told.is_empty() && (checked.0 == *told || checked.1 == *told);
+        let bound = &binding.object.spec.resource.resource_version;
+        let known = |checked: &Checked| !bound.is_empty() && (checked.0 == *bound || checked.1 == *bound);
         if self.checked().get(&key).is_some_and(known) {
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl Takeover {
             let labels = json!({names::RETAIN_REPLICAS: "true"});
             self.apply_labels(leader, target, &place, &read, labels).await?.metadata.resource_version
         };
-        self.checked().insert(key, (version.unwrap_or_default(), told.clone()));
+        self.checked().insert(key, (version.unwrap_or_default(), bound.clone()));
         Ok(())
     }
 

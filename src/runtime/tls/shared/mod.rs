@@ -35,7 +35,7 @@ pub struct Looker {
     store: Store,
     wanted: BTreeSet<String>,
     memory: Option<Arc<Content>>,
-    told: Option<watch::Sender<Arc<Content>>>,
+    sender: Option<watch::Sender<Arc<Content>>>,
     /// Last logged failure, while it lasts.
     complained: Option<String>,
     metrics: Arc<Metrics>,
@@ -46,7 +46,7 @@ impl Looker {
     #[must_use]
     pub fn new(store: Store, names: &[String], metrics: Arc<Metrics>) -> Self {
         let wanted = names.iter().map(|name| canonical(name)).collect();
-        Self { store, wanted, memory: None, told: None, complained: None, metrics }
+        Self { store, wanted, memory: None, sender: None, complained: None, metrics }
     }
 
     /// Checks once: reads, creates what is missing, renews what is due.
@@ -79,7 +79,7 @@ impl Looker {
             Found::Absent | Found::Held(_) => return,
         };
         self.metrics.certificate_secret_failed();
-        warn!(secret = %self.store.secret(), what, "the shared certificate is broken and is made anew");
+        warn!(secret = %self.store.secret(), what, "the shared certificate is invalid and is created again");
     }
 
     fn learn(&mut self, content: Content) -> Arc<Content> {
@@ -88,8 +88,8 @@ impl Looker {
             self.metrics.authority_expires(ends);
         }
         self.memory = Some(Arc::clone(&content));
-        if let Some(told) = &self.told {
-            told.send_if_modified(|current| {
+        if let Some(sender) = &self.sender {
+            sender.send_if_modified(|current| {
                 let new = **current != *content;
                 current.clone_from(&content);
                 new
@@ -118,8 +118,8 @@ impl Looker {
         let Ok(content) = tried.await else {
             return Err(last.unwrap_or_else(|| StoreError::Silent(self.store.secret().clone()).into()));
         };
-        let (told, latest) = watch::channel(content);
-        self.told = Some(told);
+        let (sender, latest) = watch::channel(content);
+        self.sender = Some(sender);
         Ok(latest)
     }
 
@@ -130,7 +130,7 @@ impl Looker {
             match self.look(now()).await {
                 Ok(_) => {
                     if self.complained.take().is_some() {
-                        info!(secret = %self.store.secret(), "the shared certificate can be kept again");
+                        info!(secret = %self.store.secret(), "the shared certificate can be updated again");
                     }
                 }
                 Err(error) => self.complain(&error),
@@ -140,11 +140,11 @@ impl Looker {
 
     fn complain(&mut self, error: &Error) {
         self.metrics.certificate_secret_failed();
-        let said = error.to_string();
-        if self.complained.as_ref() != Some(&said) {
-            warn!(error = said, "the shared certificate cannot be kept; going on with the last one, if there is one");
+        let message = error.to_string();
+        if self.complained.as_ref() != Some(&message) {
+            warn!(error = message, "the shared certificate cannot be updated; using the last one, if there is one");
         }
-        self.complained = Some(said);
+        self.complained = Some(message);
     }
 }
 

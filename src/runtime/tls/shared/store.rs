@@ -103,7 +103,7 @@ pub enum StoreError {
     #[error("the Secret {0} cannot be read: its API server does not answer in time")]
     Silent(SecretName),
     /// Another client wrote first at every attempt.
-    #[error("the Secret {0} was changed by others each time it was to be written; it is tried again")]
+    #[error("the Secret {0} was changed by another client at every attempt to write it; it is retried")]
     Contested(SecretName),
 }
 
