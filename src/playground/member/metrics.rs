@@ -1,4 +1,4 @@
-//! The metrics server of a member cluster: `metrics.k8s.io` of its pods, by the simulated load. Client required.
+//! The metrics server of a member cluster: `metrics.k8s.io` for its pods, from the simulated load. Client required.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::decision::quantity::from_milli;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{items, name, namespace, text};
 
-/// What the member answers for the group `metrics.k8s.io`.
+/// The responses of the member for the group `metrics.k8s.io`.
 #[must_use]
 pub fn metrics_api(member: &Arc<Member>) -> Aggregated {
     let member = Arc::downgrade(member);
@@ -40,7 +40,7 @@ pub fn metrics_api(member: &Arc<Member>) -> Aggregated {
 }
 
 impl Member {
-    /// `PodMetrics` of the pods that run.
+    /// `PodMetrics` of the running pods.
     async fn usages(&self, space: &str) -> Result<Vec<Value>, kube::Error> {
         let pods = self.objects.list(&self.kinds.pod, space).await?;
         let running = pods.iter().filter(|pod| text(pod, "/status/phase") == "Running");
