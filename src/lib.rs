@@ -1,13 +1,11 @@
 //! fhpa: horizontal pod autoscaling over the member clusters of a Karmada control plane.
 //!
-//! The modules and the arrows between them: `api` (wire) and `decision` (pure core) never import each other
-//! (`limits`, bare numbers, is known to both);
-//! `convert` knows both; `simulation` lets the core act in virtual time; `admission` and `runtime` sit around them;
-//! `controller` and `estimator` are what `reconcile` is made of; `install` puts what they need into the control plane;
-//! `run` makes processes of them; `cli` and
-//! `main` start these.
+//! The modules and the dependencies between them: `api` (wire) and `decision` (pure core) never import each other (both
+//! use `limits`, plain numbers); `convert` knows both; `simulation` runs the core in virtual time; `admission` and
+//! `runtime` are around them; `controller` and `estimator` are the building blocks of `reconcile`; `install` manages
+//! their objects in the control plane; `run` combines them into processes; `cli` and `main` start these.
 
-// Dependencies of tests alone are no matter of this.
+// Dependencies of tests only are not checked.
 #![cfg_attr(not(test), warn(unused_crate_dependencies))]
 
 pub mod admission;

@@ -1,5 +1,5 @@
-//! The most that the API takes: elements of lists, characters of texts, ranges of numbers. The schema (`api`) and the rules
-//! (`decision`) both read it from here. No I/O, no decisions.
+//! Limits of the API: elements of lists, characters of texts, ranges of numbers. The schema (`api`) and the rules
+//! (`decision`) both use them. No I/O, no decisions.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ pub const RULE_NAME: usize = 32;
 pub const SCHEDULE: usize = 256;
 /// Characters of the name of a time zone.
 pub const TIME_ZONE: usize = 64;
-/// Runs that a rule remembers.
+/// Runs that a rule keeps in its history.
 pub const HISTORY: i32 = 32;
 /// Metrics of a FederatedHPA.
 pub const METRICS: usize = 100;
@@ -31,11 +31,11 @@ pub const LABEL_KEY: usize = 317;
 pub const LABEL_VALUE: usize = 63;
 /// Weights of clusters.
 pub const WEIGHTS: RangeInclusive<i64> = 0..=1_000_000;
-/// Priorities of clusters; those that Kubernetes leaves to users.
+/// Priorities of clusters; the range that Kubernetes reserves for users.
 pub const PRIORITIES: RangeInclusive<i32> = -1_000_000_000..=1_000_000_000;
 /// Thresholds of clusters, in replicas.
 pub const THRESHOLDS: RangeInclusive<i32> = 0..=1_000_000;
 /// `autoscaleMultiClusterDelay`: up to a day, in seconds.
 pub const DELAYS: RangeInclusive<i32> = 0..=86_400;
-/// Fewest seconds that a run of a rule may be late: below, it would count as late in a busy minute.
+/// Smallest `maxDelaySeconds`: a shorter one would make runs late in a busy minute.
 pub const LATENESS: i64 = 10;

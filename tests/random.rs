@@ -1,4 +1,4 @@
-//! Seeded chance for the smoke of the fuzz targets.
+//! Seeded random numbers for the smoke tests of the fuzz targets.
 
 /// A generator of numbers that is the same everywhere (xorshift64).
 pub struct Random(pub u64);

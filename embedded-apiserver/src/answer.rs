@@ -1,4 +1,4 @@
-//! A request on its way: path -> resource -> handler -> response. No sockets.
+//! A request: path -> resource -> handler -> response. No sockets.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::{
     status::StatusError,
 };
 
-/// What a handler gives back.
+/// Response of a handler.
 #[derive(Debug)]
 pub struct Reply {
     /// HTTP status code.
@@ -26,7 +26,7 @@ pub struct Reply {
     pub media_type: &'static str,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
-    /// The object of the body, where it was made of one.
+    /// The object of the body, if it was built from one.
     pub value: Option<Value>,
 }
 
@@ -34,7 +34,7 @@ pub struct Reply {
 pub const JSON: &str = "application/json";
 
 impl Reply {
-    /// JSON that is encoded already.
+    /// JSON that is already encoded.
     pub fn bytes(code: u16, bytes: Bytes) -> Self {
         Self { code, body: Body::from(bytes), media_type: JSON, warnings: Vec::new(), value: None }
     }
@@ -50,7 +50,7 @@ impl Reply {
         Self { media_type: "text/plain; charset=utf-8", ..Self::bytes(code, Bytes::copy_from_slice(text.as_bytes())) }
     }
 
-    /// With warnings, each text once.
+    /// Adds warnings, each text once.
     #[must_use]
     pub fn warn(mut self, warnings: Vec<String>) -> Self {
         self.warnings = warnings;
@@ -59,7 +59,7 @@ impl Reply {
         self
     }
 
-    /// The object, where the reply was made of one.
+    /// The object, if the reply was built from one.
     pub fn into_value(self) -> Value {
         self.value.unwrap_or_default()
     }
@@ -153,7 +153,7 @@ impl ApiServer {
         handlers::handle(&request.head.method, call).await.map(Routed::Reply)
     }
 
-    /// Sends a request on to the server behind `<name>/proxy/<rest>`.
+    /// Forwards a request to the server of `<name>/proxy/<rest>`.
     async fn forward(&self, request: Incoming, path: &Path, qualified: &str) -> Result<Response<Body>, StatusError> {
         let target = self.proxy(qualified).ok_or_else(StatusError::no_such_resource)?;
         let server = target(&path.name).await.ok_or_else(|| {
@@ -210,7 +210,7 @@ fn seen(request: &Incoming, path: Option<&Path>) -> ObservedRequest {
     ObservedRequest { verb: verb.into(), resource, namespace: path.namespace.clone(), name: path.name.clone() }
 }
 
-/// `Status: Success`, as deletes answer.
+/// `Status: Success`, the response of deletes.
 pub fn success(details: &Value) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }

@@ -31,7 +31,7 @@ struct Table {
 }
 
 /// Definition, member (empty: the definition itself), list type, list keys, map type, patch strategy, patch merge key,
-/// default; one row for each that Kubernetes' own schema marks.
+/// default; one row for each marker in Kubernetes' own schema.
 const MARKERS: &str = include_str!("markers.tsv");
 
 fn add<K: Resource + JsonSchema>(generator: &mut SchemaGenerator, kinds: &mut Vec<Kind>) {
@@ -113,7 +113,7 @@ pub(crate) fn definition_name(group: &str, version: &str, kind: &str) -> Option<
     Some(&found.definition)
 }
 
-/// The name of the definition of a built-in kind in whichever version it has, the newest first.
+/// The name of the definition of a built-in kind in any version, the newest first.
 pub(crate) fn definition_name_of_kind(group: &str, kind: &str) -> Option<&'static str> {
     let found = TABLE.kinds.iter().rev().find(|known| (known.group, known.name) == (group, kind))?;
     Some(&found.definition)
@@ -124,15 +124,15 @@ pub(crate) fn definition(name: &str) -> Option<&'static Value> {
     TABLE.definitions.get(name)
 }
 
-/// A member's definition, when it is an object that is always written.
+/// A member's definition, when it is an object that is always serialized.
 fn always_written(member: &Value) -> Option<&'static Value> {
     let name = member.get("$ref").or_else(|| member.pointer("/allOf/0/$ref"))?.as_str()?.rsplit('/').next()?;
     let empty = member.get("default").and_then(Value::as_object).is_some_and(Map::is_empty);
     definition(name).filter(|definition| empty && definition.get("properties").is_some())
 }
 
-/// What an object of a definition holds before anything is set: the objects and the required members that are written
-/// in any case.
+/// The content of an object of a definition before anything is set: the objects and the required members that are
+/// always serialized.
 pub(crate) fn blank(definition: &Value) -> Value {
     let required: Vec<&str> =
         definition.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

@@ -1,4 +1,4 @@
-//! What is served: the paths that are not about objects. No I/O.
+//! Discovery: the paths that are not about objects. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -53,11 +53,11 @@ fn version(kubernetes: &str) -> Value {
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64"})
 }
 
-/// Where the OpenAPI documents are.
+/// Paths of the OpenAPI documents.
 fn openapi_index(catalog: &Catalog) -> Value {
     let mut paths = json!({});
     let mut add = |group: &str, version: &str| {
-        // Without a fingerprint: the documents are made when they are asked for, and clients read them anew.
+        // Without a fingerprint: the documents are built on request, and clients read them again.
         let place = openapi::place(group, version);
         let url = format!("/openapi/v3/{place}");
         super::object::put_at(&mut paths, &[&place], json!({"serverRelativeURL": url}));

@@ -1,4 +1,4 @@
-//! For tests: what was asked, and what shall go wrong. No I/O.
+//! For tests: recorded requests, and faults to inject. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::status::StatusError;
 
-/// Which requests a fault meets. Empty fields meet all.
+/// Selects the requests of a fault. Empty fields match all.
 #[derive(Debug, Clone, Default)]
 pub struct Which {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
@@ -25,7 +25,7 @@ impl Which {
     }
 }
 
-/// A request, as the recorder sees it.
+/// A recorded request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObservedRequest {
     /// Verb.
@@ -45,16 +45,16 @@ struct Fault {
     failure: StatusError,
 }
 
-/// Where a request is held.
+/// When a request is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing has been done yet.
+    /// Before it is processed.
     Arriving,
-    /// It is done, and the answer is not sent yet.
+    /// After it is processed, before the response is sent.
     Answered,
 }
 
-/// Holds one request; dropped, it lets it go.
+/// Holds one request; dropping it releases the request.
 #[derive(Debug)]
 pub struct Hold {
     reached: watch::Receiver<bool>,
@@ -64,22 +64,22 @@ pub struct Hold {
 impl Hold {
     /// Returns when the request is held.
     pub async fn reached(&mut self) {
-        // The other end goes only after it has told.
+        // The sender is dropped only after it has sent.
         let _: Result<_, watch::error::RecvError> = self.reached.wait_for(|reached| *reached).await.map(|_| ());
     }
 }
 
-/// A write by its place among the writes of one client, which names itself in its `User-Agent`. Leases and Events are no
-/// writes here: they come with time.
+/// A write, by its number among the writes of one client, identified by its `User-Agent`. Leases and Events do not
+/// count as writes: they depend on time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Nth {
-    /// What the `User-Agent` is.
+    /// The `User-Agent`.
     pub agent: String,
     /// The first is 1.
     pub number: usize,
 }
 
-/// Holds back what watches of a resource would tell; dropped, it lets them tell all of it.
+/// Delays the events of watches on a resource; dropping it releases all of them.
 #[derive(Debug)]
 pub struct Freeze {
     resource: String,
@@ -114,7 +114,7 @@ struct Inner {
     stops: Vec<Stop>,
     counts: BTreeMap<(String, String), u64>,
     log: Option<Vec<ObservedRequest>>,
-    /// The writes of the clients that are followed.
+    /// The writes of followed clients.
     writes: BTreeMap<String, Vec<ObservedRequest>>,
 }
 
@@ -139,22 +139,22 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// The next `count` requests of this kind fail so.
+    /// Lets the next `count` requests of this kind fail with `failure`.
     pub fn fail(&self, which: Which, count: usize, failure: StatusError) {
         self.inner.lock().faults.push_back(Fault { which, left: count, failure });
     }
 
-    /// Takes back all failures that have not met a request yet.
+    /// Removes all failures that have not occurred yet.
     pub fn heal(&self) {
         self.inner.lock().faults.clear();
     }
 
-    /// The next request of this kind is held at `moment`.
+    /// Holds the next request of this kind at `moment`.
     pub fn hold(&self, which: Which, moment: Moment) -> Hold {
         self.stop(Meets::Like(which), moment)
     }
 
-    /// This write of a client that is followed is held at `moment`.
+    /// Holds this write of a followed client at `moment`.
     pub fn hold_nth(&self, nth: Nth, moment: Moment) -> Hold {
         self.stop(Meets::Nth(nth), moment)
     }
@@ -171,12 +171,12 @@ impl Faults {
         self.inner.lock().writes.insert(agent.to_owned(), Vec::new());
     }
 
-    /// The writes of a client since it is followed.
+    /// The writes of a client since it was followed.
     pub fn writes_of(&self, agent: &str) -> Vec<ObservedRequest> {
         self.inner.lock().writes.get(agent).cloned().unwrap_or_default()
     }
 
-    /// Holds back what watches of a resource, `works`, would tell from now on.
+    /// Delays the events of watches on a resource, such as `works`, from now on.
     pub fn freeze(&self, resource: &str) -> Freeze {
         self.frozen.send_modify(|frozen| {
             frozen.insert(resource.to_owned());
@@ -184,12 +184,12 @@ impl Faults {
         Freeze { resource: resource.to_owned(), frozen: self.frozen.clone() }
     }
 
-    /// The resources whose watches tell nothing.
+    /// The resources whose watches are delayed.
     pub(super) fn frozen(&self) -> watch::Receiver<BTreeSet<String>> {
         self.frozen.subscribe()
     }
 
-    /// Notes a write of a client that is followed. Says which one it is.
+    /// Records a write of a followed client. Returns its number.
     fn number(&self, seen: &ObservedRequest, agent: &str) -> Option<Nth> {
         let writes = matches!(&*seen.verb, "create" | "update" | "patch" | "delete");
         if !writes || matches!(&*seen.resource, "leases" | "events") {
@@ -201,7 +201,7 @@ impl Faults {
         Some(Nth { agent: agent.to_owned(), number: known.len() })
     }
 
-    /// Waits when a request is to be held at `moment`.
+    /// Waits when a request should be held at `moment`.
     async fn wait(&self, seen: &ObservedRequest, nth: Option<&Nth>, moment: Moment) {
         let stop = {
             let mut inner = self.inner.lock();
@@ -218,7 +218,7 @@ impl Faults {
         }
     }
 
-    /// A request was worked off.
+    /// Marks a request as processed.
     pub(super) async fn done(&self, seen: &ObservedRequest, nth: Option<&Nth>) {
         self.wait(seen, nth, Moment::Answered).await;
     }
@@ -228,12 +228,12 @@ impl Faults {
         self.watches.send_modify(|epoch| *epoch += 1);
     }
 
-    /// Holds all requests back, or lets them go.
+    /// Holds all requests, or releases them.
     pub fn pause(&self, on: bool) {
         self.paused.send_replace(on);
     }
 
-    /// How often each (verb, resource) was asked for.
+    /// Number of requests by (verb, resource).
     pub fn counts(&self) -> BTreeMap<(String, String), u64> {
         self.inner.lock().counts.clone()
     }
@@ -243,19 +243,19 @@ impl Faults {
         self.inner.lock().counts.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or_default()
     }
 
-    /// Starts to keep each request, in order, and forgets the counts.
+    /// Starts to record requests, in order, and resets the counts.
     pub fn record(&self) {
         let mut inner = self.inner.lock();
         inner.counts.clear();
         inner.log = Some(Vec::new());
     }
 
-    /// The requests kept since `record`.
+    /// The requests recorded since `record`.
     pub fn recorded(&self) -> Vec<ObservedRequest> {
         self.inner.lock().log.clone().unwrap_or_default()
     }
 
-    /// Notes a request of a client; fails when a fault is due. Says which write of a client that is followed it is.
+    /// Records a request of a client; fails when a fault is due. Returns the number of the write for a followed client.
     pub(super) async fn meet(&self, seen: ObservedRequest, agent: &str) -> (Option<Nth>, Result<(), StatusError>) {
         let nth = self.number(&seen, agent);
         let met = self.meet_nth(seen, nth.as_ref()).await;
@@ -265,7 +265,7 @@ impl Faults {
     async fn meet_nth(&self, seen: ObservedRequest, nth: Option<&Nth>) -> Result<(), StatusError> {
         self.wait(&seen, nth, Moment::Arriving).await;
         let mut paused = self.paused.subscribe();
-        // The sender lives as long as this, so waiting ends only by a change.
+        // The sender lives as long as `self`, so the wait ends only with a change.
         let _: Result<_, watch::error::RecvError> = paused.wait_for(|on| !on).await.map(|_| ());
         let mut inner = self.inner.lock();
         *inner.counts.entry((seen.verb.clone(), seen.resource.clone())).or_default() += 1;
@@ -281,7 +281,7 @@ impl Faults {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Changes when running watches shall end.
+    /// Changes when running watches should end.
     pub(super) fn epoch(&self) -> watch::Receiver<u64> {
         self.watches.subscribe()
     }

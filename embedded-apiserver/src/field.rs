@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What is wrong.
+/// Kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A needed member is absent.
+    /// A required member is absent.
     Required,
     /// The value breaks a rule.
     Invalid,
@@ -54,16 +54,16 @@ impl Fault {
     }
 }
 
-/// One reason to refuse an object.
+/// One reason to reject an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What is wrong.
+    /// Kind of the error.
     pub fault: Fault,
-    /// Where: `spec.rules[0].name`; `<nil>` for the whole object.
+    /// Path: `spec.rules[0].name`; `<nil>` for the whole object.
     pub field: String,
-    /// The refused value; `None`: not shown.
+    /// The rejected value; `None`: not shown.
     pub value: Option<Value>,
-    /// What would be right; may be empty.
+    /// Valid values; may be empty.
     pub detail: String,
 }
 
@@ -83,7 +83,7 @@ impl FieldError {
         Self { fault, field: path(field), value: None, detail: detail.into() }
     }
 
-    /// The text without the field, as it stands in `details.causes[].message`.
+    /// The text without the field, as in `details.causes[].message`.
     #[must_use]
     pub fn message(&self) -> String {
         let mut text = self.fault.text().to_owned();
@@ -105,7 +105,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// All errors in one text: as it is when there is one, in brackets when there are several; each text once.
+/// All errors in one text: unchanged when there is one, in brackets when there are several; each text once.
 #[must_use]
 pub fn summary(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();

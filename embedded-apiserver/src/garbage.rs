@@ -1,5 +1,5 @@
-//! Deletion: preconditions, grace, finalizers, owners and dependents, namespaces and definitions. It runs to its end
-//! within the request that sets it off, so that nothing has to be waited for. No I/O.
+//! Deletion: preconditions, grace, finalizers, owners and dependents, namespaces and CRDs. It completes within the
+//! request that triggers it, so that no client has to wait. No I/O.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -20,15 +20,15 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const NAMESPACES: &str = "namespaces";
 const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// How often a step is tried when other writes come first.
+/// Attempts of a step when other writes come first.
 const TRIES: usize = 100;
 
 /// What happens to the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// They follow.
+    /// They are deleted afterwards.
     Background,
-    /// They go first.
+    /// They are deleted first.
     Foreground,
     /// They stay.
     Orphan,
@@ -39,26 +39,26 @@ pub enum Policy {
 pub struct Manner {
     /// Propagation.
     pub policy: Option<Policy>,
-    /// Seconds a pod has to stop.
+    /// Seconds that a pod has to stop.
     pub grace: Option<i64>,
-    /// The uid that must be met.
+    /// Required uid.
     pub uid: Option<String>,
-    /// The resource version that must be met.
+    /// Required resource version.
     pub version: Option<String>,
     /// Check only.
     pub dry_run: bool,
 }
 
-/// What became of a deletion.
+/// Result of a deletion.
 #[derive(Debug)]
 pub enum Deletion {
-    /// The object is gone; this was its last state.
+    /// The object is deleted; this was its last state.
     Gone(Arc<Object>),
     /// It waits for finalizers or for its kubelet.
     Waits(Arc<Object>),
 }
 
-/// Whether nothing holds a terminating object any longer.
+/// Whether nothing keeps a terminating object any longer.
 pub fn is_finished(object: &Value) -> bool {
     let grace = object::meta(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
     let held = text_at(object, &["kind"]) == "Namespace"
@@ -66,7 +66,7 @@ pub fn is_finished(object: &Value) -> bool {
     object::is_terminating(object) && grace == 0 && !held && object::finalizers(object).next().is_none()
 }
 
-/// Deletes an object, and what goes with it.
+/// Deletes an object and its dependents.
 ///
 /// # Errors
 /// 404, and 409 for a precondition.
@@ -77,10 +77,10 @@ pub fn delete(server: &ApiServer, resource: &Resource, key: &Key, manner: &Manne
     Ok(deletion)
 }
 
-/// What follows from a written object.
+/// Processes the consequences of a written object.
 pub fn after_write(server: &ApiServer, resource: &Resource, key: &Key, object: &Object) {
     if resource.kind == "CustomResourceDefinition" {
-        // A definition that does not compile was refused before it was written.
+        // A CRD that does not compile was rejected before it was written.
         let _: Result<(), String> = server.serve_definition(object.value());
     }
     if is_configuration(key.bucket()) {
@@ -95,16 +95,16 @@ pub fn after_write(server: &ApiServer, resource: &Resource, key: &Key, object: &
     collector.run();
 }
 
-/// What follows from a removed object.
+/// Processes the consequences of a removed object.
 pub fn after_removal(server: &ApiServer, key: &Key, last: &Arc<Object>) {
     let queue = VecDeque::from([Task::Removed(key.clone(), last.clone())]);
     Collector { server, queue }.run();
 }
 
 enum Task {
-    /// An object is gone.
+    /// An object was removed.
     Removed(Key, Arc<Object>),
-    /// A terminating object may have nothing left to wait for.
+    /// A terminating object may be finished.
     Settle(Key),
     /// An object may have lost its owners.
     Collect(Key),
@@ -151,7 +151,7 @@ impl Collector<'_> {
         Err(StatusError::modified(&subject))
     }
 
-    /// The object with its deletion marked.
+    /// The object marked as being deleted.
     fn marked(&self, resource: &Resource, current: &Value, manner: &Manner) -> Value {
         let mut next = current.clone();
         if let Some(policy) = manner.policy {
@@ -224,7 +224,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Changes an object, and removes it when nothing holds it any longer.
+    /// Changes an object, and removes it when nothing keeps it any longer.
     fn change(&mut self, key: &Key, change: impl Fn(&mut Value)) {
         let store = self.server.store();
         for _ in 0..TRIES {
@@ -245,14 +245,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes in the background what is not being deleted yet.
+    /// Deletes in the background, unless the object is already being deleted.
     fn delete_key(&mut self, key: &Key, policy: Policy) {
         let catalog = self.server.catalog();
         let Some(resource) = catalog.of_bucket(key.bucket()) else { return };
         let running = self.server.store().get(key).is_some_and(|object| !object::is_terminating(object.value()));
         if running {
             let manner = Manner { policy: Some(policy), ..Manner::default() };
-            // Another request may have removed it meanwhile, which is as well.
+            // Another request may have removed it meanwhile, with the same result.
             let _: Result<Deletion, StatusError> = self.delete(resource, key, &manner);
         }
     }
@@ -308,12 +308,12 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes an object whose owners are all gone; otherwise forgets the owners that are.
+    /// Deletes an object whose owners are all deleted; otherwise removes the deleted owners.
     fn collect(&mut self, key: &Key) {
         let Some(object) = self.server.store().get(key) else { return };
         let catalog = self.server.catalog();
         let is_gone = |owner: &Value| {
-            // An owner of a kind that is not served here cannot be judged.
+            // An owner of a kind that is not served cannot be checked.
             let served = catalog.find_kind(text_at(owner, &["apiVersion"]), text_at(owner, &["kind"])).is_some();
             served && self.server.store().find_uid(text_at(owner, &["uid"])).is_none()
         };

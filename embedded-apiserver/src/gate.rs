@@ -1,4 +1,4 @@
-//! Writes pass admission here: the request for the webhooks, and their outcome.
+//! Admission of writes: builds the requests for the webhooks, and applies their result.
 
 use serde_json::{Value, json};
 
@@ -12,17 +12,17 @@ use super::{
     store::{Key, Query},
 };
 
-/// Buckets of the two kinds of configurations.
+/// Buckets of the two kinds of webhook configurations.
 const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";
 
-/// Whether objects of a bucket decide which webhooks are asked.
+/// Whether a bucket contains webhook configurations.
 pub fn is_configuration(bucket: &str) -> bool {
     bucket == MUTATING || bucket == VALIDATING
 }
 
 impl ApiServer {
-    /// Takes over the webhook configurations as they are stored now.
+    /// Loads the stored webhook configurations.
     pub(super) fn reload_webhooks(&self) {
         let stored = |bucket: &str| -> Vec<Value> {
             let page = self.store().list(bucket, &Query::default());
@@ -34,7 +34,7 @@ impl ApiServer {
     }
 }
 
-/// What is about to happen to an object.
+/// The admission request for an object.
 fn request(
     call: &Call,
     operation: Operation,
@@ -75,7 +75,7 @@ fn request(
     }
 }
 
-/// The options of the request, as an object. Those of a patch show as those of an update.
+/// The options of the request, as an object. Those of a patch are reported as those of an update.
 fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
     let kind = match operation {
         Operation::Create => "CreateOptions",
@@ -95,10 +95,10 @@ fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
     options
 }
 
-/// Lets the mutating and then the validating webhooks judge a deletion.
+/// Calls the mutating and then the validating webhooks for a deletion.
 ///
 /// # Errors
-/// As a webhook refuses.
+/// The denial of a webhook.
 pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, StatusError> {
     let request = request(call, Operation::Delete, None, Some(old), dry_run);
     let mutated = call.server.chain().mutate(&request, &|_| {}).await.map_err(refusal)?;
@@ -113,7 +113,7 @@ pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<Strin
 /// Lets the mutating webhooks change a new state.
 ///
 /// # Errors
-/// As a webhook refuses.
+/// The denial of a webhook.
 pub async fn mutate(
     call: &Call,
     operation: Operation,
@@ -126,7 +126,7 @@ pub async fn mutate(
         return Ok(Vec::new());
     }
     let normalize = |object: &mut Value| {
-        // What a webhook made unreadable is left as it is, and fails the checks that follow.
+        // An object that a webhook made invalid is left unchanged, and fails the later checks.
         let _: Result<Vec<String>, StatusError> = shape(call, object, FieldValidation::Ignore);
     };
     let request = request(call, operation, Some(new), old, dry_run);
@@ -140,10 +140,10 @@ pub async fn mutate(
     Ok(mutated.warnings)
 }
 
-/// Asks the validating webhooks.
+/// Calls the validating webhooks.
 ///
 /// # Errors
-/// As a webhook refuses.
+/// The denial of a webhook.
 pub async fn validate(
     call: &Call,
     operation: Operation,

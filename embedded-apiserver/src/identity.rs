@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Letters of generated names: no vowels, nothing that is misread.
+/// Letters of generated names: no vowels, none that is easily misread.
 const LETTERS: &[char] = &[
     'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z', '2', '4', '5',
     '6', '7', '8', '9',
@@ -19,12 +19,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// From a seed, or from the process's own randomness.
+    /// From a seed, or random.
     pub fn new(seed: Option<u64>) -> Self {
         Self { state: AtomicU64::new(seed.unwrap_or_else(|| RandomState::new().build_hasher().finish())) }
     }
 
-    /// Splitmix64: a counter, well mixed.
+    /// Splitmix64: a hashed counter.
     fn next(&self) -> u64 {
         let mut z = self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,8 @@
-//! The part of JSONPath that printer columns use. No I/O.
+//! The subset of JSONPath that printer columns use. No I/O.
 
 use serde_json::Value;
 
-/// The first value that a path such as `.status.conditions[?(@.type=="Ready")].status` leads to.
+/// The first value at a path such as `.status.conditions[?(@.type=="Ready")].status`.
 pub fn first<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     all(object, path).into_iter().next()
 }

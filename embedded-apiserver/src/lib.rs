@@ -1,7 +1,7 @@
-//! An API server in memory: the verbs, answers and watches of Kubernetes, over HTTP on loopback or as a service in
-//! the process. For trying and for tests only.
+//! An API server in memory: the verbs, responses and watches of Kubernetes, over HTTP on the loopback interface or as a
+//! service in the process. For evaluation and tests only.
 
-// Dependencies of tests alone are no matter of this.
+// Dependencies of tests only are not checked.
 #![cfg_attr(not(test), warn(unused_crate_dependencies))]
 
 pub mod admission;
@@ -52,14 +52,14 @@ use self::{
     store::{Backup, Expected, Key, Query, Raced, Store},
 };
 
-/// Tells the time.
+/// Returns the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A part of the server that judges writes within the process, as an admission plugin does, and may change the object.
+/// An admission plugin: reviews writes within the process, and may change the object.
 pub type Plugin =
     Arc<dyn Fn(&ApiServer, &admission::AdmissionRequest, &mut Value) -> Result<(), StatusError> + Send + Sync>;
 
-/// Finds the server behind `clusters/<name>/proxy`.
+/// Finds the server of `clusters/<name>/proxy`.
 pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Send + Sync>;
 
 /// Answers GET requests for the paths of an API group that another server serves, as an aggregated API server does.
@@ -72,10 +72,10 @@ const KEPT_CHANGES: usize = 1_000;
 /// Namespaces that exist from the start.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The version of Kubernetes that a server is until it is told another.
+/// The default version of Kubernetes.
 const VERSION: &str = "v1.33.0+embedded";
 
-/// What a server is made of, before it runs.
+/// Options of a server.
 pub struct Builder {
     clock: Clock,
     seed: Option<u64>,
@@ -84,7 +84,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Gives the server its time.
+    /// Sets the clock of the server.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -98,14 +98,14 @@ impl Builder {
         self
     }
 
-    /// How many changes each resource keeps.
+    /// Sets how many changes each resource keeps.
     #[must_use]
     pub fn kept_changes(mut self, count: usize) -> Self {
         self.kept_changes = count;
         self
     }
 
-    /// Whether owners and namespaces take their dependents with them. A bare kube-apiserver does not.
+    /// Whether deleting owners and namespaces deletes their dependents. A bare kube-apiserver does not.
     #[must_use]
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.garbage = on;
@@ -162,7 +162,7 @@ struct State {
     kubernetes: ArcSwap<String>,
 }
 
-/// The server; clones are handles to the same one.
+/// The server; clones are handles of the same one.
 #[derive(Clone)]
 pub struct ApiServer {
     state: Arc<State>,
@@ -174,14 +174,14 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// The machine's time, where no other is given.
+/// The machine's time, by default.
 #[allow(clippy::disallowed_methods)]
 fn now() -> Timestamp {
     Timestamp::now()
 }
 
 impl ApiServer {
-    /// A server to be set up; the clock is the machine's until another is given.
+    /// Options of a new server; the default clock is the machine's.
     pub fn builder() -> Builder {
         let clock: Clock = Arc::new(now);
         Builder { clock, seed: None, kept_changes: KEPT_CHANGES, garbage: true }
@@ -192,25 +192,25 @@ impl ApiServer {
         &self.state.store
     }
 
-    /// All objects as they are now.
+    /// All current objects.
     pub fn backup(&self) -> Backup {
         self.store().backup()
     }
 
-    /// Goes back to `backup`, and ends all watches, as the server is started anew for it. `bump`: the versions of later writes are
-    /// greater than any before, as a restore of etcd with `--bump-revision` sees to; else they are given once more. Kinds stay as
-    /// they are.
+    /// Restores `backup`, and ends all watches, like a restart of the server. With `bump` later versions are greater
+    /// than all earlier ones, like a restore of etcd with `--bump-revision`; else they are used again. Kinds are
+    /// unchanged.
     pub fn restore(&self, backup: &Backup, bump: bool) {
         self.store().restore(backup, bump);
         self.faults().drop_watches();
     }
 
-    /// The kinds that are served now.
+    /// The kinds that are currently served.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.state.catalog.load_full()
     }
 
-    /// Requests seen, and faults to come.
+    /// Recorded requests, and faults to inject.
     pub fn faults(&self) -> &Faults {
         &self.state.faults
     }
@@ -220,12 +220,12 @@ impl ApiServer {
         kube::Client::new(serve::Service::new(self.clone()), "default")
     }
 
-    /// Lets `<resource>/<name>/proxy/...` lead to other servers.
+    /// Routes `<resource>/<name>/proxy/...` to other servers.
     pub fn route_proxy(&self, qualified: &str, proxy: Proxy) {
         self.state.proxies.write().insert(qualified.to_owned(), proxy);
     }
 
-    /// Has GET requests for the group `name` answered by `api`, which is told their path.
+    /// Lets `api` answer GET requests for the group `name`; it receives their path.
     pub fn aggregate(&self, name: &str, api: Aggregated) {
         self.state.aggregated.write().insert(name.to_owned(), api);
     }
@@ -234,18 +234,18 @@ impl ApiServer {
         self.state.aggregated.read().get(group).cloned()
     }
 
-    /// Lets `plugin` judge every creation and update from now on, after the mutating webhooks.
+    /// Calls `plugin` for every creation and update from now on, after the mutating webhooks.
     pub fn admit_by(&self, plugin: &Plugin) {
         self.state.plugins.rcu(|plugins| plugins.iter().chain([plugin]).cloned().collect::<Vec<_>>());
     }
 
-    /// The version of Kubernetes that the server is.
+    /// The emulated version of Kubernetes.
     pub fn kubernetes(&self) -> Arc<String> {
         self.state.kubernetes.load_full()
     }
 
-    /// Makes the server another version of Kubernetes, as far as HPAs go: below 1.23 there is no `autoscaling/v2`, from 1.37
-    /// on `minReplicas` may be 0.
+    /// Changes the emulated version of Kubernetes, for HPAs: below 1.23 there is no `autoscaling/v2`, from 1.37 on
+    /// `minReplicas` may be 0.
     pub fn become_kubernetes(&self, version: &str) {
         self.state.kubernetes.store(Arc::new(version.to_owned()));
         let _one_at_a_time = self.state.definitions.write();
@@ -254,7 +254,7 @@ impl ApiServer {
         self.state.catalog.store(Arc::new(catalog));
     }
 
-    /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket.
+    /// Answers calls to the webhooks at `base`, `https://HOST:PORT`, without a socket.
     pub fn answer_webhooks(&self, base: &str, inside: &admission::Inside) {
         self.chain().answer_inside(base, inside);
     }
@@ -263,12 +263,12 @@ impl ApiServer {
         self.state.proxies.read().get(qualified).cloned()
     }
 
-    /// The time as metadata shows it: whole seconds, UTC.
+    /// The time in the format of metadata: whole seconds, UTC.
     pub fn now(&self) -> String {
         (self.state.clock)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// The time so many seconds from now, as metadata shows it.
+    /// The time this many seconds from now, in the format of metadata.
     fn now_after(&self, seconds: i64) -> String {
         let time = (self.state.clock)();
         let later = time.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(time);
@@ -301,14 +301,14 @@ impl ApiServer {
             "metadata": {"name": name, "uid": self.identity().uid(), "creationTimestamp": self.now(),
                 "labels": {"kubernetes.io/metadata.name": name}},
             "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
-        // A new store has no such namespace, so there is nothing to race with.
+        // A new store has no such namespace, so there is no conflict.
         let _: Result<_, Raced> = self.store().put(&Key::new(&"namespaces".into(), "", name), Expected::Absent, value);
     }
 
-    /// Creates an object as a request does, without a client.
+    /// Creates an object like a request, without a client.
     ///
     /// # Errors
-    /// As the request would fail.
+    /// Those of the request.
     pub async fn create(&self, object: &Value) -> Result<Value, StatusError> {
         let (api_version, kind) = (object::text_at(object, &["apiVersion"]), object::text_at(object, &["kind"]));
         let resource =
@@ -319,8 +319,8 @@ impl ApiServer {
         Ok(reply.into_value())
     }
 
-    /// All objects of a kind in `namespace`, or everywhere when it is empty, without a request and without `managedFields`;
-    /// none of a kind that is not served.
+    /// All objects of a kind in `namespace`, or everywhere when it is empty, without a request and without
+    /// `managedFields`; empty for a kind that is not served.
     pub fn stored(&self, api_version: &str, plural: &str, namespace: &str) -> Vec<Value> {
         let Some((resource, version)) = self.served(api_version, plural) else { return Vec::new() };
         let namespace = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
@@ -343,8 +343,8 @@ impl ApiServer {
         Some((resource, version))
     }
 
-    /// Serves the kind of a CustomResourceDefinition from now on. One that was served by another definition begins anew: its
-    /// watches end, and cannot go on from an earlier version.
+    /// Serves the kind of a CustomResourceDefinition from now on. When it was served by another one, its watches end,
+    /// and cannot continue from an earlier version.
     fn serve_definition(&self, definition: &Value) -> Result<(), String> {
         let mut resource = from_definition(definition)?;
         self.store().found(&resource.bucket);
@@ -366,7 +366,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Serves the kind of a CustomResourceDefinition no more.
+    /// Stops serving the kind of a CustomResourceDefinition.
     fn drop_definition(&self, definition: &Value) {
         let group = object::text_at(definition, &["spec", "group"]);
         let plural = object::text_at(definition, &["spec", "names", "plural"]);
@@ -381,7 +381,7 @@ impl ApiServer {
     }
 }
 
-/// The most that a request body may hold, in bytes.
+/// Most bytes of a request body.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// A request with its body read.

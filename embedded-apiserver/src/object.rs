@@ -1,11 +1,11 @@
-//! Reading and writing the metadata of objects held as JSON. No I/O.
+//! Reads and writes the metadata of objects in JSON form. No I/O.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// One version of one object, as the store holds it. It never changes; a write makes a new one.
+/// One version of one object in the store. Immutable; a write creates a new one.
 #[derive(Debug)]
 pub struct Object {
     value: Value,
@@ -30,29 +30,29 @@ impl Object {
         self.version
     }
 
-    /// The object as JSON; encoded once, then shared by every answer and every watch.
+    /// The object as JSON; encoded once, then shared by all responses and watches.
     pub fn json(&self) -> Bytes {
         self.json.get_or_init(|| serde_json::to_vec(&self.value).unwrap_or_default().into()).clone()
     }
 }
 
-/// `metadata`, if it is there.
+/// `metadata`, if it exists.
 pub fn metadata(object: &Value) -> Option<&Map<String, Value>> {
     object.get("metadata")?.as_object()
 }
 
-/// `metadata` to write to; made where it is missing.
+/// `metadata`, mutable; created where it is missing.
 pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     member_mut(object, "metadata")
 }
 
-/// The map below a key; made where it is missing or something else.
+/// The map below a key; created where it is missing or not a map.
 pub fn member_mut<'a>(object: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
     let slot = as_map(object).entry(key).or_insert(Value::Null);
     as_map(slot)
 }
 
-/// The value as a map; replaced by an empty one where it is something else.
+/// The value as a map; replaced by an empty one where it is not a map.
 pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     loop {
         match value {
@@ -89,7 +89,7 @@ pub fn meta_str<'a>(object: &'a Value, key: &str) -> &'a str {
     meta(object, key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Sets a field of `metadata`; null takes it away.
+/// Sets a field of `metadata`; null removes it.
 pub fn set_meta(object: &mut Value, key: &str, value: Value) {
     let map = metadata_mut(object);
     if value.is_null() {
@@ -129,7 +129,7 @@ pub fn is_terminating(object: &Value) -> bool {
     meta(object, "deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
-/// Adds or takes away a finalizer.
+/// Adds or removes a finalizer.
 pub fn set_finalizer(object: &mut Value, finalizer: &str, present: bool) {
     let mut list: Vec<Value> =
         finalizers(object).filter(|name| *name != finalizer).map(|name| Value::String(name.to_owned())).collect();
@@ -154,7 +154,7 @@ pub fn text_at<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Sets a value at a path of map keys, making the maps on the way.
+/// Sets a value at a path of map keys, and creates missing maps.
 pub fn put_at(object: &mut Value, path: &[&str], value: Value) {
     if let Some((last, way)) = path.split_last() {
         let mut current = object;
@@ -165,12 +165,12 @@ pub fn put_at(object: &mut Value, path: &[&str], value: Value) {
     }
 }
 
-/// Takes a field away from the top level.
+/// Removes a field from the top level.
 pub fn remove(object: &mut Value, key: &str) -> Option<Value> {
     object.as_object_mut()?.remove(key)
 }
 
-/// Sets a field of the top level, or takes it away when there is nothing to set.
+/// Sets a field of the top level; `None` removes it.
 pub fn restore(object: &mut Value, key: &str, value: Option<Value>) {
     match value {
         Some(value) => {

@@ -1,4 +1,4 @@
-//! OpenAPI v3 documents, good enough for `kubectl explain`, `apply` and `diff`. No I/O.
+//! OpenAPI v3 documents, sufficient for `kubectl explain`, `apply` and `diff`. No I/O.
 
 mod paths;
 mod schemas;
@@ -7,16 +7,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value, json};
 
-/// A kind that is served.
+/// A served kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
     /// `Deployment`.
     pub kind: &'a str,
     /// `deployments`.
     pub resource: &'a str,
-    /// Whether its objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
-    /// `status` and `scale`, where there are such.
+    /// `status` and `scale`, if it has them.
     pub subresources: &'a [&'a str],
     /// The `openAPIV3Schema` of a custom kind; `None`: the kind is built in.
     pub schema: Option<&'a Value>,
@@ -39,13 +39,13 @@ pub fn document(group: &str, version: &str, kinds: &[Served<'_>]) -> Value {
     })
 }
 
-/// Where the document of a group and version is, below `/openapi/v3/`: `api/v1`, `apis/apps/v1`.
+/// Path of the document of a group and version, below `/openapi/v3/`: `api/v1`, `apis/apps/v1`.
 #[must_use]
 pub fn place(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// The list of documents that `/openapi/v3` answers with, from place and document.
+/// The list of documents at `/openapi/v3`, from paths and documents.
 pub fn index<'a>(documents: impl IntoIterator<Item = (String, &'a Value)>) -> Value {
     let entry = |(place, document): (String, &Value)| {
         let url = format!("/openapi/v3/{place}?hash={}", fingerprint(document));
@@ -54,7 +54,7 @@ pub fn index<'a>(documents: impl IntoIterator<Item = (String, &'a Value)>) -> Va
     json!({ "paths": documents.into_iter().map(entry).collect::<Map<_, _>>() })
 }
 
-/// Changes when the document changes, so that clients know what to read again.
+/// A hash of the document, so that clients know when to read it again.
 #[must_use]
 pub fn fingerprint(document: &Value) -> String {
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Columns of the built-in kinds, as kube-apiserver prints them. No I/O.
+//! Columns of the built-in kinds, as in kube-apiserver. No I/O.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

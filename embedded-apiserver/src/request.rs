@@ -1,4 +1,4 @@
-//! Path and query -> what is asked for. No I/O.
+//! Parses path and query of a request. No I/O.
 
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ pub struct Path {
     pub name: String,
     /// `status`, `scale`, ...
     pub subresource: String,
-    /// What follows the subresource (the path below `proxy`).
+    /// The path after the subresource (below `proxy`).
     pub rest: String,
 }
 
 impl Path {
-    /// Reads `/api/v1/...` and `/apis/<group>/<version>/...` down to a resource; other paths give nothing.
+    /// Parses `/api/v1/...` and `/apis/<group>/<version>/...` down to a resource; `None` for other paths.
     pub fn parse(path: &str) -> Option<Self> {
         let mut parts = path.trim_start_matches('/').split('/').map(decoded);
         let mut this = Self::default();
@@ -80,14 +80,14 @@ pub struct Options {
     pairs: Vec<(String, String)>,
 }
 
-/// What to do with fields that no schema knows.
+/// Handling of unknown fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Drop them silently.
     Ignore,
     /// Drop them with a warning.
     Warn,
-    /// Refuse the request.
+    /// Reject the request.
     Strict,
 }
 
@@ -107,15 +107,15 @@ impl Options {
         self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// A parameter that is on or off.
+    /// A boolean parameter.
     pub fn flag(&self, key: &str) -> bool {
         matches!(self.get(key), "true" | "1" | "True" | "TRUE")
     }
 
-    /// A number.
+    /// A numeric parameter.
     ///
     /// # Errors
-    /// 400 when it is something else.
+    /// 400 when it is not a number.
     pub fn number(&self, key: &str) -> Result<Option<u64>, StatusError> {
         let text = self.get(key);
         if text.is_empty() {
@@ -129,7 +129,7 @@ impl Options {
     /// `resourceVersion` as a number.
     ///
     /// # Errors
-    /// 400 when it is something else.
+    /// 400 when it is not a number.
     pub fn resource_version(&self) -> Result<Option<u64>, StatusError> {
         let text = self.get("resourceVersion");
         if text.is_empty() {
@@ -142,7 +142,7 @@ impl Options {
         })
     }
 
-    /// Whether nothing shall be written. `options` is the kind that a refusal names: `CreateOptions`.
+    /// Whether it is a dry run. `options` is the kind in the error message: `CreateOptions`.
     ///
     /// # Errors
     /// 422 for a value other than `All`.
@@ -157,7 +157,7 @@ impl Options {
     /// `fieldValidation`; warns by default.
     ///
     /// # Errors
-    /// 422 for an unknown word.
+    /// 422 for an unknown value.
     pub fn field_validation(&self, options: &str) -> Result<FieldValidation, StatusError> {
         match self.get("fieldValidation") {
             "" | "Warn" => Ok(FieldValidation::Warn),

@@ -1,4 +1,4 @@
-//! The kinds that are served: a table of built-in ones, to which CustomResourceDefinitions add theirs. No I/O.
+//! The served kinds: a table of built-in ones, and those of CustomResourceDefinitions. No I/O.
 
 mod definition;
 
@@ -13,14 +13,14 @@ use super::{fields::ListKinds, kinds::typed::Normalise, schema::Structural, stat
 
 pub use self::definition::{from_definition, priority};
 
-/// Where the scale subresource finds its numbers.
+/// Paths of the values of the scale subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalePaths {
     /// `.spec.replicas`.
     pub spec: String,
     /// `.status.replicas`.
     pub status: String,
-    /// `.status.labelSelector`, text; built-ins take `.spec.selector`, an object.
+    /// `.status.labelSelector`, text; built-in kinds use `.spec.selector`, an object.
     pub selector: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Column {
     pub path: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
-    /// 0 is always shown; more only with `-o wide`.
+    /// 0 is always shown; greater ones only with `-o wide`.
     pub priority: i64,
 }
 
@@ -44,7 +44,7 @@ pub struct Version {
     pub name: String,
     /// Whether `status` is a subresource.
     pub status: bool,
-    /// Whether `scale` is one.
+    /// Whether `scale` is a subresource, with its paths.
     pub scale: Option<ScalePaths>,
     /// Columns of a custom resource.
     pub columns: Vec<Column>,
@@ -63,17 +63,17 @@ pub struct Version {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the kind's strategy")]
 pub struct Behaviour {
-    /// Has `metadata.generation`.
+    /// Whether it has `metadata.generation`.
     pub generation: bool,
-    /// A PUT without resourceVersion is taken.
+    /// Whether a PUT without resourceVersion is accepted.
     pub unconditional: bool,
-    /// A PUT of what does not exist creates it.
+    /// Whether a PUT of a missing object creates it.
     pub create_on_update: bool,
-    /// DELETE answers with the object.
+    /// Whether DELETE responds with the object.
     pub returns_deleted: bool,
-    /// Comes from a CustomResourceDefinition.
+    /// Whether it comes from a CustomResourceDefinition.
     pub custom: bool,
-    /// Only POST, nothing is stored.
+    /// Whether it only supports POST, and is not stored.
     pub review: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Resource {
     pub short_names: Vec<String>,
     /// `all`.
     pub categories: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
     /// Key of the store's bucket; two groups may share one (events).
     pub bucket: Arc<str>,
@@ -106,7 +106,7 @@ pub struct Resource {
     pub behaviour: Behaviour,
     /// `spec` of the CustomResourceDefinition; null for built-in kinds.
     pub defined: Arc<Value>,
-    /// Resource version of the store at which the definition last changed: older objects were written by another schema.
+    /// Resource version of the store at which the CRD last changed: older objects were written with another schema.
     pub since: u64,
 }
 
@@ -116,7 +116,7 @@ impl Resource {
         if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
     }
 
-    /// How the lists of a version merge in server-side apply; compiled at its first use.
+    /// How lists of a version are merged in server-side apply; compiled at first use.
     pub fn lists(&self, version: &Version) -> Arc<ListKinds> {
         let build = || match &version.raw_schema {
             Some(schema) => Arc::new(ListKinds::custom(schema).with_status_subresource(version.status)),
@@ -153,12 +153,12 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a kind, or puts it in the place of its older form.
+    /// Adds a kind, or replaces its previous form.
     pub fn add(&mut self, resource: Resource) {
         self.resources.insert((resource.group.clone(), resource.plural.clone()), Arc::new(resource));
     }
 
-    /// Serves HPAs as newer versions of Kubernetes do, or as older ones.
+    /// Serves HPAs as in newer or older versions of Kubernetes.
     pub fn serve_autoscalers(&mut self, newer: bool) {
         for row in BUILTIN.iter().filter(|row| row.group == "autoscaling") {
             let mut resource = row.resource();
@@ -167,7 +167,7 @@ impl Catalog {
         }
     }
 
-    /// Takes a kind away.
+    /// Removes a kind.
     pub fn remove(&mut self, group: &str, plural: &str) {
         self.resources.remove(&(group.to_owned(), plural.to_owned()));
     }
@@ -183,7 +183,7 @@ impl Catalog {
         self.resources.values().find(|resource| resource.group == group && resource.kind == kind)
     }
 
-    /// The kind whose objects live in a bucket.
+    /// The kind whose objects are in a bucket.
     pub fn of_bucket(&self, bucket: &str) -> Option<&Arc<Resource>> {
         self.resources.values().find(|resource| *resource.bucket == *bucket)
     }
@@ -202,7 +202,8 @@ struct Row {
     namespaced: bool,
     short: &'static str,
     all: bool,
-    /// Letters: s status, r scale, g generation, c conditional update only, n create on update, d answers deletes with the object, R review.
+    /// Letters: s status, r scale, g generation, c conditional update only, n create on update, d deletes respond with
+    /// the object, R review.
     marks: &'static str,
 }
 

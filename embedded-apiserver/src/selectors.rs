@@ -75,7 +75,7 @@ impl Selection {
             && self.fields.iter().all(|(path, want, equal)| (field_value(object, path) == *want) == *equal)
     }
 
-    /// The name that a `metadata.name=` requirement pins, for which a list needs to look at one object only.
+    /// The name in a `metadata.name=` requirement, with which a list reads one object only.
     pub fn pinned_name(&self) -> Option<&str> {
         self.fields.iter().find(|(path, _, equal)| *equal && path == "metadata.name").map(|(_, want, _)| want.as_str())
     }
@@ -200,7 +200,7 @@ fn field_value(object: &Value, path: &str) -> String {
     }
 }
 
-/// A `LabelSelector` object in the query form, as the scale subresource shows it.
+/// A `LabelSelector` object in the query form, as in the scale subresource.
 pub fn selector_text(selector: &Value) -> String {
     let mut parts: BTreeMap<String, String> = BTreeMap::new();
     for (key, value) in selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {

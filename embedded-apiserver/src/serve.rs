@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 
 use super::{ApiServer, BODY_LIMIT, Incoming, answer::Reply, status::StatusError};
 
-/// A server that answers requests in the process: give it to `kube::Client::new`.
+/// A server that answers requests in the process: pass it to `kube::Client::new`.
 #[derive(Debug, Clone)]
 pub struct Service {
     server: ApiServer,
@@ -78,7 +78,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Where it listens.
+    /// The address of the socket.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -88,7 +88,7 @@ impl Listening {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig for `kubectl`, whose one context has this name.
+    /// A kubeconfig for `kubectl`, with one context of this name.
     pub fn kubeconfig(&self, name: &str) -> String {
         kubeconfig(&[(name, &self.url())])
     }
@@ -114,7 +114,7 @@ pub fn kubeconfig(contexts: &[(&str, &str)]) -> String {
 }
 
 impl ApiServer {
-    /// Listens on an address, which should be of loopback: there is no authentication.
+    /// Listens on an address, which should be a loopback address: there is no authentication.
     ///
     /// # Errors
     /// When the address cannot be bound.
@@ -133,12 +133,12 @@ async fn accept(listener: TcpListener, service: Service) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    // Without it a small answer may wait for the client's delayed acknowledgement.
+                    // Otherwise a small response may wait for the client's delayed acknowledgement.
                     let _: std::io::Result<()> = stream.set_nodelay(true);
                     let service = hyper_util::service::TowerToHyperService::new(service.clone());
                     connections.spawn(async move {
                         let server = auto::Builder::new(TokioExecutor::new());
-                        // A client that breaks off is not the server's failure.
+                        // An aborted connection is not a failure of the server.
                         let _: Result<(), _> = server.serve_connection(TokioIo::new(stream), service).await;
                     });
                 }

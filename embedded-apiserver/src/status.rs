@@ -1,10 +1,10 @@
-//! Failures as `Status` objects, in the words of kube-apiserver. No I/O.
+//! Errors as `Status` objects, with the messages of kube-apiserver. No I/O.
 
 use serde_json::{Value, json};
 
 use super::field::FieldError;
 
-/// What a failure is about.
+/// Subject of an error.
 #[derive(Debug, Clone, Default)]
 pub struct StatusDetails {
     /// API group; empty for core.
@@ -45,7 +45,7 @@ pub fn qualified(resource: &str, group: &str) -> String {
 /// One finding of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// `FieldValueInvalid` and its like.
+    /// `FieldValueInvalid` or similar.
     pub reason: String,
     /// The text without the path.
     pub message: String,
@@ -91,7 +91,7 @@ impl Cause {
     }
 }
 
-/// A request that was refused, or that failed.
+/// An error of a request.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct StatusError {
@@ -99,18 +99,18 @@ pub struct StatusError {
     pub code: u16,
     /// Machine-readable reason; may be empty.
     pub reason: String,
-    /// What the user reads.
+    /// The message for the user.
     pub message: String,
     /// `details`, if any.
     pub details: Option<Value>,
-    /// With what an expired list can go on.
+    /// Token with which an expired list can continue.
     pub continue_token: Option<Box<str>>,
-    /// Warnings that came before it.
+    /// Warnings from before the error.
     pub warnings: Box<[String]>,
 }
 
 impl StatusError {
-    /// A failure without details.
+    /// An error without details.
     pub fn plain(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -126,7 +126,7 @@ impl StatusError {
         Self { details: Some(subject.details()), ..Self::plain(code, reason, message) }
     }
 
-    /// With the warnings that came before it.
+    /// Adds the warnings from before the error.
     #[must_use]
     pub fn after(mut self, mut warnings: Vec<String>) -> Self {
         warnings.extend(std::mem::take(&mut self.warnings));
@@ -193,7 +193,7 @@ impl StatusError {
         Self::plain(400, "BadRequest", message)
     }
 
-    /// 404 for a path that nothing serves.
+    /// 404 for an unknown path.
     pub fn no_such_resource() -> Self {
         let message = "the server could not find the requested resource";
         Self { details: Some(json!({})), ..Self::plain(404, "NotFound", message) }
@@ -205,7 +205,7 @@ impl StatusError {
         Self { details: Some(json!({})), ..Self::plain(405, "MethodNotAllowed", message) }
     }
 
-    /// 415 with the types that are accepted.
+    /// 415 with the accepted types.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let list = accepted.join(", ");
         let message =
@@ -258,7 +258,7 @@ impl StatusError {
         body
     }
 
-    /// After how many seconds the client may come again.
+    /// Seconds after which the client may retry.
     pub fn retry_after(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }

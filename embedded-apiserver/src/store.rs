@@ -23,16 +23,16 @@ pub use self::{
     page::{Page, Query},
 };
 
-/// What a write expects to find.
+/// Expected state of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Nothing.
+    /// No object.
     Absent,
     /// This resource version.
     Version(u64),
 }
 
-/// Why a write was not made.
+/// Why a write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Raced {
     /// Another write came first.
@@ -55,15 +55,15 @@ pub struct Change {
     pub before: Option<Arc<Object>>,
     /// The state after; for a deletion the last state, at the resource version of the deletion.
     pub after: Arc<Object>,
-    /// Whether the object is gone.
+    /// Whether the object was deleted.
     pub deleted: bool,
     path: Arc<str>,
 }
 
-/// The log no longer reaches back to the version asked for.
+/// The log no longer contains the requested version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
-    /// The oldest version that can still be asked for.
+    /// The oldest version that the log contains.
     pub oldest: u64,
 }
 
@@ -106,11 +106,11 @@ struct Inner {
     population: HashMap<Arc<str>, usize>,
 }
 
-/// Is told of every change, in order and before anybody else hears of it: the bucket and the change; of a restore it is not.
-/// It must not call the store.
+/// Receives every change, in order and before all others: the bucket and the change; not those of a restore. It must
+/// not call the store.
 pub type Observer = Box<dyn Fn(&str, &Change) + Send + Sync>;
 
-/// The store. All methods are short and never wait for anything but each other.
+/// The store. All methods are short and wait only for each other.
 pub struct Store {
     inner: RwLock<Inner>,
     changed: watch::Sender<u64>,
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// An empty store that keeps so many changes of each resource for watches.
+    /// An empty store that keeps this many changes of each resource for watches.
     pub fn new(keep: usize) -> Self {
         let inner = Inner { version: 1, ..Inner::default() };
         Self {
@@ -138,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Has `observer` told of every change from now on. Returns whether it will be: there can be one.
+    /// Registers `observer` for every change from now on. Returns whether it was registered: there can be only one.
     pub fn observe(&self, observer: Observer) -> bool {
         self.observer.set(observer).is_ok()
     }
@@ -155,7 +155,7 @@ impl Store {
         self.inner.read().version
     }
 
-    /// Counts the changes of anything but Leases and Events, on which nobody acts but their owners.
+    /// Number of changes of objects other than Leases and Events, on which only their owners act.
     pub fn moved(&self) -> u64 {
         self.inner.read().moved
     }
@@ -170,17 +170,17 @@ impl Store {
         self.inner.read().uids.get(uid).cloned()
     }
 
-    /// Keys of the objects that name this uid as an owner.
+    /// Keys of the objects with this uid as an owner.
     pub fn dependents(&self, uid: &str) -> Vec<Key> {
         self.inner.read().dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
-    /// How many objects live in a namespace.
+    /// Number of objects in a namespace.
     pub fn population(&self, namespace: &str) -> usize {
         self.inner.read().population.get(namespace).copied().unwrap_or_default()
     }
 
-    /// Keys of everything in a namespace.
+    /// Keys of all objects in a namespace.
     pub fn inhabitants(&self, namespace: &str) -> Vec<Key> {
         let inner = self.inner.read();
         let prefix = format!("{namespace}/");
@@ -197,7 +197,7 @@ impl Store {
     /// Writes an object; the store gives it the next resource version.
     ///
     /// # Errors
-    /// When the place is not as expected, or when a new object's namespace is not there.
+    /// When the object is not in the expected state, or the namespace of a new object does not exist.
     pub fn put(&self, key: &Key, expected: Expected, value: Value) -> Result<Arc<Object>, Raced> {
         let mut inner = self.inner.write();
         let before = inner.find(key);
@@ -217,7 +217,7 @@ impl Store {
         Ok(after)
     }
 
-    /// Removes an object. `last` is its last state, as watches will see it.
+    /// Removes an object. `last` is its last state, for watches.
     ///
     /// # Errors
     /// When the object is not at the expected version.
@@ -240,10 +240,10 @@ impl Store {
         Ok(after)
     }
 
-    /// Lists objects, at the present or at an earlier state that the log still reaches.
+    /// Lists objects, in the current state or an earlier one that the log contains.
     ///
     /// # Errors
-    /// When the log does not reach back to the state asked for.
+    /// When the log does not contain the requested state.
     pub fn list(&self, bucket: &str, query: &Query) -> Result<Page, Compacted> {
         let inner = self.inner.read();
         let version = query.version.unwrap_or(inner.version);
@@ -259,7 +259,7 @@ impl Store {
     /// Changes of a bucket after a version, at most `most`, and the version up to which they are complete.
     ///
     /// # Errors
-    /// When the log does not reach back to the version.
+    /// When the log does not contain the version.
     pub fn changes(&self, bucket: &str, after: u64, most: usize) -> Result<(Vec<Change>, u64), Compacted> {
         let inner = self.inner.read();
         let Some(content) = inner.buckets.get(bucket) else { return Ok((Vec::new(), inner.version.max(after))) };
@@ -272,14 +272,14 @@ impl Store {
         Ok((changes, reached.max(after)))
     }
 
-    /// Makes the bucket of a new kind: nobody can have seen it before, so that watches from earlier versions expire.
+    /// Creates the bucket of a new kind: watches from earlier versions expire.
     pub fn found(&self, bucket: &Arc<str>) {
         let mut inner = self.inner.write();
         let version = inner.version;
         inner.buckets.entry(bucket.clone()).or_insert_with(|| Bucket { compacted: version, ..Bucket::new() });
     }
 
-    /// Wakes when a bucket changes.
+    /// Notifies when a bucket changes.
     pub fn subscribe(&self, bucket: &Arc<str>) -> watch::Receiver<u64> {
         if let Some(content) = self.inner.read().buckets.get(bucket) {
             return content.changed.subscribe();
@@ -287,17 +287,17 @@ impl Store {
         self.inner.write().buckets.entry(bucket.clone()).or_insert_with(Bucket::new).changed.subscribe()
     }
 
-    /// Wakes when anything changes.
+    /// Notifies of any change.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Wakes those who wait for any change, without one.
+    /// Notifies all receivers of any change, without one.
     pub fn wake_all(&self) {
         self.changed.send_modify(|_| {});
     }
 
-    /// Wakes the watches of a bucket without a change.
+    /// Notifies the watches of a bucket without a change.
     pub fn wake(&self, bucket: &str) {
         if let Some(content) = self.inner.read().buckets.get(bucket) {
             content.changed.send_modify(|_| {});

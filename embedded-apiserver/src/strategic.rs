@@ -15,13 +15,13 @@ const ELEMENT_ORDER: &str = "$setElementOrder/";
 /// Why a patch cannot be applied.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PatchError {
-    /// The patch is no object.
+    /// The patch is not an object.
     #[error("invalid JSON document")]
     NoObject,
     /// Custom kinds have no strategic merge patch.
     #[error("strategic merge patch format is not supported")]
     Unsupported,
-    /// A list element lacks the member that lists of its kind are merged by.
+    /// A list element lacks the merge key of its list.
     #[error("map: {element} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The element.
@@ -29,21 +29,21 @@ pub enum PatchError {
         /// The member.
         key: String,
     },
-    /// `$patch` says something unknown.
+    /// `$patch` has an unknown value.
     #[error("unknown patch type: {directive} in map: {element}")]
     Directive {
-        /// What it says.
+        /// The value.
         directive: String,
-        /// Where it stands.
+        /// The element that contains it.
         element: String,
     },
-    /// `$patch: merge` stands in a list.
+    /// `$patch: merge` is in a list.
     #[error("merging lists cannot yet be specified in the patch")]
     MergeDirective,
-    /// `$retainKeys` is no list, or leaves out a member of the patch.
+    /// `$retainKeys` is not a list, or lacks a member of the patch.
     #[error("invalid patch format of retainKeys")]
     RetainKeys,
-    /// `$setElementOrder` is no list.
+    /// `$setElementOrder` is not a list.
     #[error("invalid patch format of setElementOrder list")]
     ElementOrder,
     /// `$setElementOrder` and the list of the patch disagree.
@@ -54,13 +54,13 @@ pub enum PatchError {
         /// The order.
         order: String,
     },
-    /// `$deleteFromPrimitiveList` is no list of scalars.
+    /// `$deleteFromPrimitiveList` is not a list of scalars.
     #[error("invalid patch format of primitive list")]
     PrimitiveList,
 }
 
 impl PatchError {
-    /// The HTTP status kube-apiserver answers with.
+    /// The HTTP status of kube-apiserver.
     #[must_use]
     pub const fn code(&self) -> u16 {
         match self {
@@ -71,7 +71,7 @@ impl PatchError {
     }
 }
 
-/// Where in the schema of the kind a value stands; nothing is known below free-form members.
+/// The schema of a value; `None` below free-form members.
 #[derive(Clone, Copy)]
 struct SchemaNode(Option<&'static Value>);
 
@@ -114,7 +114,7 @@ impl SchemaNode {
 /// The patched object.
 ///
 /// # Errors
-/// A kind that is not built in, and a patch whose lists or directives are malformed.
+/// The kind is not built in, or lists or directives of the patch are malformed.
 pub fn apply(group: &str, kind: &str, current: &Value, patch: &Value) -> Result<Value, PatchError> {
     let name = builtins::definition_name_of_kind(group, kind).ok_or(PatchError::Unsupported)?;
     let place = SchemaNode(builtins::definition(name));
@@ -191,7 +191,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// A value that is new, as it is stored; `None`: it was nothing but a directive.
+/// A new value, as stored; `None`: it was only a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(DIRECTIVE) => None,
@@ -204,7 +204,7 @@ fn without_directives(value: Value) -> Option<Value> {
     }
 }
 
-/// An element of a list that is not merged: directives mean nothing in it.
+/// An element of a list that is not merged: directives have no meaning in it.
 fn plain(item: Value) -> Value {
     match item {
         Value::Object(members) => {
@@ -268,7 +268,8 @@ fn merge_key<'a>(item: &'a Value, key: &str) -> Result<&'a Value, PatchError> {
     item.get(key).ok_or_else(|| PatchError::NoMergeKey { element: go_plain(item), key: key.to_owned() })
 }
 
-/// The list without what the patch deletes, and the rest of the patch; no rest: the list is replaced.
+/// The list without the elements that the patch deletes, and the rest of the patch; without a rest the list is
+/// replaced.
 fn directives(
     original: &[Value],
     patch: Vec<Value>,
@@ -296,7 +297,7 @@ fn directives(
     Ok(if replace { (rest, None) } else { (kept, Some(rest)) })
 }
 
-/// Where an element stands in a list, by its key or its value.
+/// Index of an element in a list, by its key or its value.
 fn position(list: &[Value], item: &Value, key: &str) -> Option<usize> {
     list.iter().position(|known| match (known.get(key), item.get(key)) {
         _ if key.is_empty() => same(known, item),
@@ -305,7 +306,7 @@ fn position(list: &[Value], item: &Value, key: &str) -> Option<usize> {
     })
 }
 
-/// Elements of the patch in the patch's order, those only the server has in theirs, woven by the server's order.
+/// Elements of the patch in the patch's order, and those of the server in the server's order, interleaved.
 fn ordered(merged: Vec<Value>, patch_order: &[Value], server_order: &[Value], key: &str) -> Vec<Value> {
     let (mut of_patch, mut of_server): (Vec<Value>, Vec<Value>) =
         merged.into_iter().partition(|item| position(patch_order, item, key).is_some());
@@ -327,7 +328,7 @@ fn ordered(merged: Vec<Value>, patch_order: &[Value], server_order: &[Value], ke
     }
 }
 
-/// Merges the lists whose order the patch gives, and puts them in that order.
+/// Merges the lists whose order the patch sets, and sorts them.
 fn order_lists(original: &mut Members, patch: &mut Members, place: SchemaNode) -> Result<(), PatchError> {
     let names: Vec<String> =
         patch.keys().filter_map(|key| key.strip_prefix(ELEMENT_ORDER)).map(str::to_owned).collect();

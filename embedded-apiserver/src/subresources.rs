@@ -62,10 +62,10 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Result<Value, StatusError> {
     Ok(json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}))
 }
 
-/// Sets the replicas of an object by its `Scale`.
+/// Sets the replicas of an object through its `Scale`.
 ///
 /// # Errors
-/// 404, 409, 422, and as admission refuses.
+/// 404, 409, 422, and the denials of admission.
 pub async fn set_scale(call: &Call, method: &Method) -> Result<Reply, StatusError> {
     let (_, object, paths) = present(call)?;
     let scale = wanted(call, method, &object, &paths)?;
@@ -98,7 +98,7 @@ fn check_uid(call: &Call, scale: &Value, object: &Value) -> Result<(), StatusErr
     Err(StatusError::conflict(&subject, &why))
 }
 
-/// The `Scale` that the request asks for.
+/// The `Scale` in the request.
 fn wanted(call: &Call, method: &Method, object: &Value, paths: &ScalePaths) -> Result<Value, StatusError> {
     if method == Method::PUT {
         let scale = call.parsed_body()?;

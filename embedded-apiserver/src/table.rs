@@ -10,7 +10,7 @@ use super::{
     resources::{Column, Resource, Version},
 };
 
-/// What each row carries beside its cells.
+/// Further content of each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
     /// Metadata.
@@ -32,7 +32,7 @@ impl Include {
     }
 }
 
-/// A table of objects in the version asked for.
+/// A table of objects in the requested version.
 pub fn table(
     resource: &Resource,
     version: &Version,
@@ -62,7 +62,7 @@ fn columns(resource: &Resource, version: &Version) -> Vec<Value> {
 }
 
 fn heading((name, kind, priority): &Heading) -> Value {
-    // kubectl takes the column with this format for the one to print with `-o name` and in errors.
+    // kubectl prints the column with this format with `-o name` and in errors.
     let format = if *name == "Name" { "name" } else { "" };
     let kind = if *kind == "date" { "string" } else { kind };
     json!({"name": name, "type": kind, "format": format, "description": "", "priority": priority})
@@ -98,7 +98,7 @@ fn custom_cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Time since a timestamp, as kubectl writes it: `45s`, `3m20s`, `5h`, `2d3h`.
+/// Time since a timestamp, in the format of kubectl: `45s`, `3m20s`, `5h`, `2d3h`.
 pub fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else { return "<unknown>".to_owned() };
     duration(now.as_second().saturating_sub(since.as_second()))

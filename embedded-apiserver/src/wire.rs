@@ -1,4 +1,4 @@
-//! Bodies in Kubernetes' protobuf, which kubectl's typed commands send -> JSON. Answers are always JSON. No I/O.
+//! Bodies in Kubernetes' protobuf, which kubectl's typed commands send -> JSON. Responses are always JSON. No I/O.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 
 use super::object::as_map;
 
-/// One message a line: its name, a tab, and `number:name:type` for each field. Types: s text, i integer, b boolean,
-/// d floating point, y bytes, m and the name of a message, T time, U time with microseconds, Q quantity, I integer or
-/// text, F field set, R any JSON; * before a type for a list, { for a map from text. A field named `.` lies flat in its
-/// parent.
+/// One message a line: its name, a tab, and `number:name:type` for each field. Types: s text, i integer, b boolean, d
+/// floating point, y bytes, m and the name of a message, T time, U time with microseconds, Q quantity, I integer or
+/// text, F field set, R any JSON; * before a type for a list, { for a map from text. The members of a field named `.`
+/// are merged into its parent.
 const TABLE: &str = include_str!("wire.tsv");
 
 /// First bytes of a body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// How deep messages may nest.
+/// Most levels of nested messages.
 const DEPTH: usize = 64;
 
-/// Zeros of these fields mean that nothing is set; protobuf writes them all the same.
+/// Zero means unset in these fields; protobuf writes it anyway.
 const ZERO_IS_UNSET: &[&str] = &[
     "generation",
     "observedGeneration",
@@ -56,21 +56,21 @@ static MESSAGES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     lines.map(|(name, fields)| (name, fields.split(' ').filter_map(field).collect())).collect()
 });
 
-/// Why a body cannot be read.
+/// Why a body could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The bytes are not protobuf.
+    /// The bytes are not valid protobuf.
     #[error("the body is not a protobuf message of Kubernetes")]
     Malformed,
-    /// No table for the kind.
+    /// There is no table for the kind.
     #[error("no protobuf form is known for {0}")]
     Unknown(String),
 }
 
-/// Reads a body; the kind is named in it.
+/// Reads a body, which contains the name of its kind.
 ///
 /// # Errors
-/// For bytes that are no message, and for kinds that are not in the table.
+/// The bytes are not a valid message, or the kind is not in the table.
 pub fn decode(body: &[u8]) -> Result<Value, WireError> {
     let envelope = body.strip_prefix(MAGIC).ok_or(WireError::Malformed)?;
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
@@ -163,7 +163,7 @@ fn value(kind: &str, wire: &Wire<'_>, depth: usize) -> Result<Value, WireError> 
     Ok(match (letters.next(), wire) {
         (Some('s'), Wire::Bytes(bytes)) => text_of(bytes).into(),
         (Some('y'), Wire::Bytes(bytes)) => STANDARD.encode(bytes).into(),
-        // Integers are written as their two's complement.
+        // Integers are encoded as their two's complement.
         (Some('i'), Wire::Number(number)) => number.cast_signed().into(),
         (Some('b'), Wire::Number(number)) => (*number != 0).into(),
         (Some('d'), Wire::Number(bits)) => f64::from_bits(*bits).into(),

@@ -14,13 +14,13 @@ use super::uid::UidScan;
 /// Bounds on request bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of a body that is decoded.
+    /// Most bytes of a body that is decoded.
     pub body: usize,
-    /// Bytes of a larger body that are read, only to find its uid and to let the client read the answer.
+    /// Most bytes of a larger body that are read, only to find its uid and to let the client read the response.
     pub discard: usize,
     /// Time for a body to arrive.
     pub timeout: Duration,
-    /// Bodies above [`LARGE`] that are held at a time.
+    /// Most bodies above [`LARGE`] in memory at a time.
     pub large_bodies: usize,
 }
 
@@ -33,7 +33,7 @@ impl Default for Limits {
 /// Bytes up to which a body is small: no review of an ordinary object is larger.
 pub const LARGE: usize = 64 << 10;
 
-/// Why there are no bytes to decode. The uid is kept, where there was one.
+/// Why there are no bytes to decode. The uid is kept, if there was one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// More bytes than allowed.
@@ -57,7 +57,7 @@ pub enum Unread {
     Broken {
         /// The uid that was read.
         uid: Option<String>,
-        /// What the connection says.
+        /// Error of the connection.
         reason: String,
     },
     /// Too many large bodies at a time.
@@ -65,17 +65,17 @@ pub enum Unread {
     Overloaded,
 }
 
-/// Reads the whole body. The permit, when there is one, holds a place among the large bodies.
+/// Reads the whole body. The permit, if any, holds a slot among the large bodies.
 ///
 /// # Errors
-/// The body is too large, too slow, broken, or one large body too many.
+/// The body is too large, too slow or broken, or there are too many large bodies.
 pub async fn collect<'s>(
     mut body: Body,
     limits: &Limits,
     large: &'s Semaphore,
 ) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread> {
     let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
-    // The timer starts only when the body is not already here: the future is asked first.
+    // The timer starts only when the body is not already here: the future is polled first.
     let read = tokio::time::timeout(limits.timeout, gathered.read(&mut body, limits, large)).await;
     let uid = match read {
         Ok(Ok(())) => return gathered.into_bytes(limits),
@@ -91,7 +91,7 @@ enum Stop {
     Broken(String),
 }
 
-/// What has arrived.
+/// The part of the body that has arrived.
 enum Parts {
     None,
     /// One piece, kept as it came.
@@ -118,14 +118,14 @@ impl<'s> Gathered<'s> {
                 self.permit = Some(large.try_acquire().map_err(|_| Stop::Overloaded)?);
             }
             let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
-            // What is only announced reserves no more than a small body.
+            // An announced length reserves no more than a small body.
             let most = if self.permit.is_some() { limits.body } else { LARGE };
             self.take(piece, expected.min(most), limits.body);
         }
         Ok(())
     }
 
-    /// Adds a piece; `expected` more bytes are announced.
+    /// Adds a piece; `expected` is the announced number of further bytes.
     fn take(&mut self, piece: Bytes, expected: usize, limit: usize) {
         if self.total > limit && !matches!(self.parts, Parts::Scanned(_)) {
             self.parts = Parts::Scanned(self.scan());
@@ -143,7 +143,7 @@ impl<'s> Gathered<'s> {
         }
     }
 
-    /// The scan of what has arrived; the bytes are let go.
+    /// The scan of the bytes so far, which are then dropped.
     fn scan(&mut self) -> UidScan {
         let mut scan = UidScan::default();
         match mem::replace(&mut self.parts, Parts::None) {

@@ -1,12 +1,12 @@
-//! What the webhook does about the copy of our fields: it follows what the user writes, and stays where a foreign definition
-//! hid these fields from everybody, this webhook included (docs/design.md#law-10-act-only-on-whole-objects). No I/O.
+//! How the webhook maintains the copy of fhpa's fields: it follows changes by the user, and is kept where a foreign CRD
+//! hid these fields from all clients, including this webhook (docs/design.md#law-10-act-only-on-whole-objects). No I/O.
 
 use serde_json::{Map, Value};
 
 use crate::decision::defaults::Addition;
 use crate::decision::mirror::{self, Copied, Notes, Own, Wanted};
 
-/// An object: our fields, and what its annotations say of them.
+/// The fhpa fields of an object, and their copy in its annotations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CopiedFields<'a> {
     pub(super) own: Own,
@@ -21,14 +21,14 @@ impl CopiedFields<'_> {
     }
 }
 
-/// Whether the object cannot show what the user wrote: it has none of our fields, and did not have them before, while a copy
-/// says that there are some. `frozen`: the definitions are known to be another's.
+/// Whether fields of the object are hidden: it has no fhpa fields, and did not have them before, while a copy has some.
+/// `frozen` is whether the CRDs are known to be foreign.
 pub(super) fn is_hidden(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, frozen: bool) -> bool {
     let before = old.is_none_or(|old| old.own.is_empty());
     new.own.is_empty() && before && (frozen || new.is_bare() || old.is_some_and(CopiedFields::is_bare))
 }
 
-/// What is to be added to the object, so that the copy says what it says; a copy that a hidden object would lose is kept.
+/// Additions to the object with which the copy matches its fields; a copy that a hidden object would lose is kept.
 pub(super) fn additions(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, hidden: bool) -> Vec<Addition> {
     let wanted = match old {
         Some(old) if hidden && new.notes.copied() == Copied::Nothing => {

@@ -62,7 +62,7 @@ impl Endpoint {
         }
     }
 
-    /// What is done, as a metric label: `mutate` or `validate`.
+    /// The action, as a metric label: `mutate` or `validate`.
     #[must_use]
     pub const fn action(self) -> &'static str {
         match self {

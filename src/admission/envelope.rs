@@ -1,7 +1,7 @@
 //! Bytes -> Request: the admission.k8s.io/v1 AdmissionReview, borrowed from the request body. One pass; no I/O.
 //!
 //! Members that are not needed (`userInfo`, `requestKind`, ...) are skipped without being stored. A second, slower pass
-//! runs only for a body that is refused, to name the place of the error and to save the uid.
+//! runs only for a rejected body, to find the path of the error and the uid.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,14 +13,14 @@ use serde_json::value::RawValue;
 use super::uid::UidScan;
 use crate::decision::excerpt::excerpt;
 
-/// What the API server is about to do.
+/// Operation of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A new object.
     Create,
     /// A changed object.
     Update,
-    /// The object goes away.
+    /// A deleted object.
     Delete,
     /// A connection to a subresource.
     Connect,
@@ -49,12 +49,12 @@ impl Operation {
     }
 }
 
-/// One request for a verdict.
+/// One admission request.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Identifies the request; repeated in the answer.
+    /// Identifies the request; repeated in the response.
     pub uid: Cow<'a, str>,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// Namespace of the object.
     pub namespace: Cow<'a, str>,
@@ -70,19 +70,19 @@ pub struct Request<'a> {
     pub old_object: Option<&'a RawValue>,
 }
 
-/// Why a body is not a review that can be answered by the rules.
+/// Why a body is not a valid review.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the AdmissionReview cannot be decoded: {}{message}", FieldPath(path))]
 pub struct Malformed {
     /// The uid, where the body has one.
     pub uid: Option<String>,
-    /// Which member, for example `request.dryRun`; empty for the body itself.
+    /// Path of the member, for example `request.dryRun`; empty for the body itself.
     pub path: String,
-    /// What is wrong there.
+    /// The error at the path.
     pub message: String,
 }
 
-/// A path as the head of a message.
+/// A path as the start of a message.
 struct FieldPath<'a>(&'a str);
 
 impl fmt::Display for FieldPath<'_> {
@@ -91,9 +91,9 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
-/// The only version that is answered.
+/// The only supported version.
 const API_VERSION: &str = "admission.k8s.io/v1";
-/// The only kind that is answered.
+/// The only supported kind.
 const KIND: &str = "AdmissionReview";
 
 /// Reads a review.
@@ -121,12 +121,12 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
     Ok(request.into_request())
 }
 
-/// Characters of a wrong value that a message repeats.
+/// Characters of an invalid value that a message repeats.
 const SHOWN: usize = 64;
-/// Characters of a decoder's message, which may repeat what was sent.
+/// Characters of a decoder's message, which may repeat the input.
 const MESSAGE: usize = 300;
 
-/// Names the place of the error: the slow pass.
+/// Finds the path of the error: the slow pass.
 fn diagnose(body: &[u8]) -> Malformed {
     let uid = UidScan::of(body);
     if body.iter().all(u8::is_ascii_whitespace) {
@@ -151,7 +151,7 @@ struct Review<'a> {
     request: Option<RawRequest<'a>>,
 }
 
-/// `request`, as far as it is needed.
+/// The members of `request` that are needed.
 #[derive(Default)]
 struct RawRequest<'a> {
     uid: Text<'a>,
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for Review<'de> {
                     match &*key {
                         "apiVersion" => review.api_version = map.next_value()?,
                         "kind" => review.kind = map.next_value()?,
-                        // Which of two would be stored is anybody's guess.
+                        // It is not defined which of two would be stored.
                         "request" if review.request.is_some() => {
                             return Err(A::Error::custom("duplicate field `request`"));
                         }

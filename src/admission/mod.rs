@@ -1,4 +1,4 @@
-//! AdmissionReview -> decode -> default / validate -> respond. No sockets: the runtime brings the requests.
+//! AdmissionReview -> decode -> default / validate -> respond. No sockets: the runtime passes the requests.
 
 pub mod body;
 mod copy;

@@ -1,4 +1,5 @@
-//! The webhook configurations that make karmada-apiserver ask for reviews (docs/design.md#living-with-karmada). No I/O.
+//! The webhook configurations that register the webhook in karmada-apiserver (docs/design.md#living-with-karmada). No
+//! I/O.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -13,28 +14,28 @@ use crate::decision::api_version::GROUP;
 
 /// Name of both configuration objects.
 pub const NAME: &str = "fhpa";
-/// Seconds that the API server waits for an answer about our own kinds, and about a ResourceBinding: each one that Karmada makes
-/// waits for it, also while no replica answers.
+/// Timeouts in seconds for FederatedHPAs and CronFederatedHPAs, and for ResourceBindings: each new binding of Karmada
+/// waits for the webhook, also while no replica answers.
 const TIMEOUTS: (i32, i32) = (5, 2);
-/// An object that is being deleted is asked about only where its spec changes. Its finalizers must fall while no webhook answers,
-/// or its namespace could not be deleted either.
+/// Reviews of an object that is being deleted are limited to changes of its spec. Its finalizers must be removable
+/// while no webhook answers, or its namespace could not be deleted either.
 const LIVES: &str =
     "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp) || object.spec != oldObject.spec";
 
-/// Where the API server finds the webhook, and whom it trusts.
+/// URL of the webhook, and the CAs to trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// `https://HOST:PORT` without a path. karmada-apiserver does not resolve Services of the host cluster, so it is a
-    /// URL and its host stands in the certificate's SANs.
+    /// URL whose host must be in the certificate's SANs.
     pub base_url: String,
     /// PEM of the CAs that may sign the certificate.
     pub ca_bundle: Vec<u8>,
 }
 
-/// `https://HOST:PORT` of a URL that an operator gave for the webhook.
+/// Parses the URL of the webhook that an operator gave into `https://HOST:PORT`.
 ///
 /// # Errors
-/// A sentence that says what the API server would not take.
+/// A sentence that says what the API server would reject.
 pub fn base_url(text: &str) -> Result<String, String> {
     let uri: http::Uri = text.parse().map_err(|_| format!("{text:?} is not a URL such as https://NAME:443/"))?;
     if uri.scheme_str() != Some("https") {
@@ -45,7 +46,7 @@ pub fn base_url(text: &str) -> Result<String, String> {
         return Err("must contain a host and no user".to_owned());
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() || text.contains('#') {
-        return Err("it is to end with the port: each kind has a path of its own, which is added".to_owned());
+        return Err("it must end with the port: a path for each kind is added".to_owned());
     }
     Ok(format!("https://{authority}"))
 }
@@ -60,7 +61,7 @@ impl Location {
     }
 }
 
-/// Which objects and operations an endpoint is asked about.
+/// Objects and operations of an endpoint.
 fn rule(endpoint: Endpoint) -> RuleWithOperations {
     let (group, resource, operations) = match endpoint {
         Endpoint::MutateFederatedHPA | Endpoint::ValidateFederatedHPA => {
@@ -82,8 +83,8 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
     }
 }
 
-/// `Fail` for our own kinds: nothing the controller cannot run may be stored. `Ignore` for Karmada's bindings: without
-/// the webhook Karmada goes on, and the controller repairs what was missed.
+/// `Fail` for FederatedHPAs and CronFederatedHPAs: nothing that the controller cannot run may be stored. `Ignore` for
+/// Karmada's bindings: without the webhook Karmada keeps working, and the controller repairs missed bindings.
 const fn failure_policy(endpoint: Endpoint) -> &'static str {
     match endpoint {
         Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => "Ignore",
@@ -102,7 +103,7 @@ fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
     let condition = |name: &str, expression| vec![MatchCondition { name: name.to_owned(), expression }];
     match endpoint {
         Endpoint::MutateResourceBinding => None,
-        // Other definitions are not to wait for this webhook.
+        // Reviews of other CRDs must not depend on this webhook.
         Endpoint::MutateDefinition => {
             let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
             Some(condition("definition", format!("object.metadata.name in [{names}]")))
@@ -115,7 +116,7 @@ fn entry_name(endpoint: Endpoint) -> String {
     format!("{}.fhpa.karmada.io", endpoint.kind().to_lowercase())
 }
 
-/// The entries of `endpoints` that complete objects.
+/// The entries of `endpoints` that mutate objects.
 #[must_use]
 pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookConfiguration {
     let entry = |endpoint: Endpoint| MutatingWebhook {
@@ -135,7 +136,7 @@ pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookC
     MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(endpoints.map(entry).collect()) }
 }
 
-/// The entries of `endpoints` that refuse objects.
+/// The entries of `endpoints` that validate objects.
 #[must_use]
 pub fn validating(location: &Location, endpoints: &[Endpoint]) -> ValidatingWebhookConfiguration {
     let entry = |endpoint: Endpoint| ValidatingWebhook {

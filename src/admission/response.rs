@@ -1,4 +1,4 @@
-//! Verdict -> the admission.k8s.io/v1 AdmissionReview that goes out, written in one pass. No I/O.
+//! Verdict -> the admission.k8s.io/v1 AdmissionReview response, written in one pass. No I/O.
 
 use std::fmt::{Display, Write as _};
 
@@ -12,16 +12,16 @@ use super::verdict::{Denial, PatchOperation, Verdict};
 use crate::decision::excerpt::excerpt;
 use crate::decision::finding::{Violation, WARNING_CHARACTERS, Warning};
 
-/// Bytes of all warnings together; the API server drops what comes beyond.
+/// Most bytes of all warnings together; the API server drops the rest.
 pub const WARNINGS_BYTES: usize = 4096;
-/// Violations of one object that are listed; the others are counted.
+/// Most violations of one object that are listed; the others are counted.
 pub const CAUSES: usize = 200;
 /// Characters of a name that a message repeats; no valid name is longer.
 const NAME: usize = 253;
-/// Characters of a decoder's message, which may repeat what was sent.
+/// Characters of a decoder's message, which may repeat the input.
 const DECODER: usize = 500;
 
-/// The answer to the review `uid` of the object `name`.
+/// The response to the review `uid` of the object `name`.
 #[must_use]
 pub fn write(endpoint: Endpoint, uid: &str, name: &str, verdict: &Verdict) -> Bytes {
     let status = verdict.denial.as_ref().map(|denial| match denial {
@@ -40,7 +40,7 @@ pub fn write(endpoint: Endpoint, uid: &str, name: &str, verdict: &Verdict) -> By
     })
 }
 
-/// A refusal of the review `uid` that no rule spoke: `code` and `reason` as in a Kubernetes Status.
+/// A denial of the review `uid` without a rule: `code` and `reason` as in a Kubernetes Status.
 #[must_use]
 pub fn refuse(uid: &str, code: u16, reason: &'static str, message: &str) -> Bytes {
     to_bytes(Response {
@@ -54,13 +54,13 @@ pub fn refuse(uid: &str, code: u16, reason: &'static str, message: &str) -> Byte
     })
 }
 
-/// Room for the answer to an admitted object without a patch.
+/// Capacity for the response to an admitted object without a patch.
 const SHORT_ANSWER: usize = 192;
 
 fn to_bytes(response: Response<'_>) -> Bytes {
     let mut out = Vec::with_capacity(SHORT_ANSWER);
     let review = Review { kind: "AdmissionReview", api_version: "admission.k8s.io/v1", response };
-    // Writing to memory fails for no value of these types.
+    // Writing to memory does not fail for these types.
     if serde_json::to_writer(&mut out, &review).is_err() {
         out.clear();
     }
@@ -123,7 +123,7 @@ struct StatusCause<'a> {
 }
 
 impl<'a> Status<'a> {
-    /// As kube-apiserver words it: `FederatedHPA.autoscaling.karmada.io "web" is invalid: [a, b]`.
+    /// In the format of kube-apiserver: `FederatedHPA.autoscaling.karmada.io "web" is invalid: [a, b]`.
     fn invalid(endpoint: Endpoint, name: &'a str, violations: &'a [Violation]) -> Self {
         let name = excerpt(name, NAME);
         let (kind, group) = (endpoint.kind(), endpoint.group());
@@ -168,7 +168,7 @@ fn push(text: &mut String, what: impl Display) {
     let _ = write!(text, "{what}");
 }
 
-/// Rules by name, for the audit log of the API server.
+/// Names of rules, for the audit log of the API server.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct AuditAnnotations {
@@ -210,13 +210,13 @@ fn encode_patch(patch: &[PatchOperation]) -> Option<String> {
     serde_json::to_vec(patch).ok().map(|json| STANDARD.encode(json))
 }
 
-/// Warnings as they reach the user: one line each, cut, and bounded in total.
+/// Warnings as sent to the user: one line each, truncated, and bounded in total.
 fn warnings(warnings: &[Warning]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(warnings.len());
     let mut left = WARNINGS_BYTES;
     for (index, warning) in warnings.iter().enumerate() {
         let text = one_line(&warning.to_string());
-        // Room is kept for the line that counts the rest.
+        // Reserve space for the line that counts the rest.
         if text.len().saturating_add(WARNING_CHARACTERS) > left {
             out.push(format!("{} more warnings are not shown", warnings.len().saturating_sub(index)));
             break;
@@ -227,7 +227,7 @@ fn warnings(warnings: &[Warning]) -> Vec<String> {
     out
 }
 
-/// The text without control characters, which the API server refuses in a warning header, and not too long.
+/// The text without control characters, which the API server rejects in a warning header, and truncated.
 fn one_line(text: &str) -> String {
     const DOTS: &str = "...";
     let printable = |c: char| if c.is_control() { ' ' } else { c };

@@ -20,31 +20,31 @@ use crate::decision::subject::{FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, Surroundings};
 
-/// Tells, on a dry run, which bounds the clusters would get.
+/// Computes, on a dry run, the bounds that clusters would get.
 pub trait Preview: Send + Sync {
-    /// The assignment of a valid FederatedHPA, given as JSON, as of `now`, as warnings.
+    /// The assignment of a valid FederatedHPA, given as JSON, at `now`, as warnings.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning>;
 }
 
-/// Answers reviews.
+/// Reviews requests.
 pub struct Reviewer {
     /// The other objects in the control plane.
     pub related_objects: Arc<dyn RelatedObjects + Send + Sync>,
     /// The time zone database.
     pub zones: Arc<dyn Zones>,
-    /// What the operator chose.
+    /// Settings of the operator.
     pub settings: Settings,
-    /// What a dry run of a FederatedHPA is told beside the findings.
+    /// Adds a preview to the dry run of a FederatedHPA.
     pub preview: Option<Arc<dyn Preview>>,
-    /// Whether the definitions of both kinds are known to be another's.
+    /// Whether the CRDs of both kinds are known to be foreign.
     pub frozen: Option<Frozen>,
 }
 
-/// Tells whether the definitions of both kinds are known to be another's.
+/// Returns whether the CRDs of both kinds are known to be foreign.
 pub type Frozen = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Reviewer {
-    /// The verdict on one request, as of `now`. Deletions are never refused.
+    /// The verdict on one request, at `now`. Deletions are never denied.
     #[must_use]
     pub fn review(&self, endpoint: Endpoint, request: &Request<'_>, now: Timestamp) -> Verdict {
         if request.operation == Operation::Delete {
@@ -62,7 +62,7 @@ impl Reviewer {
         }
     }
 
-    /// A quantity that cannot be parsed is refused before the object is completed, as by Karmada - with all other errors.
+    /// A quantity that cannot be parsed is rejected before defaulting, as in Karmada - with all other errors.
     fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         match convert::federated_hpa(text(request.object)) {
             Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
@@ -78,7 +78,7 @@ impl Reviewer {
         let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_text(text)));
         let mut new = seen(&hpa.metadata, own::federated_hpa_text(text(request.object)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
-        // Who leaves the mode out of an update leaves it as it is.
+        // An update without a mode keeps the mode.
         let known = old.as_ref().and_then(|old| old.own.get("mode")?.as_str());
         let mode = known.and_then(Mode::parse).unwrap_or(self.settings.default_mode);
         let mut additions = defaults::federated_hpa(hpa, mode);
@@ -118,7 +118,7 @@ impl Reviewer {
         })
     }
 
-    /// Keeps Karmada's scheduler off. This review stands in nobody's way: a binding that cannot be read is left as it is.
+    /// Suspends Karmada's scheduler. This review never blocks: a binding that cannot be decoded is not changed.
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
         let created = request.object.filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
@@ -130,12 +130,12 @@ impl Reviewer {
     }
 }
 
-/// Keeps our fields in a definition that somebody applies over ours. This review stands in nobody's way.
+/// Preserves the fhpa fields in a CRD that another client applies. This review never blocks.
 fn keep_fields(request: &Request<'_>) -> Verdict {
     patched(stored(request).map(|old| convert::definition::kept(old, text(request.object))).unwrap_or_default())
 }
 
-/// What the copy needs; nothing for an object without metadata, which has no place for it.
+/// Fields and copy of an object; `None` for an object without metadata.
 fn copied(
     metadata: &Metadata<'_>,
     new: &CopiedFields<'_>,
@@ -154,7 +154,7 @@ fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
     CopiedFields { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
 }
 
-/// The text of an object; empty and null are no objects.
+/// The text of an object; empty text and null are not objects.
 fn text(object: Option<&RawValue>) -> &str {
     object.map_or("null", RawValue::get)
 }
@@ -165,7 +165,7 @@ fn patched(additions: impl IntoIterator<Item = Addition>) -> Verdict {
     Verdict { patch: additions.into_iter().map(operation).collect(), ..Verdict::default() }
 }
 
-/// Judges the new object, on UPDATE by what it changes in the stored one.
+/// Validates the new object, on UPDATE by its changes to the stored one.
 fn validate<'a, S: Subject>(
     kind: &str,
     request: &Request<'a>,
@@ -198,7 +198,7 @@ fn undecodable(error: DecodeError) -> Verdict {
     Verdict { denial: Some(Denial::Undecodable { path, message }), ..Verdict::default() }
 }
 
-/// What could not be decoded before the update either is no reason to refuse it.
+/// An error that the stored object already has is not a reason to reject the update.
 fn spared(error: DecodeError) -> Verdict {
     let text = format!("stored before and let through: {}", error.message);
     let warning = Warning::shortened(error.path, text, "decode");

@@ -1,4 +1,4 @@
-//! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are brought along.
+//! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are passed in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::response;
 use super::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
 
-/// Gives the verdict on one request, as of the given time.
+/// Returns the verdict on one request, at the given time.
 pub type Judge = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;
 
 /// Reads the time.
@@ -35,16 +35,16 @@ pub struct Clock {
     pub monotonic: fn() -> Instant,
 }
 
-/// How a review ended.
+/// Result of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Admitted without a remark.
+    /// Admitted without findings.
     Allowed,
     /// Admitted with warnings.
     Warned,
-    /// Refused by rules.
+    /// Denied by rules.
     Denied,
-    /// Refused, because the review or its object could not be decoded.
+    /// Rejected, because the review or its object could not be decoded.
     Undecodable,
     /// The rules panicked.
     Failed,
@@ -80,12 +80,12 @@ impl Outcome {
     }
 }
 
-/// A review that was answered.
+/// A finished review.
 #[derive(Clone, Copy, Debug)]
 pub struct Reviewed<'a> {
     /// The path.
     pub endpoint: Endpoint,
-    /// What was done; [`Operation::Unknown`] when it could not be read.
+    /// The operation; [`Operation::Unknown`] when it could not be read.
     pub operation: Operation,
     /// The uid; empty when there was none.
     pub uid: &'a str,
@@ -93,19 +93,19 @@ pub struct Reviewed<'a> {
     pub namespace: &'a str,
     /// Name of the object.
     pub name: &'a str,
-    /// How it ended.
+    /// The result.
     pub outcome: Outcome,
     /// The verdict, when the rules gave one.
     pub verdict: Option<&'a Verdict>,
-    /// What was wrong, when the rules gave none.
+    /// The error, when there is no verdict.
     pub problem: &'a str,
-    /// From the head of the request to the answer.
+    /// Time from the head of the request to the response.
     pub took: Duration,
 }
 
-/// Is told of every review.
+/// Observes every review.
 pub trait Observer: Send + Sync {
-    /// A review was answered.
+    /// A review was finished.
     fn reviewed(&self, reviewed: &Reviewed<'_>);
     /// A review begins.
     fn entered(&self);
@@ -113,7 +113,7 @@ pub trait Observer: Send + Sync {
     fn left(&self);
 }
 
-/// What the handlers share.
+/// State that the handlers share.
 pub struct WebhookState {
     judge: Judge,
     clock: Clock,
@@ -125,7 +125,7 @@ pub struct WebhookState {
 }
 
 impl WebhookState {
-    /// Has `judge` decide; at most `most_in_flight` reviews at a time.
+    /// Decides with `judge`; at most `most_in_flight` reviews at a time.
     #[must_use]
     pub fn new(judge: Judge, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, most_in_flight: usize) -> Self {
         let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
@@ -189,7 +189,7 @@ async fn handle(state: &WebhookState, endpoint: Endpoint, request: HttpRequest) 
     exchange.review(&body)
 }
 
-/// One request under way.
+/// One request in progress.
 struct Exchange<'a> {
     state: &'a WebhookState,
     endpoint: Endpoint,
@@ -203,7 +203,7 @@ impl Exchange<'_> {
             Err(malformed) => return self.malformed(malformed),
         };
         let now = (self.state.clock.wall)();
-        // The judge holds no state that a panic could leave half changed.
+        // The judge holds no state that a panic could leave inconsistent.
         let judged = catch_unwind(AssertUnwindSafe(|| {
             let verdict = (self.state.judge)(self.endpoint, &request, now);
             let answer = response::write(self.endpoint, &request.uid, &request.name, &verdict);
@@ -229,13 +229,13 @@ impl Exchange<'_> {
         json(answer)
     }
 
-    /// With a uid: a denial that repeats it. Without: a plain answer.
+    /// With a uid: a denial that repeats it. Without: a plain error response.
     fn refuse(&self, uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
         self.tell(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
         refusal(uid, code, reason, problem)
     }
 
-    /// The client reads what is wrong; the journal only where, as the rest may repeat the body.
+    /// The client gets the whole error; the log only its path, because the rest may repeat the body.
     fn malformed(&self, malformed: Malformed) -> Response {
         let place = format!("undecodable at {:?}", malformed.path);
         self.tell(&self.unjudged(malformed.uid.as_deref().unwrap_or_default(), Outcome::Undecodable, &place));
@@ -255,7 +255,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The API server sends a request again that is refused in this way.
+    /// The API server retries a request with this response.
     fn overloaded(&self, problem: &str) -> Response {
         self.tell(&self.unjudged("", Outcome::Overloaded, problem));
         let mut response = plain(StatusCode::TOO_MANY_REQUESTS, format!("{problem}\n"));
@@ -276,10 +276,10 @@ impl Exchange<'_> {
     }
 }
 
-/// Characters of a wrong content type that a message repeats.
+/// Characters of an invalid content type that a message repeats.
 const SHOWN: usize = 64;
 
-/// Reviews come as `application/json`, in UTF-8 and not compressed.
+/// Checks that a review is `application/json`, in UTF-8 and not compressed.
 fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err("the body has a content encoding; send it as it is".to_owned());

@@ -1,11 +1,11 @@
-//! Finds `request.uid` in a body that is broken, cut short or too large to keep. No I/O.
+//! Finds `request.uid` in a body that is invalid, truncated or too large to keep. No I/O.
 //!
-//! A scan by bytes that knows strings and nesting and nothing else of JSON, fed in pieces of any size.
+//! A byte scan that knows only strings and nesting of JSON, fed in pieces of any size.
 
-/// Bytes of a string that are kept; a longer one is neither a known name nor a uid.
+/// Most bytes of a string that are kept; a longer one is neither a known name nor a uid.
 const LONGEST: usize = 1024;
 
-/// A scan under way.
+/// A scan in progress.
 #[derive(Debug, Default)]
 pub struct UidScan {
     depth: usize,
@@ -18,7 +18,7 @@ pub struct UidScan {
     found: Option<String>,
 }
 
-/// Where the next byte stands.
+/// Position of the next byte.
 #[derive(Clone, Copy, Debug, Default)]
 enum UidPosition {
     #[default]
@@ -28,7 +28,7 @@ enum UidPosition {
 }
 
 impl UidScan {
-    /// The uid in `body`, when it has one that is not empty. Of several the last, as Go's decoder has it.
+    /// The uid in `body`, when it has one that is not empty. The last of several, as in Go's decoder.
     #[must_use]
     pub fn of(body: &[u8]) -> Option<String> {
         let mut scan = Self::default();
@@ -36,13 +36,13 @@ impl UidScan {
         scan.found()
     }
 
-    /// What was found so far.
+    /// The uid found so far.
     #[must_use]
     pub fn found(self) -> Option<String> {
         self.found.filter(|uid| !uid.is_empty())
     }
 
-    /// Takes the next piece.
+    /// Scans the next piece.
     pub fn feed(&mut self, piece: &[u8]) {
         for &byte in piece {
             self.place = match (self.place, byte) {

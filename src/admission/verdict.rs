@@ -1,4 +1,4 @@
-//! The answer to one review, before it is put on the wire. No I/O.
+//! The verdict on one review, before it is encoded. No I/O.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,33 +18,33 @@ pub enum PatchOperation {
     },
 }
 
-/// Why a review is refused.
+/// Why a review is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The object breaks rules: 422 `Invalid`, one cause per violation.
     Invalid(Vec<Violation>),
     /// The object could not be decoded: 400 `BadRequest`.
     Undecodable {
-        /// Where, in Kubernetes' style; may be empty.
+        /// Field path in Kubernetes' style; may be empty.
         path: String,
-        /// What is wrong there.
+        /// The error at the path.
         message: String,
     },
 }
 
-/// The answer to one review.
+/// The verdict on one review.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Set when the review is refused.
+    /// Set when the review is denied.
     pub denial: Option<Denial>,
-    /// Changes to the object; empty when there are none or the review is refused.
+    /// Changes to the object; empty when there are none or the review is denied.
     pub patch: Vec<PatchOperation>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 impl Verdict {
-    /// Admitted as it is.
+    /// Admitted without changes.
     #[must_use]
     pub fn allowed() -> Self {
         Self::default()

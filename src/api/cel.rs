@@ -1,14 +1,15 @@
 //! The CEL rules of both CRDs, one function per type (docs/design.md#api).
 //! No I/O, no decisions.
 //!
-//! They hold while no webhook answers, so they say what the webhook says. Three things keep them fit for old objects: none
-//! refuses what Karmada's webhook accepts, save where the design is stricter; none looks at `oldSelf`; and each stands at the
-//! smallest type that has all it reads, for the API server lets a stored fault pass as long as that type is not changed.
+//! They apply while no webhook answers, so they match the webhook's rules. Three properties make them safe for old
+//! objects: none rejects an object that Karmada's webhook accepts, except where the design is stricter; none uses
+//! `oldSelf`; and each is at the smallest type with all fields that it reads, because the API server ignores a stored
+//! error while that type is unchanged.
 
 use serde_json::{Value, json};
 
-/// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is shown at `field`, or at the place of the
-/// rule where that is empty.
+/// An element of `x-kubernetes-validations`: `holds` must be true, else `message` is reported at `field`, or at the
+/// type of the rule where that is empty.
 fn rule(holds: &str, field: &str, reason: &str, message: &str) -> Value {
     let holds = holds.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut rule = json!({"rule": holds, "reason": reason, "message": message});
@@ -22,7 +23,7 @@ const INVALID: &str = "FieldValueInvalid";
 const REQUIRED: &str = "FieldValueRequired";
 const FORBIDDEN: &str = "FieldValueForbidden";
 
-/// `FederatedHPA.spec.scaleTargetRef`: as any reference, and it names an API version. (`describedObject` may go without.)
+/// `FederatedHPA.spec.scaleTargetRef`: a reference with an API version, which `describedObject` may omit.
 pub(super) fn scale_target() -> Value {
     let message = "write the API version of the target, for example apps/v1";
     let given = rule("has(self.apiVersion) && self.apiVersion != ''", ".apiVersion", REQUIRED, message);
@@ -35,7 +36,7 @@ pub(super) fn scale_target() -> Value {
     and(object_reference(), [given, readable])
 }
 
-/// `CronFederatedHPA.spec.scaleTargetRef`: as [`scale_target`], and fit for the API group.
+/// `CronFederatedHPA.spec.scaleTargetRef`: as [`scale_target`], and valid for the API group.
 pub(super) fn cron_target() -> Value {
     let kind = rule(
         "!has(self.apiVersion) || !self.apiVersion.startsWith('autoscaling.karmada.io/') || self.kind == 'FederatedHPA'",
@@ -64,18 +65,19 @@ pub(super) fn federated_hpa_spec() -> Value {
     ),])
 }
 
-/// Whether the target is a FederatedHPA, as far as its API group tells.
+/// Whether the target is a FederatedHPA, by its API group.
 const FEDERATED: &str =
     "(has(self.scaleTargetRef.apiVersion) && self.scaleTargetRef.apiVersion.startsWith('autoscaling.karmada.io/'))";
 
-/// A rule over `spec.rules`: `each` holds for every `r`, or `unless` does.
+/// A rule over `spec.rules`: `each` is true for every `r`, or `unless` is true.
 ///
-/// It cannot name the rules that break it: the API server has no bound for the cost of a text that is put together.
+/// It cannot name the violating rules: the API server has no cost bound for a concatenated text.
 fn each_rule(unless: &str, each: &str, reason: &str, message: &str) -> Value {
     rule(&format!("{unless} || self.rules.all(r, {each})"), ".rules", reason, message)
 }
 
-/// `CronFederatedHPA.spec`. What a rule may set hangs on the target, so these rules stand here and not at the rule.
+/// `CronFederatedHPA.spec`. The allowed fields of a rule depend on the target, so these rules are here and not at the
+/// rule.
 pub(super) fn cron_federated_hpa_spec() -> Value {
     let other = format!("!{FEDERATED}");
     json!([
@@ -112,12 +114,12 @@ pub(super) fn cron_federated_hpa_spec() -> Value {
     ])
 }
 
-/// Rules of a CronFederatedHPA that are looked at for equal names; of more the webhook does it alone, as the API server
-/// allows no comparison of a longer list with itself.
+/// Most rules of a CronFederatedHPA that are checked for equal names; with more only the webhook checks, because the
+/// API server limits the cost of comparing a list with itself.
 const COMPARED: usize = 200;
 
-/// `CronFederatedHPA.spec.rules`. A list map would say so by itself, but then no write at all of a stored object with two
-/// equal names would pass, its finalizer's end included.
+/// `CronFederatedHPA.spec.rules`. A list map would enforce unique names, but then every write of a stored object with
+/// equal names would fail, including the removal of its finalizer.
 pub(super) fn cron_rules() -> Value {
     let holds = format!(
         "size(self) > {COMPARED} || [self.map(rule, rule.name)].all(names,
@@ -220,7 +222,7 @@ const NOT_NEGATIVE: &str = r"^([+]?[0-9.]|-[0.]*([^0-9.]|$))";
 
 /// A condition on `self.<member>`, a quantity: `pattern` for text, `comparison` for a number.
 ///
-/// `quantity()` would read both, but the API server knows it only since 1.29, and has no bound for the cost of `string()`.
+/// `quantity()` would read both, but the API server supports it only since 1.29, and has no cost bound for `string()`.
 fn quantity(member: &str, pattern: &str, comparison: &str) -> String {
     format!("(type(self.{member}) == string ? self.{member}.matches('{pattern}') : self.{member} {comparison})")
 }
@@ -273,7 +275,7 @@ pub(super) fn object_source() -> Value {
     json!([not_of_type("Utilization", "this metric has type Value or AverageValue"), metric_name(message_of_name())])
 }
 
-/// As [`object_source`]; only one of the two values counts, so only one may be there.
+/// As [`object_source`]; only one of the two values counts, so only one may be set.
 pub(super) fn external_source() -> Value {
     let one = rule(
         "!has(self.target.value) || !has(self.target.averageValue)",
@@ -308,7 +310,7 @@ pub(super) fn scaling_rules() -> Value {
     )])
 }
 
-/// `spec.federatedHPAAssignment`: weights that are all zero would give no cluster anything.
+/// `spec.federatedHPAAssignment`: with zero weights only, no cluster would get replicas.
 pub(super) fn assignment() -> Value {
     json!([rule(
         "self.federatedHPAAssignmentType != 'StaticWeighted' || !has(self.clusterAutoscalingPreference)
@@ -331,7 +333,7 @@ pub(super) fn cluster_autoscaling_preference() -> Value {
     )])
 }
 
-/// A requirement on a field of a Cluster: `In` and `NotIn` compare with something.
+/// A requirement on a field of a Cluster: `In` and `NotIn` need values.
 pub(super) fn field_selector_requirement() -> Value {
     json!([rule(
         "has(self.values) && size(self.values) > 0",

@@ -1,4 +1,4 @@
-//! What is read of Karmada's `Cluster` (`cluster.karmada.io/v1alpha1`). No I/O, no decisions.
+//! The parts of Karmada's `Cluster` (`cluster.karmada.io/v1alpha1`) that fhpa reads. No I/O, no decisions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ObjectMeta;
@@ -15,30 +15,30 @@ pub struct Cluster {
     /// Name, labels, deletion.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// Where it is and what keeps workloads off.
+    /// Location and taints.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: ClusterSpec,
-    /// How it is.
+    /// Reported state.
     #[serde(deserialize_with = "null_as_default")]
     pub status: ClusterStatus,
 }
 
 karmada_resource!(Cluster, "cluster.karmada.io", "v1alpha1", "Cluster", "clusters", cluster);
 
-/// The part of its spec.
+/// The used part of its spec.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterSpec {
     /// `Push` or `Pull`.
     #[serde(deserialize_with = "null_as_default")]
     pub sync_mode: String,
-    /// Who runs it.
+    /// Its provider.
     #[serde(deserialize_with = "null_as_default")]
     pub provider: String,
     /// Its region.
     #[serde(deserialize_with = "null_as_default")]
     pub region: String,
-    /// Its zone, where it has one only.
+    /// Its zone, where it has only one.
     #[serde(deserialize_with = "null_as_default")]
     pub zone: String,
     /// Its zones.
@@ -66,7 +66,7 @@ pub struct Taint {
     pub time_added: Option<Time>,
 }
 
-/// The part of its status.
+/// The used part of its status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterStatus {
@@ -76,7 +76,7 @@ pub struct ClusterStatus {
     /// Conditions.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<ClusterCondition>,
-    /// What its nodes have, and how much of it is taken.
+    /// Resources of its nodes, and the used part of them.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_summary: Value,
 }
@@ -91,6 +91,6 @@ pub struct ClusterCondition {
     /// `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "null_as_default")]
     pub status: String,
-    /// When that changed.
+    /// Time of its last change.
     pub last_transition_time: Option<Time>,
 }

@@ -1,6 +1,6 @@
 //! Wire types -> the CustomResourceDefinitions of both kinds. No I/O.
 //!
-//! The derive writes names, types, bounds and descriptions; one walk over its schema adds what it cannot say and
+//! The derive generates names, types, bounds and descriptions; one walk over its schema adds what it cannot express and
 //! removes what Karmada's CRDs do not have, so that both accept the same objects.
 
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::served::{self, Field, SCHEMA_VERSION};
 use super::{CronFederatedHPA, FederatedHPA, selector};
 
-/// What keeps a CRD from being made. None of it happens in a build that passed the tests, which make both.
+/// Why a CRD could not be built. This does not happen in a build that passed the tests, which build both.
 #[derive(Debug, thiserror::Error)]
 pub enum CrdError {
     /// The derived CRD is not JSON.
@@ -22,7 +22,7 @@ pub enum CrdError {
     Yaml(String),
 }
 
-/// Both CRDs as they are applied: `CronFederatedHPA`, `FederatedHPA`. Made once.
+/// Both CRDs as they are applied: `CronFederatedHPA`, `FederatedHPA`. Built once.
 ///
 /// # Errors
 /// When a derived CRD cannot be written as JSON.
@@ -38,8 +38,8 @@ pub fn all() -> Result<&'static [Value; 2], CrdError> {
     Ok(MADE.get_or_init(|| made))
 }
 
-/// The fields of both kinds that Karmada's definitions do not know, in the order of [`DEFINITIONS`](super::served::DEFINITIONS).
-/// Made once.
+/// The fields of both kinds that Karmada's CRDs do not have, in the order of
+/// [`DEFINITIONS`](super::served::DEFINITIONS). Built once.
 ///
 /// # Errors
 /// As [`all`].
@@ -92,7 +92,7 @@ fn complete(mut crd: Value) -> Value {
     crd
 }
 
-/// What every object has beside its spec and status.
+/// The members of every object except spec and status.
 fn type_and_metadata() -> Map<String, Value> {
     let member = |name: &str, kind: &str, description: &str| {
         (name.to_owned(), json!({"type": kind, "description": description}))
@@ -104,7 +104,7 @@ fn type_and_metadata() -> Map<String, Value> {
     ])
 }
 
-/// Makes `node` and all below it what Kubernetes asks of a structural schema.
+/// Converts `node` and all below it to a structural schema.
 fn walk(node: &mut Value) {
     let Some(node) = node.as_object_mut() else { return };
     node.remove("title");
@@ -127,7 +127,7 @@ fn walk(node: &mut Value) {
         .map(str::to_owned)
         .collect();
     if let Some(properties) = node.get_mut("properties").and_then(Value::as_object_mut) {
-        // A required member that is missing is zero to the decoder, not to the API.
+        // A missing required member is zero for the decoder, but missing for the API.
         for name in required {
             if let Some(member) = properties.get_mut(&name).and_then(Value::as_object_mut) {
                 member.remove("default");
@@ -146,8 +146,8 @@ fn walk(node: &mut Value) {
     }
 }
 
-/// Takes the checks of values out of a status: it repeats what member clusters report, whatever that is. And its defaults:
-/// what nobody said would come back as if somebody had.
+/// Removes the value checks from a status, because it repeats arbitrary reports of member clusters. Also removes its
+/// defaults: an unreported value would otherwise look reported.
 fn unchecked(node: &mut Value) {
     let Some(node) = node.as_object_mut() else { return };
     for check in ["x-kubernetes-validations", "minLength", "maxLength", "default"] {
@@ -159,7 +159,7 @@ fn unchecked(node: &mut Value) {
     }
 }
 
-/// `32.0`, which is how k8s-openapi keeps bounds, as `32`.
+/// Converts `32.0`, the form of bounds in k8s-openapi, to `32`.
 fn whole_number(bound: &Value) -> Option<i64> {
     bound.as_f64().filter(|bound| bound.fract() == 0.0).and_then(|bound| format!("{bound:.0}").parse().ok())
 }

@@ -1,5 +1,5 @@
-//! What is read of Karmada's `ResourceInterpreterCustomization` (`config.karmada.io/v1alpha1`): the kinds whose replicas members
-//! keep. No I/O, no decisions.
+//! The parts of Karmada's `ResourceInterpreterCustomization` (`config.karmada.io/v1alpha1`) that fhpa reads: the kinds
+//! whose replicas members keep. No I/O, no decisions.
 
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::karmada::karmada_resource;
 use super::lenient::null_as_default;
 
-/// What Karmada's interpreter is told of a kind.
+/// A customization of Karmada's interpreter for one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceInterpreterCustomization {
     /// Name.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// The kind, and what is told of it.
+    /// The kind, and its customizations.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: CustomizationSpec,
 }
@@ -35,7 +35,7 @@ pub struct CustomizationSpec {
     /// The kind.
     #[serde(deserialize_with = "null_as_default")]
     pub target: CustomizationTarget,
-    /// What is told.
+    /// The customizations.
     #[serde(deserialize_with = "null_as_default")]
     pub customizations: CustomizationRules,
 }
@@ -56,7 +56,7 @@ pub struct CustomizationTarget {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CustomizationRules {
-    /// What members keep of objects.
+    /// Fields that members keep.
     #[serde(deserialize_with = "null_as_default")]
     pub retention: Script,
 }

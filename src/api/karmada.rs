@@ -1,4 +1,4 @@
-//! Karmada's own kinds as kinds that a client can ask for. No I/O, no decisions.
+//! Karmada's own kinds as resources of the client. No I/O, no decisions.
 
 /// Implements [`kube::Resource`] for a type with `metadata`.
 macro_rules! karmada_resource {

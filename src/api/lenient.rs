@@ -1,11 +1,11 @@
-//! Decoding as Go's encoding/json does it. No I/O.
+//! Decodes like Go's encoding/json. No I/O.
 
 use serde::{Deserialize, Deserializer};
 
 /// Reads null as the type's zero value.
 ///
 /// # Errors
-/// What `T` itself cannot decode.
+/// Those of `T`.
 pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,5 +1,5 @@
-//! What the metrics APIs of Kubernetes answer: `metrics.k8s.io/v1beta1`, `custom.metrics.k8s.io/v1beta1` and `v1beta2`,
-//! `external.metrics.k8s.io/v1beta1`. No I/O, no decisions.
+//! Responses of the metrics APIs of Kubernetes: `metrics.k8s.io/v1beta1`, `custom.metrics.k8s.io/v1beta1` and
+//! `v1beta2`, `external.metrics.k8s.io/v1beta1`. No I/O, no decisions.
 
 use std::collections::BTreeMap;
 
@@ -18,36 +18,36 @@ pub struct List<T: Default> {
     pub items: Vec<T>,
 }
 
-/// What a pod uses.
+/// Usage of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PodMetrics {
-    /// Which pod.
+    /// Metadata of the pod.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: Metadata,
     /// End of the window.
     pub timestamp: Option<Time>,
-    /// Its length, as Go writes durations.
+    /// Its length, in Go's format of durations.
     #[serde(deserialize_with = "null_as_default")]
     pub window: String,
-    /// What each container uses.
+    /// Usage of each container.
     #[serde(deserialize_with = "null_as_default")]
     pub containers: Vec<ContainerMetrics>,
 }
 
-/// The part of the metadata of an answer.
+/// The used part of the metadata of an item.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
     /// Name of the pod.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
-    /// Says for an answer of karmada-metrics-adapter which cluster it is from.
+    /// Contain the cluster of an item from karmada-metrics-adapter.
     #[serde(deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What a container uses.
+/// Usage of a container.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ContainerMetrics {
@@ -63,10 +63,10 @@ pub struct ContainerMetrics {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MetricValue {
-    /// The object that was measured.
+    /// The measured object.
     #[serde(deserialize_with = "null_as_default")]
     pub described_object: DescribedObject,
-    /// When.
+    /// Time of the measurement.
     pub timestamp: Option<Time>,
     /// Length of the window; absent: an instant.
     pub window_seconds: Option<i64>,

@@ -1,4 +1,4 @@
-//! What users write and read: wire types, schemas and CEL rules. No I/O, no decisions.
+//! The objects of users and of Karmada: wire types, schemas and CEL rules. No I/O, no decisions.
 
 mod cel;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! What is read of a Pod of a member cluster: what an HPA looks at. No I/O, no decisions.
+//! A Pod of a member cluster, with the fields that an HPA reads. No I/O, no decisions.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ pub struct Pod {
     /// Name, labels, deletion.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// What it asks for.
+    /// Its requests.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: PodSpec,
-    /// How it does.
+    /// Its health.
     #[serde(deserialize_with = "null_as_default")]
     pub status: PodStatus,
 }
 
 karmada_resource!(Pod, "", "v1", "Pod", "pods", namespaced);
 
-/// The part of its spec.
+/// The used part of its spec.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {
@@ -42,7 +42,7 @@ pub struct PodSpec {
     pub resources: Resources,
 }
 
-/// The part of a container.
+/// The used part of a container.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Container {
@@ -52,7 +52,7 @@ pub struct Container {
     /// `Always`: an init container that runs beside the others.
     #[serde(deserialize_with = "null_as_default")]
     pub restart_policy: String,
-    /// What it asks for.
+    /// Its requests.
     #[serde(deserialize_with = "null_as_default")]
     pub resources: Resources,
 }
@@ -66,14 +66,14 @@ pub struct Resources {
     pub requests: BTreeMap<String, Quantity>,
 }
 
-/// The part of its status.
+/// The used part of its status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(deserialize_with = "null_as_default")]
     pub phase: String,
-    /// When the kubelet took it.
+    /// When the kubelet accepted it.
     pub start_time: Option<Time>,
     /// Its conditions.
     #[serde(deserialize_with = "null_as_default")]
@@ -90,7 +90,7 @@ pub struct PodCondition {
     /// `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "null_as_default")]
     pub status: String,
-    /// For programs, for example `Unschedulable`.
+    /// Reason, for example `Unschedulable`.
     #[serde(deserialize_with = "null_as_default")]
     pub reason: String,
     /// When `status` last changed.

@@ -1,5 +1,5 @@
-//! What is read of Karmada's `PropagationPolicy` and `ClusterPropagationPolicy` (`policy.karmada.io/v1alpha1`). No I/O, no
-//! decisions.
+//! The parts of Karmada's `PropagationPolicy` and `ClusterPropagationPolicy` (`policy.karmada.io/v1alpha1`) that fhpa
+//! reads. No I/O, no decisions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::ObjectMeta;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::lenient::null_as_default;
 
-/// Where workloads go; without a namespace a `ClusterPropagationPolicy`.
+/// A policy for the propagation of workloads; without a namespace a `ClusterPropagationPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PropagationPolicy {
     /// Name and namespace.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// What it says.
+    /// Its spec.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: PropagationSpec,
 }
@@ -24,13 +24,13 @@ pub struct PropagationPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PropagationSpec {
-    /// Which workloads.
+    /// Selects workloads.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_selectors: Vec<ResourceSelector>,
-    /// Where they go, as it is copied to bindings.
+    /// The placement, as it is copied to bindings.
     #[serde(deserialize_with = "null_as_default")]
     pub placement: Value,
-    /// Of several policies of one scope the greatest counts.
+    /// Priority among policies of one scope; the greatest wins.
     #[serde(deserialize_with = "null_as_default")]
     pub priority: i32,
 }
@@ -45,12 +45,12 @@ pub struct ResourceSelector {
     /// `kind`
     #[serde(deserialize_with = "null_as_default")]
     pub kind: String,
-    /// Namespace; empty: each.
+    /// Namespace; empty: every namespace.
     #[serde(deserialize_with = "null_as_default")]
     pub namespace: String,
     /// Name; empty: by label, or all.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
-    /// By label.
+    /// Label selector.
     pub label_selector: Option<LabelSelector>,
 }

@@ -1,4 +1,4 @@
-//! What each replica of a workload asks for (`spec.replicaRequirements` of Karmada's `ResourceBinding`). No I/O, no
+//! Requirements of each replica of a workload (`spec.replicaRequirements` of Karmada's `ResourceBinding`). No I/O, no
 //! decisions.
 
 use std::collections::BTreeMap;
@@ -9,33 +9,33 @@ use serde::Deserialize;
 use super::lenient::null_as_default;
 use super::quantity::Quantity;
 
-/// What each replica asks for.
+/// Requirements of each replica.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ReplicaRequirements {
-    /// Which nodes will do.
+    /// Requirements on nodes.
     pub node_claim: Option<NodeClaim>,
     /// Resources, by name.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_request: BTreeMap<String, Quantity>,
-    /// Whose resource quota it goes by.
+    /// Namespace of the resource quota that applies.
     #[serde(deserialize_with = "null_as_default")]
     pub namespace: String,
-    /// Which resource quota it goes by.
+    /// Priority class of the resource quota that applies.
     #[serde(deserialize_with = "null_as_default")]
     pub priority_class_name: String,
 }
 
-/// Which nodes will do.
+/// Requirements on nodes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeClaim {
-    /// The affinity that must hold.
+    /// Required node affinity.
     pub hard_node_affinity: Option<NodeSelector>,
-    /// Labels that nodes must have.
+    /// Required labels of nodes.
     #[serde(deserialize_with = "null_as_default")]
     pub node_selector: BTreeMap<String, String>,
-    /// Taints that nodes may have.
+    /// Tolerated taints of nodes.
     #[serde(deserialize_with = "null_as_default")]
     pub tolerations: Vec<Toleration>,
 }

@@ -1,6 +1,6 @@
-//! What is read of Karmada's `ResourceBinding` (`work.karmada.io/v1alpha2`). No I/O, no decisions.
+//! The parts of Karmada's `ResourceBinding` (`work.karmada.io/v1alpha2`) that fhpa reads. No I/O, no decisions.
 //!
-//! Writes are patches, so that nothing is lost that is not read here.
+//! Writes are patches, so that members that are not read here are preserved.
 
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,47 +17,47 @@ pub struct ResourceBinding {
     /// Name, version, annotations.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// What is bound.
+    /// Its spec.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: ResourceBindingSpec,
-    /// What became of it.
+    /// Its status.
     #[serde(deserialize_with = "null_as_default")]
     pub status: ResourceBindingStatus,
 }
 
 karmada_resource!(ResourceBinding, "work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", namespaced);
 
-/// The part of its spec. A member that cannot be read does not hide the others.
+/// The used part of its spec. An invalid member does not hide the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceBindingSpec {
-    /// Members that cannot be read, and why.
+    /// Members that cannot be parsed, with the reason.
     #[serde(skip)]
     pub unreadable: Vec<String>,
     /// The workload template.
     pub resource: ObjectReference,
-    /// What is suspended; absent: nothing.
+    /// Suspensions; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
     /// `spec.replicas` of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// What each replica asks for.
+    /// Requirements of each replica.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_requirements: Option<Value>,
     /// The clusters that run it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<TargetCluster>,
-    /// The placement as it is stored: the annotation that says which one was applied is compared with all of it.
+    /// The placement as stored: the annotation with the applied one is compared with all of it.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub placement: Value,
-    /// Clusters that are being left, as they are stored: a patch replaces the whole list.
+    /// Eviction tasks as stored: a patch replaces the whole list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<Value>,
-    /// What becomes of replicas of failed clusters, as it is stored.
+    /// Handling of replicas of failed clusters, as stored.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub failover: Value,
-    /// Who chooses the clusters; empty: karmada-scheduler.
+    /// The scheduler; empty: karmada-scheduler.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
 }
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for ResourceBindingSpec {
     }
 }
 
-/// A member; what is absent, null or cannot be read is the type's zero value.
+/// A member; an absent, null or invalid one is the type's zero value.
 fn member<T>(stored: &mut Map<String, Value>, name: &str, unreadable: &mut Vec<String>) -> T
 where
     T: Default + for<'de> Deserialize<'de>,
@@ -107,36 +107,36 @@ pub struct TargetCluster {
     pub replicas: i32,
 }
 
-/// The part of its status.
+/// The used part of its status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceBindingStatus {
-    /// Generation that the scheduler, or who stands in for it, has answered.
+    /// Last generation that the scheduler, or fhpa in its place, has processed.
     pub scheduler_observed_generation: Option<i64>,
-    /// Group of the placement that is in use.
+    /// Affinity group in use.
     #[serde(deserialize_with = "null_as_default")]
     pub scheduler_observing_affinity_name: String,
-    /// Conditions as they are stored: a patch replaces the whole list.
+    /// Conditions as stored: a patch replaces the whole list.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<Value>,
-    /// What the clusters report.
+    /// Reports of the clusters.
     #[serde(deserialize_with = "null_as_default")]
     pub aggregated_status: Vec<AggregatedStatus>,
 }
 
-/// What one cluster reports.
+/// Report of one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AggregatedStatus {
     /// Name of the cluster.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_name: String,
-    /// Status of the workload there; of kinds that say something else nothing.
+    /// Status of the workload there; `None` for kinds with another format.
     #[serde(deserialize_with = "object_or_none")]
     pub status: Option<WorkloadStatus>,
 }
 
-/// What is read of the status of a workload. What is 0 is left out by Karmada.
+/// The used part of a workload's status. Karmada omits zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkloadStatus {
@@ -146,15 +146,15 @@ pub struct WorkloadStatus {
     /// Replicas that are ready.
     #[serde(deserialize_with = "number_or_none")]
     pub ready_replicas: i32,
-    /// Replicas of the newest template; nothing where there are none, and of kinds that do not say.
+    /// Replicas of the newest template; `None` where there are none, and for kinds that do not report it.
     #[serde(deserialize_with = "some_number", skip_serializing_if = "Option::is_none")]
     pub updated_replicas: Option<i32>,
-    /// Generation that the cluster's own controller has looked at; 0: none yet.
+    /// Last generation that the cluster's own controller has observed; 0: none yet.
     #[serde(deserialize_with = "number_or_none")]
     pub observed_generation: i64,
 }
 
-/// A status is whatever the kind says: numbers may come as text, and what is no number says nothing.
+/// A status depends on the kind: numbers may be text, and any other value counts as absent.
 fn some_number<'de, D, N>(deserializer: D) -> Result<Option<N>, D::Error>
 where
     D: Deserializer<'de>,
@@ -181,21 +181,21 @@ fn object_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<W
     Ok(stored.is_object().then(|| serde_json::from_value(stored).ok()).flatten())
 }
 
-/// `spec.placement`, understood.
+/// `spec.placement`, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Placement {
-    /// Which clusters.
+    /// Selected clusters.
     pub cluster_affinity: Option<ClusterAffinity>,
     /// Groups of clusters, tried in their order.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_affinities: Vec<ClusterAffinityTerm>,
-    /// Which taints of clusters are tolerated.
+    /// Tolerated taints of clusters.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_tolerations: Vec<Toleration>,
-    /// How replicas are divided.
+    /// Division of replicas.
     pub replica_scheduling: Option<ReplicaSchedulingStrategy>,
-    /// Over how many clusters, zones or regions.
+    /// Limits on the number of clusters, zones or regions.
     #[serde(deserialize_with = "null_as_default")]
     pub spread_constraints: Vec<SpreadConstraint>,
 }
@@ -225,7 +225,7 @@ pub struct ClusterAffinityTerm {
     /// Its name.
     #[serde(deserialize_with = "null_as_default")]
     pub affinity_name: String,
-    /// Which clusters.
+    /// Selected clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
 }
@@ -246,7 +246,7 @@ pub struct Toleration {
     /// Effect; empty: all.
     #[serde(deserialize_with = "null_as_default")]
     pub effect: String,
-    /// For how long; absent: for ever.
+    /// Seconds; absent: without limit.
     pub toleration_seconds: Option<i64>,
 }
 
@@ -281,7 +281,7 @@ pub struct ClusterPreferences {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StaticClusterWeight {
-    /// Which clusters.
+    /// Selected clusters.
     #[serde(deserialize_with = "null_as_default")]
     pub target_cluster: ClusterAffinity,
     /// Their weight.
@@ -289,7 +289,7 @@ pub struct StaticClusterWeight {
     pub weight: i64,
 }
 
-/// The object a binding is about.
+/// The workload of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ObjectReference {
@@ -305,19 +305,19 @@ pub struct ObjectReference {
     /// Name of the workload.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
-    /// Version of the workload that was last looked at by Karmada; it changes with each edit.
+    /// Resource version of the workload that Karmada last processed; it changes with each edit.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
 }
 
-/// What of a binding's life is suspended. Members that are not listed stay as they are: the webhook answers with a patch.
+/// Suspensions of a binding. Members that are not listed are preserved: the webhook responds with a patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Suspension {
-    /// True: karmada-scheduler leaves the binding alone.
+    /// Whether karmada-scheduler is suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<bool>,
-    /// True: no change is sent to any cluster.
+    /// Whether changes are withheld from the clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatching: Option<bool>,
 }

@@ -1,21 +1,21 @@
-//! What is read of a `scale` subresource (`autoscaling/v1`). No I/O, no decisions.
+//! The used part of a `scale` subresource (`autoscaling/v1`). No I/O, no decisions.
 
 use kube::core::ObjectMeta;
 use serde::Deserialize;
 
 use super::lenient::null_as_default;
 
-/// The replicas of any kind that can be scaled.
+/// The replicas of an object of any scalable kind.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Scale {
-    /// Uid and version of the object that is scaled.
+    /// Uid and version of the scaled object.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// What it should have.
+    /// The desired state.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: ScaleSpec,
-    /// What it has.
+    /// The current state.
     #[serde(deserialize_with = "null_as_default")]
     pub status: ScaleStatus,
 }
@@ -24,7 +24,7 @@ pub struct Scale {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ScaleSpec {
-    /// Replicas that it should have. Kubernetes leaves 0 out.
+    /// Desired replicas. Kubernetes leaves 0 out.
     pub replicas: Option<i32>,
 }
 
@@ -32,7 +32,7 @@ pub struct ScaleSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ScaleStatus {
-    /// Selects its pods, as a query has it; empty where the kind does not say.
+    /// Selector of its pods in the form of a query parameter; empty when the kind has none.
     #[serde(deserialize_with = "null_as_default")]
     pub selector: String,
 }

@@ -1,11 +1,11 @@
-//! The schema of Kubernetes' LabelSelector, which the derive loses the types of. No I/O.
+//! The schema of Kubernetes' LabelSelector, whose types the derive loses. No I/O.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::limits::{LABEL_KEY, LABEL_VALUE, REQUIREMENTS, VALUES};
 
-/// A selector of ours, of member clusters: every list and text of it has an end.
+/// A selector of member clusters: all its lists and texts are bounded.
 pub(super) fn of_clusters(_: &mut SchemaGenerator) -> Schema {
     let key = json!({"type": "string", "description": KEY, "maxLength": LABEL_KEY});
     let operator =
@@ -20,10 +20,10 @@ pub(super) fn of_clusters(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "properties": properties, ATOMIC: "atomic"})
 }
 
-/// The keyword of a map that has one owner.
+/// The keyword of a map with one owner.
 const ATOMIC: &str = "x-kubernetes-map-type";
 
-/// Makes the derived selector `node` what Kubernetes has.
+/// Completes the derived selector `node` as in Kubernetes.
 pub(super) fn complete(node: &mut Map<String, Value>) {
     if node.contains_key(ATOMIC) {
         return;

@@ -1,21 +1,21 @@
-//! Whether a CustomResourceDefinition is ours: whether it knows every field that fhpa writes. No I/O.
+//! Whether a CustomResourceDefinition has every field that fhpa writes. No I/O.
 
 use serde_json::Value;
 
 /// Names of the definitions of both kinds: FederatedHPA, CronFederatedHPA.
 pub const DEFINITIONS: [&str; 2] = ["federatedhpas.autoscaling.karmada.io", "cronfederatedhpas.autoscaling.karmada.io"];
 
-/// Annotation of a definition: the version of fhpa's schema that it has. It stays when another schema is applied over it, so
-/// that it tells who was here and proves nothing: fields count.
+/// Annotation of a CRD: the version of fhpa's schema. It stays when another schema is applied, so it is only
+/// informative: the fields decide.
 pub const SCHEMA_VERSION: &str = "fhpa.karmada.io/schema-version";
 
-/// Where a node says that it keeps unknown members.
+/// Marks that a node keeps unknown members.
 const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
-/// Fields that a sentence names.
+/// Most fields that a message names.
 const NAMED: usize = 4;
 
-/// What Karmada's definitions know, at the places where ours know more: the kind's place among [`DEFINITIONS`], the members that
-/// lead there, and the names.
+/// Fields of Karmada's CRDs, at the paths where fhpa has more: the index of the kind in [`DEFINITIONS`], the path, and
+/// the names.
 const KARMADAS: [(usize, &[&str], &[&str]); 6] = [
     (0, &["spec"], &["behavior", "maxReplicas", "metrics", "minReplicas", "scaleTargetRef"]),
     (
@@ -43,7 +43,7 @@ const KARMADAS: [(usize, &[&str], &[&str]); 6] = [
     (1, &["status"], &["executionHistories"]),
 ];
 
-/// Fields of `ours`, the definition of the kind at that place among [`DEFINITIONS`], that Karmada's definition does not know.
+/// Fields of `ours`, the CRD with that index in [`DEFINITIONS`], that Karmada's CRD does not have.
 #[must_use]
 pub fn own(kind: usize, ours: &Value) -> Vec<Field> {
     let schema = ours.pointer("/spec/versions/0/schema/openAPIV3Schema");
@@ -58,7 +58,7 @@ pub fn own(kind: usize, ours: &Value) -> Vec<Field> {
     fields.collect()
 }
 
-/// The part of a schema that a path leads to.
+/// The node of a schema at a path.
 fn node<'a, 'p>(schema: &'a Value, path: impl Iterator<Item = &'p str>) -> Option<&'a Value> {
     let mut node = schema;
     for step in path {
@@ -67,8 +67,8 @@ fn node<'a, 'p>(schema: &'a Value, path: impl Iterator<Item = &'p str>) -> Optio
     Some(node)
 }
 
-/// What of `old` a change of a definition would take away: a pointer into `new`, and the schema that stood there. Only `fields`,
-/// and only where their place is still there.
+/// The parts of `old` that a change of a CRD would remove: a pointer into `new`, and the previous schema. Only
+/// `fields`, and only where their parents still exist.
 #[must_use]
 pub fn kept(fields: &[Field], old: &Value, new: &Value) -> Vec<(String, Value)> {
     const VERSION: &str = "v1alpha1";
@@ -95,10 +95,10 @@ pub fn pointer(field: &[String]) -> String {
     field.iter().map(step).collect()
 }
 
-/// A field of a schema: the names of the members that lead to it; `[]` for the elements of a list or map.
+/// A field of a schema: the path of member names; `[]` for the elements of a list or map.
 pub type Field = Vec<String>;
 
-/// Fields of `ours` that `live` does not know, the topmost only. `ours` has one version; where `live` does not serve it,
+/// The topmost fields of `ours` that `live` does not have. `ours` has one version; where `live` does not serve it,
 /// everything below it is lost.
 #[must_use]
 pub fn lost(ours: &Value, live: &Value) -> Vec<Field> {

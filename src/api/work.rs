@@ -1,5 +1,5 @@
-//! What is read of Karmada's `Work` (`work.karmada.io/v1alpha1`): an object on its way to a member cluster. No I/O, no
-//! decisions.
+//! The parts of Karmada's `Work` (`work.karmada.io/v1alpha1`) that fhpa reads: objects to apply in a member cluster. No
+//! I/O, no decisions.
 
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,10 @@ pub struct Work {
     /// Name, labels, annotations, deletion.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ObjectMeta,
-    /// What is to be in the cluster.
+    /// The desired objects.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: WorkSpec,
-    /// What is there.
+    /// Their reported state.
     #[serde(deserialize_with = "null_as_default")]
     pub status: WorkStatus,
 }
@@ -50,7 +50,7 @@ pub struct WorkStatus {
     /// `Applied` and others.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<WorkCondition>,
-    /// What came back of each object.
+    /// Reflected status of each object.
     #[serde(deserialize_with = "null_as_default")]
     pub manifest_statuses: Vec<ManifestStatus>,
 }
@@ -65,16 +65,16 @@ pub struct WorkCondition {
     /// `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "null_as_default")]
     pub status: String,
-    /// Why, for people.
+    /// Message for users.
     #[serde(deserialize_with = "null_as_default")]
     pub message: String,
 }
 
-/// What came back of one object.
+/// Reflected status of one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ManifestStatus {
-    /// What Karmada's interpreter reflects.
+    /// The status that Karmada's interpreter reflects.
     #[serde(deserialize_with = "null_as_default")]
     pub status: Value,
 }

@@ -1,4 +1,4 @@
-//! A shell -> the script that completes the command in it. Writes to standard output.
+//! A shell -> its completion script for the command. Writes to standard output.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -14,7 +14,7 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// What keeps the CRDs from being written.
+/// Why the CRDs could not be written.
 #[derive(Debug, thiserror::Error)]
 enum CrdsError {
     #[error("the CRDs cannot be made: {0}")]
@@ -47,7 +47,7 @@ fn print() -> Result<(), CrdsError> {
     let mut output = io::stdout().lock();
     for (_, text) in crd::files()? {
         match output.write_all(text.as_bytes()) {
-            // A reader that has seen enough (`fhpa crds | head`) is no failure.
+            // A reader that exits early (`fhpa crds | head`) is not a failure.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             written => written.map_err(CrdsError::Output)?,
         }

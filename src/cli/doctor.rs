@@ -1,4 +1,4 @@
-//! `fhpa doctor`: what is wrong with an installation, as a table or as JSON.
+//! `fhpa doctor`: problems of an installation, as a table or as JSON.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -47,9 +47,9 @@ Exit codes:
   1  something does not
   2  the arguments or the kubeconfig cannot be used";
 
-/// Something does not work.
+/// A check failed.
 const FAILED: u8 = 1;
-/// Nothing was looked at.
+/// No check ran.
 const UNUSABLE: u8 = 2;
 
 impl Args {
@@ -77,7 +77,7 @@ impl Args {
             Output::Text => table(&found),
             Output::Json => serde_json::to_string_pretty(&found).map(|json| json + "\n").unwrap_or_default(),
         };
-        // A reader that went away early has seen enough.
+        // A reader that exits early has seen enough.
         let _ = color.stdout().write_all(text.as_bytes());
         let failed = found.iter().any(|finding| finding.state == State::Fail);
         if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
@@ -93,7 +93,7 @@ const fn word(state: State) -> &'static str {
     }
 }
 
-/// One line for each finding, what to do below it, and a sum.
+/// One line for each finding, its remedy below it, and a summary.
 fn table(found: &[Finding]) -> String {
     let mut lines = Vec::new();
     for Finding { check, state, seen, to_do } in found {
@@ -105,5 +105,5 @@ fn table(found: &[Finding]) -> String {
     let lines = aligned(&lines);
     let count = |state| found.iter().filter(|finding| finding.state == state).count();
     let [failed, warned, skipped] = [State::Fail, State::Warn, State::Skipped].map(count);
-    format!("{lines}\n{} checks: {failed} failed, {warned} to be looked at, {skipped} skipped\n", found.len())
+    format!("{lines}\n{} checks: {failed} failed, {warned} with warnings, {skipped} skipped\n", found.len())
 }

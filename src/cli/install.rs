@@ -1,4 +1,4 @@
-//! `fhpa install`: what karmada-apiserver has to hold, applied there or printed.
+//! `fhpa install`: applies the objects that fhpa needs in karmada-apiserver, or prints them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::runtime::{succession, tls};
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the command")]
 pub struct Args {
-    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a name that stands in its certificate. Without it
+    /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a host name in its certificate. Without it
     /// the webhook is not registered.
     #[arg(long, value_name = "URL", value_parser = base_url, requires = "authority", display_order = 0)]
     url: Option<String>,
@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
     /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them, which
-    /// are set aside.
+    /// are disabled.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
     /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the API server
@@ -94,7 +94,7 @@ Examples:
   What would be done?
     fhpa install --kubeconfig karmada.config --dry-run \\
       --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
-  Plain manifests for a repository; the leader sets Karmada's own webhooks aside:
+  Plain manifests for a repository; the leader disables Karmada's own webhooks:
     fhpa install --output manifests --user fhpa --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
 
 Exit codes:
@@ -118,7 +118,7 @@ impl SubjectArgs {
     }
 }
 
-/// Something is not as it should be.
+/// An object could not be brought to its desired state.
 const FAILED: u8 = 1;
 /// Nothing was done.
 const UNUSABLE: u8 = 2;
@@ -186,14 +186,14 @@ impl Args {
     }
 }
 
-/// How long the Secret with the CA is waited for.
+/// How long to wait for the Secret with the CA.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The CAs in the Secret that the processes share, once there are some.
+/// The CAs in the Secret that the processes share, once it has some.
 async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), String> {
     let shown = secret.to_string();
     let (store, _) = Store::open(access, secret).await.map_err(|error| error.to_string())?;
-    anstream::eprintln!("The CA comes from the Secret {shown}; it is waited for, {} s at most.", PATIENCE.as_secs());
+    anstream::eprintln!("Waiting for the CA in the Secret {shown}, at most {} s.", PATIENCE.as_secs());
     match store.wait(PATIENCE).await {
         Ok(Some(content)) => Ok((content.bundle(), store)),
         Ok(None) => {
@@ -203,7 +203,7 @@ async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), 
     }
 }
 
-/// Who the API server takes us for; nobody, when it takes us for an administrator, or does not say.
+/// The identity of this client in the API server; `None` for an administrator, or when it is unknown.
 async fn own_name(client: &Client) -> Option<RbacSubject> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
     let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
@@ -212,7 +212,7 @@ async fn own_name(client: &Client) -> Option<RbacSubject> {
     user.username.filter(|_| !administrator).map(RbacSubject::User)
 }
 
-/// The kinds that are to be scaled, and what is wrong with those of which that is not known.
+/// The served versions of the kinds to scale, and the errors of kinds for which they are unknown.
 async fn scaled_types(client: &Client, settings: &Settings) -> (Vec<ScaledType>, Vec<String>) {
     let (mut types, mut unknown) = (Vec::new(), Vec::new());
     for kind in &settings.scaled {
@@ -224,7 +224,7 @@ async fn scaled_types(client: &Client, settings: &Settings) -> (Vec<ScaledType>,
     (types, unknown)
 }
 
-/// Applies everything, and says what became of it.
+/// Applies all objects, and prints the result of each.
 async fn install(
     client: &Client,
     settings: &Settings,
@@ -237,7 +237,7 @@ async fn install(
     let mode = Mode { dry_run, manage_karmada: settings.manage_karmada };
     let mut tally = Tally::default();
     for manifest in manifests::all(settings).map_err(|error| error.to_string())? {
-        // A webhook that refuses whatever it is asked would be worse than none.
+        // A webhook that rejects every review would be worse than none.
         if matches!(manifest.part, Part::Webhook | Part::Policy) && tally.broken {
             tally.failed += 1;
             let _ = writeln!(out, "{}  not applied: something before it failed", name(&manifest));
@@ -247,12 +247,12 @@ async fn install(
             Ok(outcome) => tally.count(&manifest, outcome),
             Err(failure) => {
                 tally.failed += 1;
-                // Without a customization members are asked one by one; objects are judged all the same.
+                // Without a customization members are queried one by one; reviews still work.
                 tally.broken |= manifest.part != Part::Customization;
                 format!("failed: {failure}")
             }
         };
-        // A reader that went away early has seen enough.
+        // A reader that exits early has seen enough.
         let _ = writeln!(out, "{}  {line}", name(&manifest));
     }
     for problem in unknown {
@@ -262,7 +262,7 @@ async fn install(
     if !dry_run {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
         if let Ok(true) = succession::unpark(&leases, lease).await {
-            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had kept controllers off");
+            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
         }
     }
     let _ = writeln!(out, "\n{}", tally.summary(dry_run));
@@ -291,7 +291,7 @@ fn notes(settings: &Settings) -> Vec<&'static str> {
     notes
 }
 
-/// How many objects became what.
+/// Number of objects by result.
 #[derive(Debug, Default)]
 struct Tally {
     created: usize,
@@ -300,16 +300,16 @@ struct Tally {
     left: usize,
     unserved: usize,
     failed: usize,
-    /// What failed is needed by the webhook.
+    /// An object that the webhook needs failed.
     broken: bool,
 }
 
 impl Tally {
     fn count(&mut self, manifest: &Manifest, outcome: Outcome) -> String {
-        let (counter, said) = match outcome {
+        let (counter, message) = match outcome {
             Outcome::Created => (&mut self.created, "created".to_owned()),
             Outcome::Changed(_) if matches!(manifest.part, Part::SetAside(_)) => {
-                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are asked no more".to_owned())
+                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are disabled".to_owned())
             }
             Outcome::Changed(places) => (&mut self.changed, format!("changed: {}", places.join(", "))),
             Outcome::Unchanged => (&mut self.unchanged, "unchanged".to_owned()),
@@ -318,7 +318,7 @@ impl Tally {
             }
             Outcome::Unserved => {
                 self.unserved += 1;
-                return "not served: the webhook keeps the definitions, if it is registered".to_owned();
+                return "not served: the webhook preserves the fields, if it is registered".to_owned();
             }
             Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
             Outcome::Left(places) => (
@@ -327,7 +327,7 @@ impl Tally {
             ),
         };
         *counter += 1;
-        said
+        message
     }
 
     fn summary(&self, dry_run: bool) -> String {
@@ -352,8 +352,8 @@ fn render(settings: &Settings, output: &Path, member_rbac: bool) -> Result<ExitC
         manifests::member_roles(settings)
     } else {
         let mut all = manifests::all(settings).map_err(|error| error.to_string())?;
-        // What is set aside depends on what Karmada has; the leader does it.
-        // Whether the API server has policies is not known here; the webhook does the same.
+        // The webhooks to disable depend on those that Karmada has; the leader disables them. Whether the API server
+        // supports policies is not known here; the webhook does the same.
         all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_) | Part::Policy));
         all
     };
@@ -365,7 +365,7 @@ fn render(settings: &Settings, output: &Path, member_rbac: bool) -> Result<ExitC
     for manifest in &manifests {
         let yaml = serde_saphyr::to_string(&manifest.object).map_err(|error| error.to_string())?;
         if standard {
-            // A reader that went away early has seen enough.
+            // A reader that exits early has seen enough.
             let _ = out.write_all(format!("---\n{yaml}").as_bytes());
         } else {
             let path = output.join(format!("{}.yaml", name(manifest).to_lowercase().replace(' ', "-")));

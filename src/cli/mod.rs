@@ -16,7 +16,7 @@ mod validate;
 
 pub use args::{Cli, Command};
 
-/// Threads for a command that talks to a control plane and ends.
+/// Runtime for a short-lived command that talks to a control plane.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| format!("no threads: {error}"))
 }

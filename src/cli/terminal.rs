@@ -9,7 +9,7 @@ pub(super) const BOLD: &str = "\x1b[1m";
 pub(super) const GREEN: &str = "\x1b[1;32m";
 pub(super) const RED: &str = "\x1b[1;31m";
 pub(super) const YELLOW: &str = "\x1b[1;33m";
-/// Ends each of the others.
+/// Ends each of the other styles.
 pub(super) const PLAIN: &str = "\x1b[0m";
 
 /// When to print in colour.
@@ -25,7 +25,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Standard output, without colours where they are not wanted.
+    /// Standard output, without colours where they are disabled.
     pub(super) fn stdout(self) -> AutoStream<Stdout> {
         let choice = match self {
             Self::Auto => ColorChoice::Auto,
@@ -36,12 +36,12 @@ impl Color {
     }
 }
 
-/// Without control characters: names and values come from anywhere.
+/// Removes control characters: names and values come from anywhere.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Lines with columns as wide as what stands in them.
+/// Lines with columns as wide as their content.
 pub(super) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();

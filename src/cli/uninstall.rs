@@ -1,4 +1,4 @@
-//! `fhpa uninstall`: takes back what `fhpa install` and the controller did, workloads first.
+//! `fhpa uninstall`: reverts `fhpa install` and the controller, workloads first.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -55,11 +55,11 @@ Exit codes:
   1  something is left; the output says what
   2  the arguments or the kubeconfig cannot be used";
 
-/// Something is left.
+/// Something remains.
 const LEFT: u8 = 1;
 /// Nothing was done.
 const UNUSABLE: u8 = 2;
-/// Objects that are named for fields that Karmada ignores; others are counted.
+/// Most objects that are listed for fields that Karmada ignores; others are counted.
 const TOLD: usize = 100;
 
 impl Args {
@@ -86,31 +86,31 @@ impl Args {
     }
 }
 
-/// A removal.
+/// An uninstallation.
 pub struct Removal {
-    /// Speaks to the control plane.
+    /// Client of the control plane.
     pub client: Client,
     /// The Lease of the controllers.
     pub place: LeaseLocation,
     /// How long handing back all workloads may take.
     pub patience: Duration,
-    /// Whether the definitions go, too.
+    /// Whether to delete the CRDs, too.
     pub crds: bool,
-    /// Nothing is done.
+    /// Whether nothing is changed.
     pub dry_run: bool,
     /// The time of day.
     pub clock: WallClock,
-    /// Is told what is done.
+    /// Receives the output.
     pub out: Box<dyn Write>,
 }
 
 impl Removal {
     fn say(&mut self, line: &str) {
-        // A reader that went away early has seen enough.
+        // A reader that exits early has seen enough.
         let _ = writeln!(self.out, "{line}");
     }
 
-    /// Returns whether nothing is left.
+    /// Returns whether nothing remains.
     pub async fn run(mut self) -> bool {
         let hold = match self.take_lease().await {
             Ok(hold) => hold,
@@ -137,18 +137,18 @@ impl Removal {
         }
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
-        let told = |seized: &crate::runtime::succession::Seized| {
-            if let Some(holder) = &seized.from {
-                let seconds = seized.wait.as_secs();
+        let report = |acquired: &crate::runtime::succession::Acquired| {
+            if let Some(holder) = &acquired.from {
+                let seconds = acquired.wait.as_secs();
                 let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);
             }
         };
         let identity = format!("uninstall_{}", identity::unique());
-        let taken = Hold::take(client, place.clone(), identity, clock, told).await;
+        let taken = Hold::take(client, place.clone(), identity, clock, report).await;
         taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
     }
 
-    /// One after the other; what comes later needs what comes before.
+    /// Runs the steps in order; later ones depend on earlier ones.
     async fn steps(&mut self, hold: Option<&Hold>) -> bool {
         let everything = match everything(&self.place.namespace) {
             Ok(everything) => everything,
@@ -158,7 +158,7 @@ impl Removal {
             }
         };
         let of = |part: fn(Part) -> bool| everything.iter().filter(move |manifest| part(manifest.part));
-        // From then on Karmada's own definitions can come back.
+        // From then on Karmada's own CRDs can be applied again.
         let mut whole = self.remove(of(|part| part == Part::Policy)).await;
         self.tell_ignored().await;
         if !self.remove(of(|part| part == Part::Webhook)).await || !self.hand_back(hold).await {
@@ -184,28 +184,31 @@ impl Removal {
         whole & self.remove(of(|part| part == Part::Definition)).await
     }
 
-    /// Says which objects restrict what runs by fields that Karmada does not know.
+    /// Reports objects with fields that restrict where a workload runs and that Karmada does not know.
     async fn tell_ignored(&mut self) {
-        let mut told = 0_usize;
+        let mut count = 0_usize;
         for (kind, plural) in [("FederatedHPA", "federatedhpas"), ("CronFederatedHPA", "cronfederatedhpas")] {
             let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
-            // What cannot be read is said where it is handed back.
+            // A read error is reported when the workload is handed back.
             let stored = list(&self.client, &path, "autoscaling.karmada.io", plural).await.unwrap_or_default();
             for object in &stored {
                 let fields = convert::own::restricting(object);
                 if fields.is_empty() {
                     continue;
                 }
-                told = told.saturating_add(1);
-                if told <= TOLD {
+                count = count.saturating_add(1);
+                if count <= TOLD {
                     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-                    self.say(&format!("{kind} {namespace}/{name}  has what Karmada ignores: {}", fields.join(", ")));
+                    self.say(&format!(
+                        "{kind} {namespace}/{name}  has fields that Karmada ignores: {}",
+                        fields.join(", ")
+                    ));
                 }
             }
         }
-        if told > TOLD {
-            self.say(&format!("{} more objects have what Karmada ignores", told.saturating_sub(TOLD)));
+        if count > TOLD {
+            self.say(&format!("{} more objects have fields that Karmada ignores", count.saturating_sub(TOLD)));
         }
     }
 
@@ -214,7 +217,7 @@ impl Removal {
         for manifest in manifests {
             let removed = remove::remove(&self.client, manifest, self.dry_run).await;
             whole &= removed.is_ok();
-            let line = said(&removed, self.dry_run);
+            let line = result_line(&removed, self.dry_run);
             self.say(&format!("{}  {line}", name(manifest)));
         }
         whole
@@ -264,12 +267,12 @@ impl Removal {
     }
 }
 
-fn said(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
+fn result_line(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
     match (removed, dry_run) {
         (Ok(Removed::Deleted), false) => "deleted".to_owned(),
         (Ok(Removed::Deleted), true) => "would be deleted".to_owned(),
         (Ok(Removed::GivenBack), false) => {
-            "given back: Karmada's own webhooks for these kinds are asked again".to_owned()
+            "given back: Karmada's own webhooks for these kinds are enabled again".to_owned()
         }
         (Ok(Removed::GivenBack), true) => "would be given back to Karmada".to_owned(),
         (Ok(Removed::Absent), _) => "absent".to_owned(),
@@ -277,7 +280,7 @@ fn said(removed: &Result<Removed, impl Display>, dry_run: bool) -> String {
     }
 }
 
-/// All that an installation can have made; only names matter.
+/// All objects that an installation may have created; only names matter.
 fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::ManifestError> {
     manifests::all(&manifests::Settings {
         location: Some(Location { base_url: String::new(), ca_bundle: Vec::new() }),

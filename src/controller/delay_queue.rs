@@ -1,4 +1,4 @@
-//! One delay queue for all objects of a kind: which is to be looked at next, and when (docs/design.md#cron). No I/O.
+//! One delay queue for all objects of a kind: which object to reconcile next, and when (docs/design.md#cron). No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::key::Key;
 
-/// Objects by the instant at which they want to be looked at; each at most once.
+/// Objects by the instant of their next reconcile; each at most once.
 #[derive(Debug, Default)]
 pub struct DelayQueue {
     by_time: BTreeSet<(Timestamp, Key)>,
@@ -14,7 +14,7 @@ pub struct DelayQueue {
 }
 
 impl DelayQueue {
-    /// Sets the one instant of `key`; absent: it wants none.
+    /// Sets the instant of `key`; absent: removes it.
     pub fn set(&mut self, key: &Key, at: Option<Timestamp>) {
         if let Some(old) = self.by_key.remove(key) {
             self.by_time.remove(&(old, key.clone()));
@@ -25,7 +25,7 @@ impl DelayQueue {
         }
     }
 
-    /// Takes out one object whose instant is not later than `now`, the earliest first.
+    /// Removes one object whose instant is not later than `now`, the earliest first.
     pub fn pop(&mut self, now: Timestamp) -> Option<Key> {
         if self.next()? > now {
             return None;
@@ -40,17 +40,17 @@ impl DelayQueue {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// Objects in it.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether no object is in it.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// Takes everything out.
+    /// Removes all objects.
     pub fn clear(&mut self) {
         self.by_time.clear();
         self.by_key.clear();

@@ -1,5 +1,5 @@
-//! Reconciles objects: those that changed, whose instant has come, or whose retry is due. One task; reconciles run beside it,
-//! one per object at a time. No decisions; reconciles talk to the API server.
+//! Reconciles objects: those that changed, whose instant has come, or whose retry is due. One task; reconciles run
+//! beside it, one per object at a time. Makes no decisions; reconciles talk to the API server.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,64 +19,64 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::EngineMetrics;
 
-/// The wall clock is looked at this often while something waits for it, so that a jump is noticed.
+/// The wall clock is checked this often while a timer depends on it, so that a jump is noticed.
 const NAP: Duration = Duration::from_secs(1);
-/// Wall time that differs from elapsed time by more than this has jumped.
+/// The wall clock jumped when it differs from elapsed time by more than this.
 const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
-/// How a reconcile ended. `T` is what is left to do.
+/// Result of a reconcile. `T` is its retry state.
 #[derive(Debug, Default)]
 pub struct Ended<T> {
-    /// What is known of the object that is not worked off yet; nothing when all is.
+    /// State for the next attempt; `None` when nothing is left to retry.
     pub retry_state: Option<T>,
-    /// When to look at the object again, if nothing happens to it.
+    /// When to reconcile the object again, if no event happens.
     pub wake: Option<Timestamp>,
-    /// When to try again.
+    /// When to retry.
     pub retry: Option<Duration>,
 }
 
-/// Works off the objects of one kind.
+/// Reconciles the objects of one kind.
 pub trait Worker: Send + Sync + 'static {
-    /// What is known of an object between two of its reconciles. It is lost when the process ends, or the term.
+    /// State of an object between two of its reconciles. It is lost when the process or the term ends.
     type RetryState: Default + Send;
 
-    /// Waits until something changed.
+    /// Waits until an object changed.
     fn news(&self) -> impl Future<Output = ()> + Send;
-    /// The objects that changed since this was last asked.
+    /// The objects that changed since the last call.
     fn changed(&self) -> BTreeSet<Key>;
     /// All objects.
     fn keys(&self) -> Vec<Key>;
-    /// Works off what stands over one object.
+    /// Reconciles one object.
     ///
     /// # Errors
-    /// When this process leads no more.
+    /// When this process no longer leads.
     fn reconcile(
         &self,
         leader: &Leader,
         key: &Key,
         retry_state: Self::RetryState,
     ) -> impl Future<Output = Result<Ended<Self::RetryState>, LeaseLost>> + Send;
-    /// Is told what waits and what runs.
+    /// Reports the state of the queue.
     fn queue_stats(&self, queue_stats: QueueStats<'_>);
-    /// Is told that a reconcile begins for an object that waited for so long.
+    /// Reports that a reconcile begins for an object that waited for this long.
     fn dequeued(&self, waited: Duration);
-    /// Is told that a reconcile panicked.
+    /// Reports that a reconcile panicked.
     fn panicked(&self);
 }
 
-/// What waits and what runs.
+/// State of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueStats<'a> {
-    /// Objects by the instant at which they are reconciled.
+    /// Objects by the instant of their next reconcile.
     pub delay_queue: &'a DelayQueue,
     /// Objects that wait to be reconciled.
     pub queued: usize,
-    /// Turns under way.
+    /// Reconciles in progress.
     pub reconciles: usize,
 }
 
 impl QueueStats<'_> {
-    /// Shows it in gauges.
+    /// Sets the gauges.
     pub fn show(self, gauges: &EngineMetrics) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         gauges.delay_queue_depth.set(number(self.delay_queue.len()));
@@ -85,14 +85,14 @@ impl QueueStats<'_> {
     }
 }
 
-/// The object of a reconcile, and how the reconcile ended.
+/// The object of a reconcile, and its result.
 type Finished<T> = (Key, Result<Ended<T>, LeaseLost>);
 
 /// Reconciles objects.
 pub struct Engine<W: Worker> {
     worker: Arc<W>,
     clock: WallClock,
-    /// Turns at a time.
+    /// Most reconciles at a time.
     concurrency: usize,
     delay_queue: DelayQueue,
     /// Objects that wait to be reconciled, and since when.
@@ -101,7 +101,7 @@ pub struct Engine<W: Worker> {
     queued: BTreeSet<Key>,
     reconciles: JoinSet<Finished<W::RetryState>>,
     running: HashMap<Id, Key>,
-    /// Keys that are being reconciled, and whether they are enqueued again after that.
+    /// Keys that are being reconciled, and whether to enqueue them again afterwards.
     busy: HashMap<Key, bool>,
     retry_states: HashMap<Key, W::RetryState>,
     clocks: Clocks,
@@ -132,8 +132,8 @@ impl<W: Worker> Engine<W> {
         }
     }
 
-    /// Works while this process leads, until `stop` is told. Then nothing more begins, and what is under way ends; whoever does
-    /// not wait for it drops this.
+    /// Reconciles while this process leads, until `stop` is true. Then no reconcile starts, and those in progress
+    /// finish; a caller that does not want to wait drops the future.
     pub async fn run(mut self, mut leadership: watch::Receiver<Option<Leader>>, mut stop: watch::Receiver<bool>) {
         let worker = Arc::clone(&self.worker);
         let mut leader = leadership.borrow_and_update().clone();
@@ -148,8 +148,8 @@ impl<W: Worker> Engine<W> {
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break,
-                told = leadership.changed() => {
-                    if told.is_err() {
+                changed = leadership.changed() => {
+                    if changed.is_err() {
                         break;
                     }
                     leader.clone_from(&leadership.borrow_and_update());
@@ -170,7 +170,7 @@ impl<W: Worker> Engine<W> {
         while self.reconciles.join_next().await.is_some() {}
     }
 
-    /// A term begins or ends: nothing of the one before counts.
+    /// A term begins or ends: drops all state of the previous one.
     async fn begin(&mut self, leader: Option<&Leader>) {
         self.reconciles.shutdown().await;
         self.delay_queue.clear();
@@ -201,7 +201,7 @@ impl<W: Worker> Engine<W> {
         }
     }
 
-    /// Starts reconciles, as many as may run at a time.
+    /// Starts reconciles, up to the limit.
     fn dispatch(&mut self, leader: &Leader) {
         let now = (self.clock)();
         if self.jumped(now) {
@@ -252,7 +252,7 @@ impl<W: Worker> Engine<W> {
             }
         };
         let again = self.busy.remove(&key).unwrap_or_default();
-        // The end of the term is told by the lease.
+        // The lease reports the end of the term.
         let Ok(Ended { retry_state, wake, retry }) = ended else { return };
         if let Some(retry_state) = retry_state {
             self.retry_states.insert(key.clone(), retry_state);
@@ -265,7 +265,7 @@ impl<W: Worker> Engine<W> {
         self.delay_queue.set(&key, wake.into_iter().chain(retry).min());
     }
 
-    /// Until when nothing happens by itself.
+    /// Until when no timer is due.
     fn nap(&self, leads: bool) -> Instant {
         let longest = clock::steady() + NAP;
         let Some(next) = self.delay_queue.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
@@ -275,7 +275,7 @@ impl<W: Worker> Engine<W> {
     }
 }
 
-/// Returns when `stop` is told, or nobody can tell it any more.
+/// Returns when `stop` is true, or its sender is gone.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _: Result<_, watch::error::RecvError> = stop.wait_for(|stop| *stop).await.map(|_| ());
 }

@@ -1,8 +1,8 @@
-//! Events of the controller: taken into a queue of bounded size, posted by a task of their own, so that no reconcile waits for them.
-//! I/O: the API server.
+//! Events of the controller: a bounded queue and a task that posts them, so that no reconcile waits. I/O: the API
+//! server.
 //!
-//! The recorder of `kube` looks through and keeps every event of the last six minutes at each post, and adds to the count of
-//! an old event where the run is a new one; here each run has its own event, and nothing is kept once it is posted.
+//! The recorder of `kube` searches and keeps every event of the last six minutes at each post, and adds to the count of
+//! an old event where the run is a new one; here each run has its own event, and nothing is kept after the post.
 
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
@@ -35,37 +35,37 @@ use crate::runtime::metrics::ControllerMetrics;
 /// `reportingController` of every event.
 pub const CONTROLLER: &str = "fhpa.karmada.io/controller";
 
-/// Bytes of events that wait at most: those of some hundred thousand runs of one minute.
+/// Most bytes of queued events: those of some hundred thousand runs of one minute.
 pub const WAITING: usize = 64 << 20;
 
-/// Posts in flight at most.
+/// Most posts in flight.
 const IN_FLIGHT: usize = 8;
 
-/// How often an event is posted before it is dropped.
+/// Number of attempts before an event is dropped.
 const TRIES: u32 = 4;
 
-/// How long a stop waits for events that are queued.
+/// How long a stop waits for queued events.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Longest `note` that the API server takes, in bytes.
+/// Longest `note` that the API server accepts, in bytes.
 pub const NOTE: usize = 1024;
 
-/// Longest `reportingInstance` that the API server takes, in bytes.
+/// Longest `reportingInstance` that the API server accepts, in bytes.
 const INSTANCE: usize = 128;
 
-/// Longest part of an event's name that comes from its object: 253 less a dot and 16 digits.
+/// Longest part of an event's name that comes from its object: 253 minus a dot and 16 digits.
 const NAME: usize = 236;
 
-/// Whether an event tells of something normal.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// All is well.
+    /// An expected change.
     Normal,
-    /// Somebody should look.
+    /// A problem that a user should look at.
     Warning,
 }
 
-/// An object that an event is about.
+/// The object of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
     /// `autoscaling.karmada.io/v1alpha1`
@@ -80,27 +80,27 @@ pub struct Reference {
     pub uid: Box<str>,
 }
 
-/// Something that happened.
+/// One event.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Type of the event.
     pub severity: Severity,
-    /// Why, in CamelCase.
+    /// Reason, in CamelCase.
     pub reason: Cow<'static, str>,
-    /// What was done, in CamelCase.
+    /// Action, in CamelCase.
     pub action: &'static str,
-    /// A sentence; cut at 1024 bytes.
+    /// A sentence; truncated at 1024 bytes.
     pub note: String,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// The object it happened to. The event stands in its namespace.
+    /// The object that the event is about. The event is in its namespace.
     pub regarding: Reference,
-    /// The object it was done on.
+    /// The object that was changed.
     pub related: Option<Reference>,
 }
 
 impl Record {
-    /// Bytes that it takes while it waits.
+    /// Bytes that it uses while queued.
     #[must_use]
     pub fn weight(&self) -> usize {
         let about = |object: &Reference| {
@@ -112,16 +112,16 @@ impl Record {
     }
 }
 
-/// Why an event was not posted.
+/// Why an event was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dropped {
-    /// Too many waited.
+    /// The queue was full.
     QueueFull,
-    /// This process does not lead any more.
+    /// This process no longer leads.
     LeaseLost,
-    /// The API server refused it, or every try failed.
+    /// The API server rejected it, or every attempt failed.
     Failed,
-    /// The process stopped before it was its turn.
+    /// The process stopped first.
     Stopped,
 }
 
@@ -138,11 +138,11 @@ impl Dropped {
     }
 }
 
-/// Is told how each event ended.
+/// Counts the result of each event.
 pub trait Observer: Send + Sync {
-    /// The API server has it.
+    /// The event was stored.
     fn posted(&self);
-    /// It is lost.
+    /// The event was dropped.
     fn dropped(&self, why: Dropped);
 }
 
@@ -156,11 +156,11 @@ impl Observer for ControllerMetrics {
     }
 }
 
-/// Takes events; clones feed the same queue.
+/// Accepts events; clones feed the same queue.
 #[derive(Clone)]
 pub struct Events {
     queue: mpsc::UnboundedSender<Queued>,
-    /// Bytes that are free; each event holds its own until it is under way.
+    /// Free bytes; each event holds its own until it is posted.
     room: Arc<Semaphore>,
     observer: Arc<dyn Observer>,
 }
@@ -178,7 +178,7 @@ struct Queued {
 }
 
 impl Events {
-    /// A queue, and the task that empties it: spawn [`Poster::run`]. `instance` names this process.
+    /// Creates a queue and the task that empties it: spawn [`Poster::run`]. `instance` is the name of this process.
     pub fn new(client: Client, instance: &str, observer: Arc<dyn Observer>) -> (Self, Poster) {
         let (queue, records) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(WAITING));
@@ -187,7 +187,7 @@ impl Events {
         (Self { queue, room, observer }, Poster { records, post })
     }
 
-    /// Queues an event; it is dropped and counted when too many wait. Never blocks.
+    /// Queues an event; drops and counts it when the queue is full. Never blocks.
     pub fn record(&self, leader: &Leader, mut record: Record) {
         let end = cut(&record.note, NOTE).len();
         record.note.truncate(end);
@@ -202,7 +202,7 @@ impl Events {
     }
 }
 
-/// Posts what is queued.
+/// Posts queued events.
 pub struct Poster {
     records: mpsc::UnboundedReceiver<Queued>,
     post: Post,
@@ -215,8 +215,8 @@ impl std::fmt::Debug for Poster {
 }
 
 impl Poster {
-    /// Posts until `stop` is told or all [`Events`] are gone, and then what waits, for a few seconds. The lease must be held
-    /// until this returns, or the rest is dropped.
+    /// Posts until `stop` is true or all [`Events`] are dropped, and then the queued events for a few seconds. The
+    /// lease must be held until this returns, or the rest is dropped.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         let Self { mut records, post } = self;
         let mut posts = FuturesUnordered::new();
@@ -251,7 +251,7 @@ impl Poster {
     }
 }
 
-/// How one event is posted.
+/// State for posting one event.
 struct Post {
     client: Client,
     instance: Box<str>,
@@ -274,7 +274,7 @@ impl Post {
                 return self.observer.dropped(Dropped::LeaseLost);
             }
             match send::<IgnoredAny>(&self.client, requests.create(&parameters, body.clone()), asked).await {
-                // A conflict: the name is ours alone, so an earlier try was stored and its answer was lost.
+                // A conflict: only this event has the name, so an earlier attempt was stored and its response was lost.
                 Ok(_) | Err(Failure { class: ErrorClass::Conflict, .. }) => return self.observer.posted(),
                 Err(failure) if failure.class == ErrorClass::Transient && failures < TRIES => {
                     sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
@@ -288,7 +288,7 @@ impl Post {
         self.observer.dropped(Dropped::Failed);
     }
 
-    /// A name that no other event has: of the object, with a fingerprint of process, time and reconcile.
+    /// A unique name: that of the object, with a fingerprint of process, time and reconcile.
     fn name(&self, record: &Record) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let mut hasher = DefaultHasher::new();
@@ -330,7 +330,7 @@ fn reference(object: &Reference) -> ObjectReference {
     }
 }
 
-/// The first `bytes` of `text`, cut between characters.
+/// The first `bytes` of `text`, cut at a character boundary.
 fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }

@@ -1,5 +1,4 @@
-//! What went wrong with a request to the API server, as far as it matters for the next try and for the reader of a
-//! condition or an Event. No I/O.
+//! Classified failures of requests to the API server, for the next attempt and for conditions and Events. No I/O.
 
 use std::error::Error;
 use std::fmt;
@@ -11,15 +10,15 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
 use crate::runtime::leader::LeaseLost;
 
-/// Characters of the API server's own words that a message repeats.
+/// Most characters of the API server's own message that a message repeats.
 const QUOTED: usize = 512;
 
-/// How many errors of a chain are looked at for the innermost one.
+/// How many errors of a chain are searched for the innermost one.
 const DEPTH: usize = 16;
 
-/// Reasons of failures, as conditions and Events show them.
+/// Reasons of failures in conditions and Events.
 pub mod reason {
-    /// Somebody else wrote first.
+    /// Another client wrote first.
     pub const CONFLICT: &str = "Conflict";
     /// The object does not exist.
     pub const NOT_FOUND: &str = "NotFound";
@@ -29,11 +28,11 @@ pub mod reason {
     pub const FORBIDDEN: &str = "Forbidden";
     /// The credentials are not accepted.
     pub const UNAUTHORIZED: &str = "Unauthorized";
-    /// A rule, a webhook or a policy says no.
+    /// A rule, a webhook or a policy rejected the request.
     pub const REJECTED: &str = "Rejected";
-    /// The object would be larger than the store takes.
+    /// The object would exceed the limit of the store.
     pub const TOO_LARGE: &str = "TooLarge";
-    /// The API server is busy, restarting or not reached.
+    /// The API server is busy, restarting or unreachable.
     pub const UNREACHABLE: &str = "Unreachable";
     /// The object to scale does not exist.
     pub const TARGET_NOT_FOUND: &str = "TargetNotFound";
@@ -43,9 +42,9 @@ pub mod reason {
     pub const TARGET_KIND_UNKNOWN: &str = "TargetKindUnknown";
     /// The kind has no `scale` subresource that can be written.
     pub const TARGET_NOT_SCALABLE: &str = "TargetNotScalable";
-    /// `scaleTargetRef` cannot be the reference of an object.
+    /// `scaleTargetRef` is not a valid reference.
     pub const TARGET_INVALID: &str = "TargetInvalid";
-    /// The rule sets nothing that the target has.
+    /// The rule sets no field that the target has.
     pub const RULE_TARGET_MISMATCH: &str = "RuleTargetMismatch";
     /// minReplicas would be above maxReplicas.
     pub const INVALID_BOUNDS: &str = "InvalidBounds";
@@ -55,20 +54,20 @@ pub mod reason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Decides when the next try is made.
+    /// Determines the delay of the next attempt.
     pub class: ErrorClass,
-    /// For conditions, Events and metrics: one of [`reason`].
+    /// One of [`reason`], for conditions, Events and metrics.
     pub reason: &'static str,
-    /// A sentence that says what to do. Bounded, and without secrets.
+    /// A sentence that says what to do. Bounded, without secrets.
     pub message: String,
-    /// The API server asks to wait at least this long.
+    /// Minimum wait that the API server asks for.
     pub retry_after: Option<Duration>,
 }
 
-/// Why a write was not made.
+/// Why a write failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// Nothing may be written any more: the reconcile ends here.
+    /// This process no longer leads: the reconcile must end.
     #[error(transparent)]
     LeaseLost(#[from] LeaseLost),
     /// The write failed.
@@ -77,9 +76,9 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// The same, with a failure told by `how`.
+    /// Maps the failure with `how`.
     #[must_use]
-    pub fn told(self, how: impl FnOnce(Failure) -> Failure) -> Self {
+    pub fn map_failure(self, how: impl FnOnce(Failure) -> Failure) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(how(failure)),
             lost @ Self::LeaseLost(_) => lost,
@@ -87,7 +86,7 @@ impl WriteError {
     }
 }
 
-/// What was asked of the API server.
+/// Description of a request.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// `get`, `patch`, ... as roles name it.
@@ -107,12 +106,12 @@ impl fmt::Debug for Asked<'_> {
 }
 
 impl Failure {
-    /// A failure without a word of the server on when to come back.
+    /// A failure without a wait from the server.
     pub fn new(class: ErrorClass, reason: &'static str, message: String) -> Self {
         Self { class, reason, message, retry_after: None }
     }
 
-    /// Classifies what the client says about `asked`.
+    /// Classifies an error of the client for the request `asked`.
     pub fn of(error: &kube::Error, asked: Asked<'_>) -> Self {
         match error {
             kube::Error::Api(status) => Self::of_status(status, asked),
@@ -136,7 +135,7 @@ impl Failure {
         }
     }
 
-    /// The API server did not answer in time.
+    /// The API server did not respond in time.
     pub fn timed_out(asked: Asked<'_>, patience: Duration) -> Self {
         let message = format!(
             "the API server did not answer within {} s when asked to {} {}",
@@ -149,23 +148,23 @@ impl Failure {
 
     fn of_status(status: &Status, asked: Asked<'_>) -> Self {
         let (class, reason) = classify(status);
-        let said = excerpt(&status.message, QUOTED);
+        let detail = excerpt(&status.message, QUOTED);
         let Asked { verb, group, resource, object } = asked;
         let message = match reason {
-            reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {said}"),
+            reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {detail}"),
             reason::NOT_FOUND => format!("{object} does not exist"),
             reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
             reason::FORBIDDEN => format!(
                 "the user of the kubeconfig may not {verb} {object}: allow it the verb {verb:?} on {resource:?} in API group \
-                 {group:?}; the API server says: {said}"
+                 {group:?}; the API server says: {detail}"
             ),
             reason::UNAUTHORIZED => {
-                format!("the API server does not accept the credentials of the kubeconfig; renew them: {said}")
+                format!("the API server does not accept the credentials of the kubeconfig; renew them: {detail}")
             }
             reason::UNREACHABLE => {
-                format!("the API server cannot {verb} {object} at present (code {}): {said}", status.code)
+                format!("the API server cannot {verb} {object} at present (code {}): {detail}", status.code)
             }
-            _ => format!("the API server refuses to {verb} {object}: {said}"),
+            _ => format!("the API server refuses to {verb} {object}: {detail}"),
         };
         let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
@@ -173,7 +172,7 @@ impl Failure {
     }
 }
 
-/// Class and reason of an answer that is an error.
+/// Class and reason of an error response.
 fn classify(status: &Status) -> (ErrorClass, &'static str) {
     match status.code {
         _ if is_too_large(status) => (ErrorClass::Refused, reason::TOO_LARGE),
@@ -189,18 +188,18 @@ fn classify(status: &Status) -> (ErrorClass, &'static str) {
     }
 }
 
-/// The words of etcd, of its client, and the code of kube-apiserver itself.
+/// Messages of etcd and its client, and the code of kube-apiserver itself.
 fn is_too_large(status: &Status) -> bool {
     let words = ["etcdserver: request is too large", "trying to send message larger than max"];
     status.code == 413 || words.iter().any(|words| status.message.contains(words))
 }
 
-/// The words of kube-apiserver for a denial by a webhook.
+/// Message of kube-apiserver for a denial by a webhook.
 fn is_denial(message: &str) -> bool {
     message.starts_with("admission webhook ") && message.contains(" denied the request")
 }
 
-/// The words of kube-apiserver's authorizers; admission plugins such as quotas answer 403 too.
+/// Message of kube-apiserver's authorizers; admission plugins such as quotas also respond with 403.
 fn is_about_roles(message: &str) -> bool {
     message.contains(": User \"") && message.contains("\" cannot ")
 }
@@ -210,7 +209,7 @@ fn names_an_object(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| !details.name.is_empty())
 }
 
-/// The error at the bottom: "connection refused" rather than "client error".
+/// The innermost error: "connection refused" rather than "client error".
 fn innermost(error: &kube::Error) -> String {
     let mut deepest: &dyn Error = error;
     for _ in 0..DEPTH {
@@ -264,15 +263,15 @@ mod tests {
     #[test]
     fn a_denial_is_a_refusal_whatever_code_the_webhook_chose() {
         for code in [400, 403, 404, 409, 422] {
-            let said = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
-            assert_eq!(of(code, said), (ErrorClass::Refused, "Rejected"), "{code}");
+            let detail = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
+            assert_eq!(of(code, detail), (ErrorClass::Refused, "Rejected"), "{code}");
         }
     }
 
     #[test]
     fn a_missing_role_is_named() {
-        let said = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
-        let message = failure(403, said, None).message;
+        let detail = "deployments.apps \"web\" is forbidden: User \"fhpa\" cannot patch resource \"deployments/scale\"";
+        let message = failure(403, detail, None).message;
         assert!(message.contains("the verb \"patch\" on \"deployments/scale\" in API group \"apps\""), "{message}");
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Names an object.
+/// Name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its namespace.

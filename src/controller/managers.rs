@@ -1,5 +1,5 @@
-//! The field managers under which the controller writes: one for each kind of write, so that none takes another's
-//! fields away. No I/O.
+//! Field managers of the controller: one for each kind of write, so that no write removes the fields of another. No
+//! I/O.
 
 /// Bounds of a FederatedHPA that a cron rule sets.
 pub const CRON_BOUNDS: &str = "fhpa-cron-bounds";
@@ -11,21 +11,21 @@ pub const CRON_STATUS: &str = "fhpa-cron-status";
 pub const MEMBER_HPA: &str = "fhpa-member-hpa";
 /// Finalizer of a FederatedHPA.
 pub const FINALIZER: &str = "fhpa-finalizer";
-/// The copy of our fields in annotations, and fields that are restored from it.
+/// The copy of fhpa's own fields in annotations, and fields that are restored from it.
 pub const MIRROR: &str = "fhpa-mirror";
 /// Status of a FederatedHPA.
 pub const STATUS: &str = "fhpa-status";
-/// What the scheduler would write into a ResourceBinding.
+/// Fields of a ResourceBinding that the scheduler would write.
 pub const BINDING: &str = "fhpa-binding";
-/// The label of a workload that lets member clusters keep their replicas.
+/// The label of a workload with which member clusters keep their replicas.
 pub const RETENTION: &str = "fhpa-retention";
 /// Replicas of a workload: in a member cluster, or of the template that is handed back.
 pub const REPLICAS: &str = "fhpa-replicas";
-/// What Karmada's interpreter is told of kinds.
+/// Configuration of Karmada's interpreter for scalable kinds.
 pub const INTERPRETER: &str = "fhpa-interpreter";
-/// Objects of the installation: definitions, roles, the registration of the webhook.
+/// Objects of the installation: CRDs, roles, the webhook registration.
 pub const INSTALL: &str = "fhpa-install";
-/// Karmada's own webhooks for our kinds, which are asked no more.
+/// Karmada's own webhooks for both kinds, which are disabled.
 pub const SET_ASIDE: &str = "fhpa-set-aside";
 /// Events.
 pub const EVENTS: &str = "fhpa-events";

@@ -1,5 +1,5 @@
-//! What every controller here is made of: queue, delays, conditions, Events, ownership, requests while leading. Talks to the API
-//! server; knows no kind of ours.
+//! Parts that all controllers share: queue, delays, conditions, Events, ownership, requests while leading. Talks to the
+//! API server; knows neither FederatedHPA nor CronFederatedHPA.
 
 pub mod condition;
 pub mod delay_queue;

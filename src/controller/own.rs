@@ -1,4 +1,4 @@
-//! Objects of our own kinds: where they are, and how their status is written. Talks to the API server.
+//! Objects of fhpa's kinds: their paths, and writes of their status. Talks to the API server.
 
 use kube::Client;
 use kube::api::{Patch, PatchParams};
@@ -14,7 +14,7 @@ use super::request::write;
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::runtime::leader::Leader;
 
-/// One of our objects, as it was seen.
+/// An observed object.
 #[derive(Clone, Copy, Debug)]
 pub struct Own<'a> {
     /// `FederatedHPA` or `CronFederatedHPA`.
@@ -27,7 +27,7 @@ pub struct Own<'a> {
     pub version: &'a str,
 }
 
-/// Group and version of our kinds.
+/// Group and version of fhpa's kinds.
 #[must_use]
 pub fn api_version() -> String {
     format!("{GROUP}/{VERSION}")
@@ -44,7 +44,7 @@ impl Own<'_> {
         Request::new(format!("/apis/{GROUP}/{VERSION}/namespaces/{}/{}", self.key.namespace, self.plural()))
     }
 
-    /// For Events.
+    /// Reference for Events.
     #[must_use]
     pub fn reference(&self) -> Reference {
         Reference {
@@ -56,10 +56,10 @@ impl Own<'_> {
         }
     }
 
-    /// Sends a patch of the object, or of its `subresource`.
+    /// Patches the object, or its `subresource`.
     ///
     /// # Errors
-    /// When this process leads no more, or the API server refuses or is not reached.
+    /// When this process no longer leads, or the API server rejects the request or is unreachable.
     pub async fn patch<T: DeserializeOwned>(
         &self,
         client: &Client,
@@ -74,7 +74,7 @@ impl Own<'_> {
             .await
     }
 
-    /// Applies `status` in the name of `manager`, provided that the object is as it was seen. Returns what is stored then.
+    /// Applies `status` as `manager`, provided that the object is unchanged. Returns the stored object.
     ///
     /// # Errors
     /// As [`Self::patch`], and when the object changed or is gone.

@@ -1,11 +1,11 @@
-//! What clusters are asked beside what watches bring: heard once, kept for a while, and never waited for longer than a plan
-//! can wait. Asks through a [`Source`].
+//! Cache of queries to clusters for data that watches do not provide. A result is kept for a while, and no plan waits
+//! long for one. Asks through a [`Source`].
 //!
-//! A question that was answered is not asked again while its answer is fresh, and one that is being asked is not asked a
-//! second time. Who asks waits a moment only, or not at all; an answer that comes later is there for the next plan. A cluster
-//! that does not answer is left in peace for a while, and keeps nobody from asking others.
+//! A query with a fresh result is not repeated, and concurrent callers share one request. Callers wait for a moment
+//! only, or not at all; a later result is available to the next plan. A cluster that does not answer is left alone for
+//! a while, and does not delay queries to others.
 //!
-//! Not a cache of watches: entries come by questions, expire, and wait for answers under way.
+//! Not a cache of watches: queries create its entries, the entries expire, and callers wait for pending results.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -21,49 +21,49 @@ use tracing::{debug, info, warn};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::clock;
 
-/// Puts questions `Q` to clusters.
+/// Sends queries `Q` to clusters.
 pub trait Source<Q, A>: Send + Sync + 'static {
-    /// Who answers for a cluster, for the log.
+    /// Name of the component that answers, for the log.
     fn who(&self) -> &'static str;
 
-    /// What the cluster answers.
+    /// The result from the cluster.
     fn ask(&self, cluster: &str, question: &Q) -> BoxFuture<'static, Result<A, QueryError>>;
 
-    /// Nobody asks about the cluster any more, or its connection is not to be trusted.
+    /// Drops the connection: it is no longer needed, or cannot be trusted.
     fn forget(&self, cluster: &str);
 }
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// Nobody is there.
-    #[error("nobody answers: {0}")]
+    /// No server is listening.
+    #[error("no server answers: {0}")]
     Absent(String),
-    /// Somebody is there who cannot be talked to, for example because of a certificate.
-    #[error("it cannot be talked to: {0}")]
+    /// A server is listening but cannot be used, for example because of a certificate.
+    #[error("it cannot be used: {0}")]
     Unusable(String),
-    /// It does not answer in time.
+    /// The server did not answer in time.
     #[error("it does not answer in time")]
     Slow,
-    /// It answers that it cannot answer this question.
+    /// The server rejected the query.
     #[error("it answers with an error: {0}")]
     Refused(String),
 }
 
-/// How long things take and last.
+/// Durations of queries and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// An answer is good for so long before it is asked for again.
+    /// A result is not queried again for this long.
     pub fresh: Duration,
-    /// An answer that could not be had again is good for so long.
+    /// A result that could not be refreshed is used for this long.
     pub kept: Duration,
-    /// Who asks waits for so long, over all clusters.
+    /// A caller waits for this long, over all clusters.
     pub patience: Duration,
-    /// A cluster has so long to answer.
+    /// Time limit for a cluster to answer.
     pub answer: Duration,
-    /// One that did not answer is left in peace for so long.
+    /// A cluster that did not answer is left alone for this long.
     pub rest: Duration,
-    /// A cluster where nobody seems to be is left in peace for so long.
+    /// A cluster without a server is left alone for this long.
     pub absence: Duration,
 }
 
@@ -80,20 +80,20 @@ impl Default for Times {
     }
 }
 
-/// Questions under way at a time to one cluster.
+/// Most queries in progress to one cluster.
 const AT_ONCE: usize = 4;
-/// Questions that are remembered; beyond that there are no new ones until old ones are forgotten.
+/// Most queries kept; at the limit new ones are rejected until old ones are dropped.
 const REMEMBERED: usize = 200_000;
 
-/// What a question can be.
+/// A type of queries.
 pub trait Asked: Clone + Eq + Hash + Send + Sync + 'static {}
 impl<Q: Clone + Eq + Hash + Send + Sync + 'static> Asked for Q {}
 
-/// What an answer can be.
+/// A type of results.
 pub trait Answered: Clone + PartialEq + Send + Sync + 'static {}
 impl<A: Clone + PartialEq + Send + Sync + 'static> Answered for A {}
 
-/// What is known from clusters. A clone knows the same.
+/// Cached results of clusters. Clones share the cache.
 pub struct QueryCache<Q, A> {
     inner: Arc<Inner<Q, A>>,
 }
@@ -113,11 +113,11 @@ struct Inner<Q, A> {
 
 struct Known<Q, A> {
     clusters: HashMap<String, Cluster<Q, A>>,
-    /// Questions of all clusters.
+    /// Number of queries, over all clusters.
     questions: usize,
-    /// When what is old was last thrown away.
+    /// When old entries were last dropped.
     swept: Option<Instant>,
-    /// Questions of those who do not wait, with another answer than before.
+    /// Queries of [`QueryCache::look`] whose result changed.
     changed: HashSet<Q>,
 }
 
@@ -127,12 +127,12 @@ impl<Q, A> Default for Known<Q, A> {
     }
 }
 
-/// One that answers.
+/// State of one cluster.
 struct Cluster<Q, A> {
     questions: HashMap<Q, Entry<A>>,
-    /// Until when it is left in peace.
+    /// Until when it is left alone.
     rests: Option<Instant>,
-    /// What was last logged of it: whether it answers.
+    /// Last logged state: whether it answers.
     answers: Option<bool>,
     turns: Arc<Semaphore>,
 }
@@ -143,23 +143,23 @@ impl<Q, A> Default for Cluster<Q, A> {
     }
 }
 
-/// One question.
+/// State of one query.
 struct Entry<A> {
-    /// The last answer, and when it came.
-    heard: Option<(Instant, A)>,
-    /// Why it is not answered.
+    /// The last result, and its time.
+    result: Option<(Instant, A)>,
+    /// Why the query was rejected.
     refused: Option<String>,
-    /// Whether somebody is to be told.
-    told: bool,
-    /// When it was last answered or refused.
+    /// Whether a change must be reported.
+    report: bool,
+    /// When it was last answered or rejected.
     settled: Option<Instant>,
-    /// Closes when the question under way is over.
+    /// Closes when the request in progress ends.
     under_way: Option<watch::Receiver<()>>,
 }
 
 impl<A> Default for Entry<A> {
     fn default() -> Self {
-        Self { heard: None, refused: None, told: false, settled: None, under_way: None }
+        Self { result: None, refused: None, report: false, settled: None, under_way: None }
     }
 }
 
@@ -173,41 +173,41 @@ impl<A> Entry<A> {
     }
 }
 
-/// What is known of a question.
+/// Cached result of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Word<A> {
-    /// The last answer, if it is not too old, and when it came.
-    pub heard: Option<(Instant, A)>,
-    /// Why it was refused, if it was the last time.
+pub struct Cached<A> {
+    /// The last result, if it is not too old, and its time.
+    pub result: Option<(Instant, A)>,
+    /// Why the query was rejected, if the last one was.
     pub refused: Option<String>,
-    /// Whether an answer may come soon.
+    /// Whether a result may arrive soon.
     pub under_way: bool,
 }
 
 impl<Q: Asked, A: Answered> QueryCache<Q, A> {
-    /// Asks through `source`.
+    /// Queries through `source`.
     #[must_use]
     pub fn new(source: Box<dyn Source<Q, A>>, times: Times) -> Self {
         Self { inner: Arc::new(Inner { source, times, known: Mutex::default(), news: Notify::new() }) }
     }
 
-    /// What is known. Asks nobody.
+    /// The cached result. Sends no query.
     #[must_use]
-    pub fn word(&self, cluster: &str, question: &Q) -> Word<A> {
+    pub fn cached(&self, cluster: &str, question: &Q) -> Cached<A> {
         let known = self.inner.known.lock();
         let Some(entry) = known.clusters.get(cluster).and_then(|cluster| cluster.questions.get(question)) else {
-            return Word { heard: None, refused: None, under_way: false };
+            return Cached { result: None, refused: None, under_way: false };
         };
         let young = |(at, _): &(Instant, A)| clock::steady().duration_since(*at) < self.inner.times.kept;
-        Word {
-            heard: entry.heard.clone().filter(young),
+        Cached {
+            result: entry.result.clone().filter(young),
             refused: entry.refused.clone(),
             under_way: entry.waits().is_some(),
         }
     }
 
-    /// Asks these clusters, as far as their answers are not fresh, and waits a moment for all of them. Returns whether all
-    /// have answered or are left in peace; else an answer may still come.
+    /// Queries these clusters, except for fresh results, and waits a moment for all of them. Returns whether all have
+    /// answered or are left alone; otherwise a result may still arrive.
     pub async fn hear(&self, clusters: &[&str], question: &Q) -> bool {
         let (now, fresh) = (clock::steady(), self.inner.times.fresh);
         let under_way: Vec<_> =
@@ -219,25 +219,32 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
         timeout(self.inner.times.patience, all).await.is_ok()
     }
 
-    /// Asks a cluster, unless its answer is younger than `fresh`, and waits for nothing: [`Self::news`] tells when there is
-    /// another answer.
+    /// Queries a cluster in the background, unless its result is younger than `fresh`: [`Self::news`] reports a changed
+    /// result.
     pub fn look(&self, cluster: &str, question: &Q, fresh: Duration) {
         let _under_way = self.ask(cluster, question, fresh, true, clock::steady());
     }
 
-    /// Waits until a question of [`Self::look`] has another answer.
+    /// Waits until the result of a query of [`Self::look`] changes.
     pub async fn news(&self) {
         self.inner.news.notified().await;
     }
 
-    /// The questions that have another answer since this was last asked.
+    /// The queries whose result changed since the last call.
     #[must_use]
     pub fn changed(&self) -> HashSet<Q> {
         std::mem::take(&mut self.inner.known.lock().changed)
     }
 
-    /// Asks unless there is no need to; what is returned closes when the question is over.
-    fn ask(&self, name: &str, question: &Q, fresh: Duration, told: bool, now: Instant) -> Option<watch::Receiver<()>> {
+    /// Sends a query unless its result is fresh; the returned receiver closes when the query ends.
+    fn ask(
+        &self,
+        name: &str,
+        question: &Q,
+        fresh: Duration,
+        report: bool,
+        now: Instant,
+    ) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
         let mut known = self.inner.known.lock();
         let room = known.questions < REMEMBERED;
@@ -246,7 +253,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
             None => known.clusters.entry(name.to_owned()).or_default(),
         };
         if let Some(entry) = cluster.questions.get_mut(question) {
-            entry.told |= told;
+            entry.report |= report;
             if let Some(over) = entry.waits() {
                 return Some(over);
             }
@@ -265,7 +272,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
             if !room {
                 return None;
             }
-            let entry = Entry { under_way: Some(waits.clone()), told, ..Entry::default() };
+            let entry = Entry { under_way: Some(waits.clone()), report, ..Entry::default() };
             cluster.questions.insert(question.clone(), entry);
             known.questions = known.questions.saturating_add(1);
         }
@@ -280,7 +287,7 @@ impl<Q: Asked, A: Answered> QueryCache<Q, A> {
 }
 
 impl<Q: Asked, A: Answered> Inner<Q, A> {
-    /// Forgets what nobody asks about any more.
+    /// Drops entries that are no longer used.
     fn sweep(&self, now: Instant) {
         let gone = self.known.lock().sweep(&self.times, now);
         for cluster in gone {
@@ -288,7 +295,7 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
         }
     }
 
-    /// Puts one question when it is its turn.
+    /// Sends one query when a slot is free.
     async fn put(self: Arc<Self>, turns: Arc<Semaphore>, cluster: String, question: Q) {
         let Ok(_turn) = turns.acquire().await else { return };
         if self.rests(&cluster) {
@@ -314,7 +321,7 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
         let before = cluster.answers;
         let rest = match outcome {
             Ok(_) | Err(QueryError::Refused(_)) => None,
-            // One that answered before is about to come back.
+            // A cluster that answered before is probably about to return.
             Err(QueryError::Absent(_)) if before != Some(true) => Some(self.times.absence),
             Err(_) => Some(self.times.rest),
         };
@@ -332,16 +339,16 @@ impl<Q: Asked, A: Answered> Inner<Q, A> {
 }
 
 impl<A: Answered> Entry<A> {
-    /// Returns whether somebody is to be told of it.
+    /// Returns whether the change must be reported.
     fn settle(&mut self, outcome: &Result<A, QueryError>, answered: bool, now: Instant) -> bool {
-        let first = self.settled.is_none() && self.heard.is_none();
+        let first = self.settled.is_none() && self.result.is_none();
         if answered {
             self.settled = Some(now);
         }
         let same = match outcome {
             Ok(answer) => {
-                let same = self.refused.is_none() && self.heard.as_ref().is_some_and(|(_, known)| known == answer);
-                self.heard = Some((now, answer.clone()));
+                let same = self.refused.is_none() && self.result.as_ref().is_some_and(|(_, known)| known == answer);
+                self.result = Some((now, answer.clone()));
                 self.refused = None;
                 same
             }
@@ -349,15 +356,15 @@ impl<A: Answered> Entry<A> {
                 let same = self.refused.replace(why.clone()).is_some();
                 same && !first
             }
-            // Somebody else may be asked instead.
+            // Another source may be queried instead.
             Err(_) => !first,
         };
-        self.told && !same
+        self.report && !same
     }
 }
 
 impl<Q: Asked, A> Known<Q, A> {
-    /// Throws away what is old, from time to time; returns the clusters that nobody asks about any more.
+    /// Drops old entries from time to time; returns the clusters that are no longer queried.
     fn sweep(&mut self, times: &Times, now: Instant) -> Vec<String> {
         let due = self.swept.is_none_or(|swept| now.duration_since(swept) >= times.kept);
         if !due {
@@ -369,7 +376,7 @@ impl<Q: Asked, A> Known<Q, A> {
             cluster.questions.retain(|_, entry| {
                 entry.waits().is_some()
                     || entry.settled.is_some_and(young)
-                    || entry.heard.as_ref().is_some_and(|(at, _)| young(*at))
+                    || entry.result.as_ref().is_some_and(|(at, _)| young(*at))
             });
         }
         let silent =
@@ -382,7 +389,7 @@ impl<Q: Asked, A> Known<Q, A> {
     }
 }
 
-/// Says once when a cluster begins or ceases to answer.
+/// Logs once when a cluster begins or stops to answer.
 fn report<A>(who: &str, cluster: &str, before: Option<bool>, outcome: &Result<A, QueryError>) {
     match outcome {
         Ok(_) if before == Some(false) => info!(cluster, "{who} of the cluster responds again"),

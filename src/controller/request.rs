@@ -1,4 +1,4 @@
-//! One request to the API server, with an end and a classified failure. I/O: the client.
+//! One request to the API server, with a time limit and a classified failure. I/O: the client.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 use super::failure::{Asked, Failure, WriteError};
 use crate::runtime::leader::Leader;
 
-/// How long an answer may take; that of a write no longer than until somebody else may lead.
+/// Time limit of a response; that of a write also ends when another process may lead.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sends a write, if this process leads still, and reads its answer.
+/// Sends a write if this process still leads, and reads the response.
 ///
 /// # Errors
-/// When it leads no more, or as [`send`].
+/// When it no longer leads, or as [`send`].
 pub async fn write<T: DeserializeOwned>(
     client: &Client,
     leader: &Leader,
@@ -27,10 +27,10 @@ pub async fn write<T: DeserializeOwned>(
     Ok(send_within(patience, client, request, asked).await?)
 }
 
-/// Sends `request` and reads its answer.
+/// Sends `request` and reads the response.
 ///
 /// # Errors
-/// When the API server refuses, or no answer that can be read comes in time.
+/// When the API server rejects it, or no valid response arrives in time.
 pub async fn send<T: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,

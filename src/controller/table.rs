@@ -1,30 +1,30 @@
-//! The objects of one kind as they were last seen, found by name and by what they are about. No I/O.
+//! The last observed objects of one kind, indexed by name and by subject. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::key::Key;
 
-/// What is kept of an object.
+/// A stored object.
 pub trait Item {
-    /// What it is about.
+    /// Type of its subject.
     type IndexKey: Ord + Clone;
     /// `metadata.uid`
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion`
     fn version(&self) -> &str;
-    /// What it is about, if anything.
+    /// Its subject, if any.
     fn about(&self) -> Option<Self::IndexKey>;
-    /// What else it is about, if anything.
+    /// Its second subject, if any.
     fn also_about(&self) -> Option<Self::IndexKey> {
         None
     }
-    /// Takes over what is known beside the object itself.
+    /// Copies state beside the object from its previous version.
     fn inherit(&mut self, _known: &Self) {}
 }
 
-/// Whether `new` is not older than `known`, nor the same. Versions are numbers that grow; where they are not, whatever
-/// differs is news.
+/// Whether `new` is newer than `known`. Versions are increasing numbers; where they are not numbers, any difference
+/// counts as newer.
 fn is_news<I: Item>(new: &I, known: &I) -> bool {
     if new.uid() != known.uid() {
         return true;
@@ -39,9 +39,9 @@ fn is_news<I: Item>(new: &I, known: &I) -> bool {
 pub struct Change<I> {
     /// Its name.
     pub key: Key,
-    /// Nothing: it was not known.
+    /// `None`: it was not known.
     pub before: Option<Arc<I>>,
-    /// Nothing: it is gone.
+    /// `None`: it is gone.
     pub after: Option<Arc<I>>,
 }
 
@@ -51,7 +51,7 @@ pub struct Table<I: Item> {
     entries: BTreeMap<Key, Arc<I>>,
     by_subject: BTreeMap<I::IndexKey, BTreeSet<Key>>,
     listed: bool,
-    /// What this process wrote since a list began.
+    /// Objects that this process wrote since a list began.
     written: BTreeSet<Key>,
 }
 
@@ -77,22 +77,22 @@ impl<I: Item> Table<I> {
         &self.entries
     }
 
-    /// What objects are about.
+    /// The subjects of all objects.
     pub fn subjects(&self) -> impl Iterator<Item = &I::IndexKey> {
         self.by_subject.keys()
     }
 
-    /// Keys of the objects about `subject`, in their order.
+    /// Keys of the objects with `subject`, in order.
     pub fn keys_about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Key> + use<'a, I> {
         self.by_subject.get(subject).into_iter().flatten()
     }
 
-    /// The objects about `subject`, by key.
+    /// The objects with `subject`, by key.
     pub fn about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
         self.keys_about(subject).filter_map(|key| self.entries.get(key))
     }
 
-    /// Takes in an object, unless what is known is as new.
+    /// Stores an object, unless the known one is as new.
     pub fn put(&mut self, key: Key, item: I) -> Option<Change<I>> {
         if self.entries.get(&key).is_some_and(|known| !is_news(&item, known)) {
             return None;
@@ -100,7 +100,7 @@ impl<I: Item> Table<I> {
         Some(self.set(key, item))
     }
 
-    /// Takes in an object as this process wrote it.
+    /// Stores an object that this process wrote.
     pub fn wrote(&mut self, key: Key, item: I) -> Option<Change<I>> {
         self.written.insert(key.clone());
         self.put(key, item)
@@ -124,7 +124,7 @@ impl<I: Item> Table<I> {
         before
     }
 
-    /// The object as it is kept, to note something beside it.
+    /// The stored object, to change state beside it.
     pub fn note(&mut self, key: &Key) -> Option<&mut I>
     where
         I: Clone,
@@ -132,7 +132,7 @@ impl<I: Item> Table<I> {
         self.entries.get_mut(key).map(Arc::make_mut)
     }
 
-    /// The object is gone.
+    /// Removes an object.
     pub fn take(&mut self, key: &Key) -> Option<Change<I>> {
         let before = self.remove(key)?;
         Some(Change { key: key.clone(), before: Some(before), after: None })
@@ -151,13 +151,13 @@ impl<I: Item> Table<I> {
         Some(before)
     }
 
-    /// A list of all objects is asked for. It will be as new as anything that was known before.
+    /// Marks the start of a list of all objects. The list will be at least as new as every stored object.
     pub fn begin(&mut self) {
         self.written.clear();
     }
 
-    /// Takes in a list of all objects. What stands in it holds, also where its version is smaller: the store was restored from a
-    /// backup then. Only what this process wrote since the list was asked for may be newer.
+    /// Replaces all objects with a list. The list also wins where its version is smaller: the store was then restored
+    /// from a backup. Only objects that this process wrote since the start of the list may be newer.
     pub fn replace(&mut self, all: Vec<(Key, I)>) -> Vec<Change<I>> {
         let written = std::mem::take(&mut self.written);
         let mut gone: BTreeSet<Key> = self.entries.keys().filter(|key| !written.contains(key)).cloned().collect();
@@ -237,7 +237,7 @@ mod tests {
             ["restored", "written", "made"].map(|name| version(&table, name)),
             [Some("5"), Some("901"), Some("902")]
         );
-        // A watch goes on from the list.
+        // A watch continues from the list.
         assert!(table.put(key("restored"), Thing("u", "4", None)).is_none());
         assert!(table.put(key("restored"), Thing("u", "6", None)).is_some());
         table.begin();

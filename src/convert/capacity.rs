@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::replica_requirements::ReplicaRequirements;
 use crate::decision::capacity::{Demand, Summary};
 
-/// `status.resourceSummary` of a Cluster; nothing when it says nothing.
+/// `status.resourceSummary` of a Cluster; `None` when it is empty.
 #[must_use]
 pub fn summary(summary: &Value) -> Option<Summary> {
     let list = |name: &str| {
@@ -26,7 +26,7 @@ fn text(quantity: &Value) -> Cow<'_, str> {
     }
 }
 
-/// What each replica asks for; nothing when a quantity cannot be read.
+/// Requests of each replica; `None` when a quantity cannot be parsed.
 #[must_use]
 pub fn demand(requirements: &ReplicaRequirements) -> Option<Demand> {
     let asked = requirements.resource_request.iter();

@@ -1,4 +1,4 @@
-//! CronFederatedHPA: JSON -> core, and the API object -> what its neighbours know of it. No I/O.
+//! CronFederatedHPA: JSON -> core, and API object -> the facts that rules for other objects read. No I/O.
 
 use super::federated_hpa::target;
 use super::status::CronStatus;
@@ -33,7 +33,7 @@ reads! {
     }
 }
 
-/// What the rules for other objects know of `cron`.
+/// Facts about `cron` for the rules of other objects.
 #[must_use]
 pub fn known_cron_federated_hpa(cron: &api::CronFederatedHPA) -> KnownCronFederatedHPA {
     KnownCronFederatedHPA {

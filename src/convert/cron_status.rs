@@ -1,4 +1,4 @@
-//! A stored CronFederatedHPA: API object -> core, and what is remembered of its rules in both directions. No I/O.
+//! A stored CronFederatedHPA: API object -> core, and the history of its rules in both directions. No I/O.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::decision::cron::ledger::{Action, Execution, FailedRun, History};
 use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
 use crate::decision::subject::{Metadata, TargetRef};
 
-/// The object as the rules see it: its spec, name and namespace.
+/// The object as input of the rules: its spec, name and namespace.
 #[must_use]
 pub fn cron_subject(cron: &Stored) -> CronFederatedHPA<'_> {
     let target = &cron.spec.scale_target_ref;
@@ -51,7 +51,7 @@ fn rule(rule: &CronFederatedHPARule) -> Rule<'_> {
 }
 
 /// When the spec was last written, as far as known: the newest entry of `managedFields` that is not about the status,
-/// else the creation.
+/// or the creation.
 #[must_use]
 pub fn written(cron: &Stored) -> Timestamp {
     let of_spec = |entry: &&ManagedFieldsEntry| entry.subresource.as_deref().is_none_or(str::is_empty);
@@ -60,7 +60,7 @@ pub fn written(cron: &Stored) -> Timestamp {
     newest.or(cron.metadata.creation_timestamp.as_ref().map(|time| time.0)).unwrap_or(Timestamp::MIN)
 }
 
-/// What is remembered of each rule. Records without a time are left out: nothing can be told of them.
+/// The history of each rule. Records without a time are left out, because they are of no use.
 #[must_use]
 pub fn histories(status: &CronFederatedHPAStatus) -> Vec<History> {
     let at = |time: &Option<Time>| time.as_ref().map(|time| time.0);
@@ -96,7 +96,7 @@ pub fn histories(status: &CronFederatedHPAStatus) -> Vec<History> {
     status.execution_histories.iter().flatten().map(history).collect()
 }
 
-/// [`histories`], the other way.
+/// The reverse of [`histories`].
 #[must_use]
 pub fn execution_histories(histories: &[History]) -> Vec<ExecutionHistory> {
     let history = |history: &History| ExecutionHistory {
@@ -118,7 +118,7 @@ pub fn execution_histories(histories: &[History]) -> Vec<ExecutionHistory> {
     histories.iter().map(history).collect()
 }
 
-/// A list, unless it is empty.
+/// The items as a list; `None` when it is empty.
 fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     Some(items.collect::<Vec<T>>()).filter(|items| !items.is_empty())
 }

@@ -1,6 +1,6 @@
-//! JSON text of an object -> core, or the place and the reason why not. No I/O.
+//! JSON text of an object -> core, or the field path and the reason of an error. No I/O.
 //!
-//! The good way is one pass without a path; only when that fails the text is read again to name the place.
+//! The normal case is one pass without paths; only after an error the text is read again to find the path.
 
 use std::fmt::{self, Write};
 
@@ -16,16 +16,16 @@ use crate::decision::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}{message}", path, if path.is_empty() { "" } else { ": " })]
 pub struct DecodeError {
-    /// Where, in Kubernetes' style; empty for the object as a whole.
+    /// Field path in Kubernetes' style; empty for the object as a whole.
     pub path: String,
-    /// What is there and what was expected.
+    /// The found value and what was expected.
     pub message: String,
 }
 
 /// Decodes a FederatedHPA.
 ///
 /// # Errors
-/// When the text is no JSON, a value has the wrong type, or it is an object of another kind.
+/// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
     let object: FederatedHPA<'_> = whole(json)?;
     check_kind("FederatedHPA", &object.api_version, &object.kind)?;
@@ -35,7 +35,7 @@ pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
 /// Decodes a CronFederatedHPA.
 ///
 /// # Errors
-/// When the text is no JSON, a value has the wrong type, or it is an object of another kind.
+/// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeError> {
     let object: CronFederatedHPA<'_> = whole(json)?;
     check_kind("CronFederatedHPA", &object.api_version, &object.kind)?;
@@ -45,7 +45,7 @@ pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeErro
 /// Decodes a ResourceBinding.
 ///
 /// # Errors
-/// When the text is no JSON or a value has the wrong type.
+/// When the text is not JSON or a value has the wrong type.
 pub fn resource_binding(json: &str) -> Result<ResourceBinding<'_>, DecodeError> {
     whole(json)
 }
@@ -63,7 +63,7 @@ pub(super) fn whole<'de, T: Read<'de>>(json: &'de str) -> Result<T, DecodeError>
     }
 }
 
-/// Reads the text again to find the place of `error`.
+/// Reads the text again to find the path of `error`.
 fn locate<'de, T: Read<'de>>(json: &'de str, error: &serde_json::Error) -> DecodeError {
     let message = message(error);
     let path = match serde_path_to_error::deserialize::<_, Whole<T>>(&mut Deserializer::from_str(json)) {
@@ -73,7 +73,7 @@ fn locate<'de, T: Read<'de>>(json: &'de str, error: &serde_json::Error) -> Decod
     DecodeError { path, message }
 }
 
-/// What went wrong; where in the text only when the text is no JSON.
+/// The error; with its position in the text only when the text is not JSON.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if !error.is_data() {
@@ -119,8 +119,8 @@ fn path(path: &serde_path_to_error::Path) -> String {
     text
 }
 
-/// Checks that an object is of the kind that its path serves; a missing `kind` or `apiVersion` passes, as the API
-/// server has filled both in.
+/// Checks that an object is of the kind that the endpoint serves; a missing `kind` or `apiVersion` passes, because the
+/// API server has filled in both.
 fn check_kind(expected: &str, api_version: &str, kind: &str) -> Result<(), DecodeError> {
     if !kind.is_empty() && kind != expected {
         let message = format!("expected an object of kind {expected}, got kind {kind:?}");

@@ -1,4 +1,4 @@
-//! A change of a CustomResourceDefinition of our kinds -> what keeps our fields in it. No I/O.
+//! A change of one of fhpa's CustomResourceDefinitions -> additions that preserve its fields. No I/O.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::decision::defaults::Addition;
 
 pub use crate::api::served::DEFINITIONS;
 
-/// What is to be added to the definition `new`, so that it knows every field of ours that `old` knows; what is new in it stays.
-/// Nothing for a definition of another kind, and for what is no definition.
+/// The additions with which the definition `new` has every fhpa field that `old` has; new content is kept. Empty for a
+/// definition of another kind, and for text that is not a definition.
 #[must_use]
 pub fn kept(old: &str, new: &str) -> Vec<Addition> {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn kept(old: &str, new: &str) -> Vec<Addition> {
     additions.into_iter().map(|(pointer, value)| Addition { pointer, value }).collect()
 }
 
-/// Our fields of a kind, by its place among [`DEFINITIONS`].
+/// Fields that fhpa adds to a kind, by its index in [`DEFINITIONS`].
 fn fields(kind: usize) -> &'static [Field] {
     crd::own_fields().ok().and_then(|all| all.get(kind)).map(Vec::as_slice).unwrap_or_default()
 }

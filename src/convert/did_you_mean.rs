@@ -1,5 +1,5 @@
-//! Required members that are missing while a member of a similar name stands beside their place (`ruleName` for
-//! `name`). Only for objects that are refused anyway. No I/O.
+//! Required members that are missing while a member with a similar name exists beside them (`ruleName` for `name`).
+//! Only for objects that are rejected anyway. No I/O.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use crate::api::crd;
 use crate::decision::finding::{Cause, Violation};
 use crate::decision::suggestion::nearest;
 
-/// Bytes of an object beyond which no help is given: it is read as a tree, which takes a multiple of its size.
+/// Larger objects get no suggestions, in bytes: the object is read as a tree, which takes a multiple of its size.
 const LARGEST: usize = 128 * 1024;
-/// Unknown members that are considered for one that is missing.
+/// Most unknown members that are compared with a missing one.
 const CONSIDERED: usize = 32;
 
 /// The schema of objects of `kind`.
@@ -19,7 +19,7 @@ fn schema(kind: &str) -> Option<&'static Value> {
     crd::schema(crd)
 }
 
-/// Adds to each violation for a missing member which unknown member was probably meant for it.
+/// Adds to each violation for a missing member the unknown member that was probably meant.
 pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
     let missing = |violation: &Violation| matches!(violation.cause, Cause::Required);
     if json.len() > LARGEST || !violations.iter().any(missing) {
@@ -34,7 +34,7 @@ pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
     }
 }
 
-/// The unknown member beside the missing one at `path` that comes nearest to it.
+/// The unknown member beside the missing one at `path` with the most similar name.
 fn find(path: &str, object: &Value, schema: &Value) -> Option<String> {
     let (parent, member) = path.rsplit_once('.').unwrap_or(("", path));
     let (mut object, mut schema) = (object, schema);

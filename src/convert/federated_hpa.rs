@@ -1,4 +1,4 @@
-//! FederatedHPA: JSON -> core, and the API object -> what its neighbours know of it. No I/O.
+//! FederatedHPA: JSON -> core, and API object -> the facts that rules for other objects read. No I/O.
 
 use crate::api;
 use crate::decision::api_version::ApiVersion;
@@ -57,7 +57,7 @@ reads! {
     }
 }
 
-/// What the rules for other objects know of `hpa`; `default_mode` holds where it names no mode.
+/// Facts about `hpa` for the rules of other objects; `default_mode` applies where it sets no mode.
 #[must_use]
 pub fn known_federated_hpa(hpa: &api::FederatedHPA, default_mode: Mode) -> KnownFederatedHPA {
     let spec = &hpa.spec;

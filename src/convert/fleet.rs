@@ -1,4 +1,4 @@
-//! Member clusters, placements and what the user says of them: API objects -> core. No I/O.
+//! Member clusters, placements and the settings of the user for clusters: API objects -> core. No I/O.
 
 use std::borrow::Cow;
 
@@ -107,7 +107,7 @@ pub fn placement(placement: &binding::Placement) -> Placement<'_> {
     }
 }
 
-/// A constraint; nothing for one that says by what in no known word.
+/// A constraint; `None` when its field is unknown.
 fn spread(constraint: &binding::SpreadConstraint) -> Option<Spread<'_>> {
     let by = match (&*constraint.spread_by_field, &*constraint.spread_by_label) {
         ("cluster", _) => SpreadBy::Cluster,
@@ -131,7 +131,7 @@ fn toleration(toleration: &binding::Toleration) -> Toleration<'_> {
     }
 }
 
-/// A member cluster, as far as choosing and judging it goes.
+/// The parts of a member cluster that selection and failover read.
 #[must_use]
 pub fn member(cluster: &Cluster) -> Member<'static> {
     let own = |text: &str| Cow::Owned::<str>(text.to_owned());
@@ -174,8 +174,8 @@ fn readiness(cluster: &Cluster) -> Readiness {
     }
 }
 
-/// The API of HPAs in a cluster of this version of Kubernetes (docs/design.md#on-the-wire): one that says nothing has
-/// the newer.
+/// The API version of HPAs in a cluster with this version of Kubernetes (docs/design.md#on-the-wire): the newer one
+/// where the version is unknown.
 #[must_use]
 pub fn hpa_version(kubernetes: &str) -> HpaVersion {
     match release(kubernetes) {
@@ -184,8 +184,8 @@ pub fn hpa_version(kubernetes: &str) -> HpaVersion {
     }
 }
 
-/// Whether HPAs of that cluster scale to zero themselves, which Kubernetes does from 1.37 on, by a metric that does not come
-/// from the pods (docs/design.md#to-and-from-zero).
+/// Whether HPAs of that cluster scale to zero by themselves: Kubernetes does from 1.37 on, with a metric that does not
+/// come from the pods (docs/design.md#to-and-from-zero).
 #[must_use]
 pub fn scales_to_zero(kubernetes: &str, metrics: &[hpa::MetricSpec]) -> bool {
     release(kubernetes).is_some_and(|release| release >= (1, 37))
@@ -199,19 +199,19 @@ fn release(kubernetes: &str) -> Option<(u32, u32)> {
     Some((number()?, number()?))
 }
 
-/// Replicas as the core counts them; less than none is none.
+/// Converts replicas from the API; negative numbers become 0.
 #[must_use]
 pub fn replicas(number: i32) -> Replicas {
     Replicas::try_from(number).unwrap_or_default()
 }
 
-/// Replicas as they are written.
+/// Converts replicas to the API.
 #[must_use]
 pub fn number(replicas: Replicas) -> i32 {
     i32::try_from(replicas).unwrap_or(i32::MAX)
 }
 
-/// How many as the API writes it.
+/// Converts a count to the API.
 #[must_use]
 pub fn count(many: usize) -> i32 {
     i32::try_from(many).unwrap_or(i32::MAX)

@@ -1,4 +1,4 @@
-//! What both kinds share with the Kubernetes HPA: JSON -> core. No I/O.
+//! The parts that both kinds share with the Kubernetes HPA: JSON -> core. No I/O.
 
 use crate::decision::subject::TargetRef;
 use crate::decision::subject::hpa::{

@@ -1,4 +1,4 @@
-//! What a plan remembers of a cluster, as the status of a FederatedHPA keeps it. No I/O.
+//! State that a plan keeps for a cluster, from and to the status of a FederatedHPA. No I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -7,7 +7,7 @@ use super::instant::stored;
 use crate::api::federated_hpa::ClusterHPADesired;
 use crate::decision::plan::{Assist, Bounds, Cause, Failed, Floor, Lost, Memory, Reason, Share, Stuck};
 
-/// The bounds of a cluster and what is remembered of it; no bounds for one that takes no part.
+/// The bounds and state of a cluster; no bounds for one that does not take part.
 #[must_use]
 pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     let count = |number: Option<i32>| replicas(number.unwrap_or_default());
@@ -43,7 +43,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     (bounds.map(|(min, max)| Bounds { min: replicas(min), max: replicas(max) }), memory)
 }
 
-/// A share as it is kept; `known` is what was kept before. A share that stays keeps the reason that it was made for.
+/// A share in its stored form; `known` is the previous one. An unchanged share keeps its reason.
 #[must_use]
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory { stuck, gave, got, helped, assist, zero, floor, lost, others, evicted, failed } = share.memory;

@@ -1,4 +1,4 @@
-//! The fields that only fhpa knows, out of objects: as they are stored, and as they come in. No I/O.
+//! The fields that only fhpa knows, from stored objects and from objects under review. No I/O.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,26 +13,26 @@ use crate::decision::defaults::Mode;
 use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, OF_RULE, Own};
 use crate::decision::subject::{CronFederatedHPA, Metadata};
 
-/// Of a FederatedHPA.
+/// Fields of a FederatedHPA.
 #[must_use]
 pub fn federated_hpa(hpa: &api::FederatedHPA) -> Own {
-    // A spec that was decoded is an object.
+    // A decoded spec is an object.
     mirror::of_federated_hpa(&serde_json::to_value(&hpa.spec).unwrap_or_default())
 }
 
-/// Of a CronFederatedHPA.
+/// Fields of a CronFederatedHPA.
 #[must_use]
 pub fn cron_federated_hpa(cron: &api::CronFederatedHPA) -> Own {
     mirror::of_rules(cron.spec.rules.iter().map(|rule| (rule.name.as_str(), rule.max_delay_seconds)))
 }
 
-/// Of a CronFederatedHPA as it comes in.
+/// Fields of a CronFederatedHPA under review.
 #[must_use]
 pub fn cron_subject(cron: &CronFederatedHPA<'_>) -> Own {
     mirror::of_rules(cron.spec.rules.iter().map(|rule| (&*rule.name, rule.max_delay_seconds)))
 }
 
-/// Of the JSON text of a FederatedHPA that could be decoded.
+/// Fields of the JSON text of a FederatedHPA that could be decoded.
 #[must_use]
 pub fn federated_hpa_text(json: &str) -> Own {
     #[derive(Default, Deserialize)]
@@ -49,19 +49,19 @@ pub fn federated_hpa_text(json: &str) -> Own {
     OF_FEDERATED_HPA.iter().filter_map(member).collect()
 }
 
-/// What annotations say of these fields.
+/// The copy of these fields in annotations.
 #[must_use]
 pub fn notes(metadata: &ObjectMeta) -> Notes<'_> {
     Notes::of(metadata.annotations.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-/// What annotations of an object that comes in say of these fields.
+/// The copy of these fields in annotations of an object under review.
 #[must_use]
 pub fn subject_notes<'a>(metadata: &'a Metadata<'_>) -> Notes<'a> {
     Notes::of(metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
 }
 
-/// The mode of a FederatedHPA: that of its spec, or the one it had before a foreign definition hid it, or the default one.
+/// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it, or the default.
 #[must_use]
 pub fn mode(hpa: &api::FederatedHPA, default_mode: Mode) -> Mode {
     let copied = || hpa.metadata.annotations.as_ref().and_then(|annotations| annotations.get(mirror::MODE));
@@ -69,8 +69,8 @@ pub fn mode(hpa: &api::FederatedHPA, default_mode: Mode) -> Mode {
     named.and_then(|name| Mode::parse(name)).unwrap_or(default_mode)
 }
 
-/// Fields of a stored object, given as JSON, that restrict what runs, and that Karmada does not know: `spec.clusterAffinity`. For
-/// an object read through a foreign definition, those of its copy.
+/// Fields of a stored object, given as JSON, that restrict where a workload runs, and that Karmada does not know:
+/// `spec.clusterAffinity`. For an object read through a foreign CRD, those of its copy.
 #[must_use]
 pub fn restricting(object: &Value) -> Vec<String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -90,7 +90,7 @@ pub fn restricting(object: &Value) -> Vec<String> {
     let mut fields = Vec::new();
     for (name, value) in own {
         match &*name {
-            // These widen what runs, or say how fhpa works.
+            // These allow more replicas or clusters, or select how fhpa works.
             "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
             "federatedHPAAssignment" => {
                 let preferences =

@@ -1,4 +1,4 @@
-//! Pods and what metrics APIs say of them, wire -> the algorithm of `decision::hpa`. No I/O.
+//! Pods and their metrics, wire -> the algorithm of `decision::hpa`. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::decision::hpa::metric::Sample;
 use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
 use crate::decision::quantity::milli;
 
-/// Window of a resource metric that names none: that of metrics-server.
+/// Window of a resource metric without one: that of metrics-server.
 const DEFAULT_WINDOW: SignedDuration = SignedDuration::from_mins(1);
 
-/// What a pod asks for. An init container that runs beside the others counts as one of them.
+/// Requests of a pod. An init container that runs beside the others counts as one of them.
 #[must_use]
 pub fn requests(pod: &Pod) -> Requests {
     let beside = pod.spec.init_containers.iter().filter(|container| container.restart_policy == "Always");
@@ -30,7 +30,7 @@ fn quantities(resources: &Resources) -> BTreeMap<String, i64> {
     resources.requests.iter().filter_map(read).collect()
 }
 
-/// Where a pod is in its life.
+/// Phase of a pod.
 #[must_use]
 pub fn phase(pod: &Pod) -> Phase {
     match pod.status.phase.as_str() {
@@ -42,7 +42,7 @@ pub fn phase(pod: &Pod) -> Phase {
     }
 }
 
-/// Its condition `Ready`, and since when it holds.
+/// The status of its condition `Ready`, and the time of its last change.
 #[must_use]
 pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
     let ready = pod.status.conditions.iter().find(|condition| condition.type_ == "Ready")?;
@@ -60,7 +60,7 @@ pub type ByResource = BTreeMap<Box<str>, i64>;
 /// What one pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Cluster that an answer for several clusters names; absent in the answer of one.
+    /// The cluster, in a response for several clusters; absent in the response of one.
     pub cluster: Option<Box<str>>,
     /// Name of the pod.
     pub pod: Box<str>,
@@ -72,10 +72,10 @@ pub struct Usage {
     pub containers: Vec<(Box<str>, ByResource)>,
 }
 
-/// Annotation in which karmada-metrics-adapter names the cluster of an answer.
+/// Annotation in which karmada-metrics-adapter names the cluster of an item.
 const QUERIED_CLUSTER: &str = "resource.karmada.io/query-from-cluster";
 
-/// What the pods of a list use, in order of cluster and pod. A quantity that cannot be read is left out.
+/// Usage of the pods of a list, sorted by cluster and pod. Invalid quantities are left out.
 #[must_use]
 pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
     let usage = |mut metrics: PodMetrics| Usage {
@@ -99,8 +99,8 @@ pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
 }
 
 impl Usage {
-    /// The usage of a resource over all containers, or of the named one. Nothing where a container does not say, as Kubernetes
-    /// reads it.
+    /// The usage of a resource over all containers, or of the named one. `None` when a container has no value, as in
+    /// Kubernetes.
     ///
     /// # Errors
     /// The pod has no container of that name.
@@ -121,7 +121,8 @@ impl Usage {
     }
 }
 
-/// The values of a list in order of the names of the objects, each with its sample. One whose quantity cannot be read is left out.
+/// The names of the objects of a list with their samples, sorted by name. Objects with an invalid quantity are left
+/// out.
 #[must_use]
 pub fn values(list: List<MetricValue>) -> Vec<(Box<str>, Sample)> {
     let value = |of: MetricValue| {
@@ -140,7 +141,7 @@ pub fn values(list: List<MetricValue>) -> Vec<(Box<str>, Sample)> {
 /// The sum of a list of external values.
 ///
 /// # Errors
-/// There is no value, or one cannot be read.
+/// The list has no value, or an invalid one.
 pub fn total(list: &List<ExternalMetricValue>) -> Result<i64, String> {
     if list.items.is_empty() {
         return Err("no metrics returned from external metrics API".to_owned());

@@ -1,9 +1,9 @@
-//! JSON -> core, as Go reads it: names are compared case by case, unknown ones are skipped, of doubled ones the last
-//! counts, null leaves a value as it is and empties what may be absent. One pass over borrowed text. No I/O.
+//! JSON -> core with Go's rules: names are case-sensitive, unknown ones are skipped, the last of duplicates wins, null
+//! keeps a value and clears an optional one. One pass over borrowed text. No I/O.
 //!
-//! The types of `api` with serde's derive would not do: they refuse a doubled member, where Go reads the second over
-//! the first, and own every text, where a review allocates next to nothing (`benches/allocations.rs`). The core may
-//! not name `api` either, so each kind would still have its second form there.
+//! Types of `api` with serde's derive do not fit: they reject a duplicate member, where Go decodes the second over the
+//! first, and they own every text, where a review allocates almost nothing (`benches/allocations.rs`). The core must
+//! not use `api` either, so each kind would still have a second form there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Reads a JSON value over what is there.
+/// Reads a JSON value into an existing one.
 pub(super) trait Read<'de>: Default {
     /// Longest list of such values. The bound is far above what the schemas allow; without it a body of empty objects
     /// would take a hundred times its size in memory.
@@ -21,7 +21,7 @@ pub(super) trait Read<'de>: Default {
     fn read<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
 }
 
-/// Reads into a place.
+/// Reads into an existing value.
 pub(super) struct Over<'a, T>(pub(super) &'a mut T);
 
 impl<'de, T: Read<'de>> DeserializeSeed<'de> for Over<'_, T> {
@@ -93,7 +93,7 @@ impl<'de, T: Read<'de>> Read<'de> for Box<T> {
     }
 }
 
-/// Elements that are allocated for before any of them is read.
+/// Elements to allocate for before any of them is read.
 const RESERVED: usize = 4;
 
 impl<'de, T: Read<'de>> Read<'de> for Vec<T> {
@@ -156,8 +156,8 @@ impl<'de, T: Read<'de>> Read<'de> for BTreeMap<Cow<'de, str>, T> {
 /// The members of an object, read by `reads!`.
 pub(super) struct Object<'a, 'de, T>(pub(super) &'a mut T, pub(super) PhantomData<&'de ()>);
 
-/// Says which JSON member fills which field of a type. After `shape` stand members that no rule looks at, with the type
-/// their value must have.
+/// Maps JSON members to the fields of a type. After `shape` are members that no rule reads, with the type that their
+/// value must have.
 macro_rules! reads {
     ($($type:ty {
         $($member:literal => $field:ident),* $(,)?

@@ -1,4 +1,4 @@
-//! Text, whole numbers, booleans, times and quantities, as Go reads them. No I/O.
+//! Text, whole numbers, booleans, times and quantities, with Go's rules. No I/O.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -61,7 +61,7 @@ impl<'de> Read<'de> for bool {
 /// Characters of a value that an error repeats.
 const SHOWN: usize = 40;
 
-/// The value as an error shows it, cut when long.
+/// The value as an error shows it, truncated when long.
 fn shown(json: &str) -> Cow<'_, str> {
     match json.char_indices().nth(SHOWN) {
         Some((end, _)) => Cow::Owned(format!("{}...", json.get(..end).unwrap_or_default())),
@@ -69,7 +69,7 @@ fn shown(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Numbers, from their spelling: `10.0` and `1e1` are no whole numbers to Go, `-0` is one.
+/// Numbers, by their spelling: `10.0` and `1e1` are not whole numbers in Go, `-0` is one.
 macro_rules! numbers {
     ($($type:ty, $expected:literal;)*) => {$(
         impl<'de> Read<'de> for $type {
@@ -114,7 +114,7 @@ impl<'de> Read<'de> for Quantity<'de> {
         }
         *self = match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
             Some(text) => Self::new(text.trim()),
-            // The API server cannot carry a number that is none to it.
+            // The API server cannot store a number that it cannot parse.
             None if json.parse().is_ok_and(f64::is_infinite) => Self { text: json, sign: None },
             None => Self::new(json),
         };
@@ -122,7 +122,7 @@ impl<'de> Read<'de> for Quantity<'de> {
     }
 }
 
-/// A quantity that is refused here when it cannot be parsed: where no rule would report it.
+/// A quantity that is rejected here when it cannot be parsed: where no rule would report it.
 #[derive(Default)]
 pub(super) struct StrictQuantity;
 
@@ -140,7 +140,7 @@ impl<'de> Read<'de> for StrictQuantity {
     }
 }
 
-/// A value of any shape that no rule looks at.
+/// A value of any type that no rule reads.
 #[derive(Default)]
 pub(super) struct Anything;
 
@@ -165,10 +165,10 @@ impl<'de> Read<'de> for Time<'de> {
     }
 }
 
-/// Go's zero time, which null stands for.
+/// Go's zero time, the meaning of null.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
-/// Whether Go's `time.Parse(time.RFC3339, ...)` takes `text`.
+/// Whether Go's `time.Parse(time.RFC3339, ...)` accepts `text`.
 fn is_rfc3339(text: &str) -> bool {
     parse_rfc3339(text.as_bytes()).is_some()
 }
@@ -200,7 +200,7 @@ fn parse_rfc3339(text: &[u8]) -> Option<()> {
     (rest.is_empty() && hours <= 24 && minutes <= 60).then_some(())
 }
 
-/// A decimal number of `least..=most` digits and what follows it.
+/// A decimal number of `least..=most` digits and the rest of the text.
 fn number(text: &[u8], least: usize, most: usize) -> Option<(i16, &[u8])> {
     let digits = text.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
     if digits < least {

@@ -1,4 +1,4 @@
-//! What an HPA of any kind is told, wire -> the algorithm of `decision::hpa`. No I/O.
+//! Metrics and behavior of an HPA of any kind, wire -> the algorithm of `decision::hpa`. No I/O.
 
 use crate::api::hpa::{HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
 use crate::api::hpa_status::{
@@ -12,10 +12,10 @@ use crate::decision::hpa::metric::{Current, Source, Target};
 use crate::decision::plan::Load;
 use crate::decision::quantity::{from_milli, milli};
 
-/// CPU utilization that is held when an HPA names no metric.
+/// Target CPU utilization of an HPA without metrics.
 const DEFAULT_UTILIZATION: i32 = 80;
 
-/// What each metric measures and holds; CPU at 80% when there is none. A metric that says nothing is `None`.
+/// Source and target of each metric; CPU at 80% when there is none. A metric without a source is `None`.
 #[must_use]
 pub fn metrics(specs: &[MetricSpec], namespace: &str) -> Vec<Option<(Source, Target)>> {
     if specs.is_empty() {
@@ -25,7 +25,7 @@ pub fn metrics(specs: &[MetricSpec], namespace: &str) -> Vec<Option<(Source, Tar
     specs.iter().map(|spec| metric(spec, namespace)).collect()
 }
 
-/// How much the workload of an HPA has to do, by what it measures and reports; nothing where that does not say.
+/// Load of the workload of an HPA, by its metrics and their reported values; `None` where these do not determine it.
 #[must_use]
 pub fn load(specs: &[MetricSpec], reported: &[MetricStatus], namespace: &str) -> Option<Load> {
     let current: Vec<(Source, Current)> = reported.iter().filter_map(|one| current(one, namespace)).collect();
@@ -166,7 +166,7 @@ fn target(target: &MetricTarget) -> Option<Target> {
     }
 }
 
-/// Rules of both directions, completed as Kubernetes completes them.
+/// Rules of both directions, completed as in Kubernetes.
 #[must_use]
 pub fn behavior(behavior: &HorizontalPodAutoscalerBehavior) -> Behavior {
     Behavior {

@@ -1,4 +1,5 @@
-//! The status of both kinds, read for its shape only: a status that cannot be decoded is refused, as Karmada does. No I/O.
+//! The status of both kinds, read for its types only: a status that cannot be decoded is rejected, as in Karmada. No
+//! I/O.
 
 use super::scalar::StrictQuantity;
 use crate::decision::subject::Text;

@@ -2,7 +2,7 @@
 
 use super::suggestion::nearest;
 
-/// An API version, taken apart.
+/// An API version, split into group and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApiVersion<'a> {
     /// Empty for the core group.
@@ -17,7 +17,7 @@ pub const GROUP: &str = "autoscaling.karmada.io";
 pub const VERSION: &str = "v1alpha1";
 
 /// Groups of Kubernetes without a dot in their name, with the versions served and the kinds that have replicas. Every
-/// other group has a dot: CustomResourceDefinitions must.
+/// other group has a dot: the API server requires it of CustomResourceDefinitions.
 const BUILT_IN: [(&str, &[&str], &[&str]); 5] = [
     ("apps", &["v1", "v1beta1", "v1beta2"], &["Deployment", "StatefulSet", "ReplicaSet"]),
     ("batch", &["v1", "v1beta1"], &[]),
@@ -27,7 +27,7 @@ const BUILT_IN: [(&str, &[&str], &[&str]); 5] = [
 ];
 
 impl<'a> ApiVersion<'a> {
-    /// Takes `text` apart as Kubernetes does: one slash at most, no empty version. `None` when that fails.
+    /// Splits `text` as Kubernetes does: one slash at most, no empty version. `None` when that fails.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let (group, version) = text.split_once('/').unwrap_or(("", text));
@@ -38,7 +38,8 @@ impl<'a> ApiVersion<'a> {
         well_formed.then_some(Self { group, version })
     }
 
-    /// The API version that is meant when the group is a misspelt group of Kubernetes (`app/v1` -> `apps/v1`).
+    /// The API version that was probably meant when the group is a misspelt group of Kubernetes (`app/v1` ->
+    /// `apps/v1`).
     #[must_use]
     pub fn misspelt_group(&self) -> Option<String> {
         if self.group.is_empty() || self.group.contains('.') || BUILT_IN.iter().any(|(group, ..)| *group == self.group)
@@ -49,7 +50,7 @@ impl<'a> ApiVersion<'a> {
         Some(format!("{group}/{}", self.version))
     }
 
-    /// The version that is meant when a group of Kubernetes has no such version.
+    /// The version that was probably meant when a group of Kubernetes has no such version.
     #[must_use]
     pub fn unknown_version(&self) -> Option<String> {
         let (group, versions, _) = BUILT_IN.iter().find(|(group, ..)| *group == self.group)?;

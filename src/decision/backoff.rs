@@ -1,21 +1,21 @@
-//! How long to wait before trying again, by the class of the error. Pure: the spread comes from the key, not from chance.
+//! How long to wait before a retry, by the class of the error. Pure: the jitter comes from the key, not from chance.
 //!
-//! Crates for this draw the spread by chance and sleep themselves. Here the wait is a value, so that time can be
-//! virtual and a run can be repeated.
+//! Crates for this use random jitter and sleep themselves. Here the wait is a value, so that time can be virtual and a
+//! run can be repeated.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// Why a try failed, as far as it matters for the next one.
+/// Why an attempt failed, as far as it matters for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// Somebody else wrote first: read again and go on (409).
+    /// Another client wrote first: read again and retry (409).
     Conflict,
     /// The API server is busy or restarting (429, 500, 503, 504, connection errors, timeouts).
     Transient,
-    /// What is needed is not there yet (404 on the target).
+    /// A required object does not exist yet (404 on the target).
     Missing,
-    /// The API server refuses and will go on to, until somebody changes an object or a role (403, 422, other 4xx).
+    /// The API server rejects the request until an object or a role changes (403, 422, other 4xx).
     Refused,
 }
 
@@ -42,8 +42,9 @@ impl ErrorClass {
     }
 }
 
-/// The wait after the `failures`-th failure in a row (from 1) of the object `key`: doubles from the class's first wait
-/// up to its longest, less up to a quarter that depends on the key, so that many objects do not come back at once.
+/// The wait after the `failures`-th failure in a row (from 1) of the object `key`. It doubles from the first wait of
+/// the class up to its longest, minus up to a quarter that depends on the key, so that objects do not all retry at the
+/// same time.
 ///
 /// The server's own `retry_after` is a lower bound.
 #[must_use]

@@ -1,8 +1,8 @@
-//! How many replicas a cluster has room for, from what it says of its resources and from what others say of it
+//! How many replicas fit into a cluster, from its resource summary and from the answers of estimators
 //! (docs/design.md#on-the-wire; Karmada's general estimator). Pure.
 //!
-//! The sums over all nodes are what counts. Karmada's `resourceModels` (nodes by grade) are not looked at: they know a
-//! node only by the lower edge of its grade, and karmada-scheduler-estimator says better what fits where.
+//! Only the sums over all nodes are used. Karmada's `resourceModels` (nodes by grade) are ignored: they describe a node
+//! by the lower bound of its grade only, and karmada-scheduler-estimator is more accurate.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ pub type Thousandths = i128;
 /// Every replica is a pod, and nodes take a limited number of them.
 pub const PODS: &str = "pods";
 
-/// The most replicas that Karmada's API can say; as an answer it means that nothing limits them.
+/// The largest number of replicas in Karmada's API; as an answer it means that there is no limit.
 const UNLIMITED: i32 = i32::MAX;
 
-/// What each replica asks for, by resource.
+/// Requests of each replica, by resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand(BTreeMap<String, Thousandths>);
 
 impl Demand {
-    /// Of `replicaRequirements.resourceRequest`; nothing when a quantity cannot be read. What is asked for to no amount
-    /// is not asked for, and one pod always is.
+    /// Reads `replicaRequirements.resourceRequest`. `None` when a quantity cannot be parsed. A resource with a request
+    /// of 0 is left out; one pod is always requested.
     pub fn read<'a>(request: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let read = |(name, quantity): (&str, &str)| Some((name.to_owned(), quantity::thousandths(quantity)?));
         request.into_iter().map(read).collect()
@@ -40,21 +40,21 @@ impl FromIterator<(String, Thousandths)> for Demand {
     }
 }
 
-/// What a cluster has of a resource.
+/// Amount of one resource in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stock {
-    /// What its nodes have for pods.
+    /// Allocatable amount of its nodes.
     pub allocatable: Thousandths,
-    /// What pods on nodes have asked for, and what pods that wait for a node ask for.
+    /// Requests of pods on nodes and of pods that wait for a node.
     pub taken: Thousandths,
 }
 
-/// What a cluster has, by resource (`status.resourceSummary`).
+/// Resources of a cluster (`status.resourceSummary`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary(BTreeMap<String, Stock>);
 
 impl Summary {
-    /// Of the three lists of `status.resourceSummary`. A resource of which something cannot be read is not there.
+    /// Reads the three lists of `status.resourceSummary`. A resource with a quantity that cannot be parsed is left out.
     pub fn read<'a, Q: AsRef<str>, I: IntoIterator<Item = (&'a str, Q)>>(
         allocatable: I,
         allocated: I,
@@ -81,19 +81,19 @@ impl Summary {
         Self(stocks)
     }
 
-    /// Further replicas that fit beside all that is there.
+    /// Further replicas that fit beside the existing ones.
     #[must_use]
     pub fn available(&self, demand: &Demand) -> Replicas {
         self.least(demand, |stock| stock.allocatable.saturating_sub(stock.taken.max(0)))
     }
 
-    /// Replicas that would fit if nothing else were there.
+    /// Replicas that would fit into the empty cluster.
     #[must_use]
     pub fn whole(&self, demand: &Demand) -> Replicas {
         self.least(demand, |stock| stock.allocatable)
     }
 
-    /// The smallest number over the resources that are asked for; one that the cluster does not have allows none.
+    /// The smallest number over the requested resources; a resource that the cluster does not have allows 0.
     fn least(&self, Demand(asked): &Demand, free: impl Fn(&Stock) -> Thousandths) -> Replicas {
         let fits = |(name, each): (&String, &Thousandths)| {
             let fits = free(self.0.get(name)?).max(0).checked_div(*each)?;
@@ -110,19 +110,19 @@ impl FromIterator<(String, Stock)> for Summary {
     }
 }
 
-/// What somebody says of the room in a cluster.
+/// Answer of one source about the free capacity of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing that could be believed.
+    /// No usable answer.
     Unknown,
-    /// So many replicas fit.
+    /// This many replicas fit.
     Fits(Replicas),
-    /// Nothing limits them.
+    /// There is no limit.
     Unlimited,
 }
 
 impl Answer {
-    /// Of the number on the wire: below 0 (Karmada: `UnauthenticReplica`, -1) the one who answers does not know.
+    /// Converts the number on the wire: below 0 (Karmada: `UnauthenticReplica`, -1) the source does not know.
     #[must_use]
     pub fn of(replicas: i32) -> Self {
         match replicas {
@@ -132,8 +132,8 @@ impl Answer {
     }
 }
 
-/// The smallest of the answers; nothing when nobody knows. When all that is known is that nothing limits the replicas,
-/// `most` fit: the most that could be wanted.
+/// The smallest of the answers; `None` when no source knows. When the only known answers are [`Answer::Unlimited`],
+/// `most` fit: the most that could be requested.
 #[must_use]
 pub fn smallest(answers: impl IntoIterator<Item = Answer>, most: Replicas) -> Option<Replicas> {
     let mut unlimited = None;
@@ -160,7 +160,7 @@ mod tests {
         Demand::read(asked.to_vec()).unwrap()
     }
 
-    /// The cluster of which Karmada's status was written down: 8 CPU, all taken, and four more pods that wait.
+    /// A recorded Karmada status: 8 CPU, all requested, and four more pods pending.
     fn full() -> Summary {
         summary(
             &[("cpu", "8"), ("ephemeral-storage", "200Gi"), ("memory", "32Gi"), ("pods", "220")],

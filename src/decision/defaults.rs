@@ -1,6 +1,6 @@
-//! What is filled in for the user, as additions to the stored object (docs/design.md#defaults). Pure.
+//! Defaults that admission adds to an object (docs/design.md#defaults). Pure.
 //!
-//! Only what is absent is added, so that a second pass over the result adds nothing.
+//! Only absent members are added, so that a second pass over the result adds nothing.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl Mode {
     }
 }
 
-/// Something to add to an object.
+/// One member to add to an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Addition {
     /// JSON pointer of the new member; its parent exists.
@@ -56,12 +56,12 @@ impl Addition {
     }
 }
 
-/// `minReplicas` of a FederatedHPA that says none.
+/// Default of `minReplicas` of a FederatedHPA.
 pub const MIN_REPLICAS: i32 = 1;
-/// Runs of either outcome that a rule of a CronFederatedHPA remembers when it does not say.
+/// Default of the history limits of a rule of a CronFederatedHPA, for executed and failed runs.
 pub const HISTORY_LIMIT: i32 = 3;
 
-/// What a FederatedHPA lacks.
+/// The members that a FederatedHPA lacks.
 #[must_use]
 pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition> {
     let mut additions = Vec::new();
@@ -87,7 +87,7 @@ pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition
     additions
 }
 
-/// Leaves out the mode: it is not known whether the object names one.
+/// Removes the addition of the mode, for callers that do not know whether the object sets one.
 pub fn leave_mode(additions: &mut Vec<Addition>) {
     additions.retain(|addition| addition.pointer != "/spec/mode");
 }
@@ -100,8 +100,8 @@ fn default_metrics() -> Value {
     }])
 }
 
-/// Completes both directions, as Kubernetes does for an HPA: up without delay by 4 pods or 100% in 15 s, down by 100% in
-/// 15 s after a window that is left to the member cluster.
+/// Completes both directions, as Kubernetes does for an HPA: up without delay by 4 pods or 100% in 15 s, down by 100%
+/// in 15 s after a window that the member cluster chooses.
 fn complete_behavior(behavior: &Behavior<'_>, additions: &mut Vec<Addition>) {
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
@@ -135,12 +135,12 @@ fn complete_rules(
     }
 }
 
-/// What a CronFederatedHPA lacks.
+/// The members that a CronFederatedHPA lacks.
 #[must_use]
 pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
     let mut additions = Vec::new();
     for (index, rule) in cron.spec.rules.iter().enumerate() {
-        // It may be null, which has no members to add to; validation refuses it either way.
+        // The rule may be null, which has no members to add to; validation rejects it.
         if *rule == Rule::default() {
             continue;
         }
@@ -160,9 +160,9 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
     additions
 }
 
-/// What keeps Karmada's scheduler off a new binding whose workload is the target of a Distributed FederatedHPA that is
-/// not being deleted and can divide it (docs/design.md#new-resourcebindings), and the mark that says for whom. Other members
-/// of the suspension stay, and so does a binding that is suspended already.
+/// Suspends Karmada's scheduler for a new binding whose workload is the target of a Distributed FederatedHPA that is
+/// not being deleted and can divide it (docs/design.md#new-resourcebindings), and marks the binding with the name of
+/// that FederatedHPA. Other members of the suspension stay, and so does a binding that is already suspended.
 #[must_use]
 pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn RelatedObjects) -> Vec<Addition> {
     let Some(spec) = &binding.spec else { return Vec::new() };

@@ -1,19 +1,19 @@
-//! Whether to put back what another writer changed: at once, and not for ever (docs/design.md#living-with-karmada).
-//! Pure.
+//! Whether to correct drift that another writer caused: at once, but not without end
+//! (docs/design.md#living-with-karmada). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Time without a change after which all is forgotten, at least.
+/// Minimum time without a change after which the history is forgotten.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
-/// Acts in a row after which the other writer is taken to fight.
+/// Corrections in a row after which the other writer is considered a conflict.
 pub const ALLOWED: u32 = 5;
-/// First and longest pause in a fight.
+/// First and longest pause in a conflict.
 const PAUSES: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(1), SignedDuration::from_mins(30));
 
-/// How often one object was put back of late.
+/// How often one object was corrected recently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriftBackoff {
-    /// Acts in a row.
+    /// Corrections in a row.
     acts: u32,
     /// When the last one was.
     last: Option<Timestamp>,
@@ -22,9 +22,9 @@ pub struct DriftBackoff {
 /// What to do about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Put it back.
+    /// Correct it.
     Act,
-    /// Another writer fights: look again then.
+    /// Another writer conflicts: check again at this instant.
     Pause(Timestamp),
 }
 
@@ -39,26 +39,26 @@ impl DriftBackoff {
         }
     }
 
-    /// It was put back at `now`.
+    /// The object was corrected at `now`.
     #[must_use]
     pub fn acted(self, now: Timestamp) -> Self {
         let acts = if self.is_over(now) { 1 } else { self.acts.saturating_add(1) };
         Self { acts, last: Some(now) }
     }
 
-    /// Acts in a row, the last one included.
+    /// Corrections in a row, including the last one.
     #[must_use]
     pub const fn acts(self) -> u32 {
         self.acts
     }
 
-    /// Whether nothing happened for so long that what was before does not count.
+    /// Whether nothing happened for so long that earlier corrections do not count.
     fn is_over(self, now: Timestamp) -> bool {
         let quiet = WINDOW.max(self.pause().saturating_mul(2));
         self.last.is_none_or(|last| now.duration_since(last) >= quiet)
     }
 
-    /// The pause after the last act.
+    /// The pause after the last correction.
     fn pause(self) -> SignedDuration {
         let (first, longest) = PAUSES;
         let doubled = 1_i32.checked_shl(self.acts.saturating_sub(ALLOWED).min(16)).unwrap_or(i32::MAX);
@@ -74,7 +74,7 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
-    /// Instants at which it is put back, when the other writer undoes it a second later, until `end`.
+    /// Instants of corrections until `end`, when the other writer reverts each a second later.
     fn fight(backoff: &mut DriftBackoff, from: i64, end: i64) -> Vec<i64> {
         let (mut acts, mut now) = (Vec::new(), from);
         while now < end {

@@ -1,6 +1,6 @@
 //! The beginning of a text that a client chose, for messages and logs of bounded size. No I/O.
 
-/// Characters of an error from elsewhere that are logged or shown; it may repeat what was sent or read.
+/// Characters of an error from another component that are logged or shown; it may repeat content of a request or file.
 pub const ERROR: usize = 300;
 
 /// The first `characters` of `text`.

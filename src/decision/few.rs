@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// How many are named.
+/// How many items are named.
 pub const NAMED: usize = 10;
 
 /// `a, b and 4990 more`.
@@ -14,7 +14,7 @@ impl<T: Display> Display for Few<'_, T> {
     }
 }
 
-/// As [`Few`], for parts that have commas of their own: `a; b; and 4990 more`.
+/// Like [`Few`], for items that contain commas: `a; b; and 4990 more`.
 pub struct FewParts<'a, T>(pub &'a [T]);
 
 impl<T: Display> Display for FewParts<'_, T> {

@@ -1,4 +1,4 @@
-//! What the rules find in an object: violations that deny it and warnings that go with it. Pure.
+//! Findings of the rules in an object: violations that deny it and warnings. Pure.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::suggestion::nearest;
 /// The cause of a violation; names and texts are those of Kubernetes field errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A needed member is absent or empty.
+    /// A required member is absent or empty.
     Required,
     /// The value breaks a rule.
     Invalid(BadValue),
@@ -39,14 +39,14 @@ pub enum Cause {
     TypeInvalid(BadValue),
 }
 
-/// A refused value, as it is shown in the message.
+/// A rejected value as the message shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadValue {
     /// Shown in quotes, shortened when long.
     Text(String),
-    /// Shown as it stands.
+    /// Shown unchanged.
     Number(i64),
-    /// Shown as it stands: JSON of something else.
+    /// Shown unchanged: JSON of another type.
     Json(String),
 }
 
@@ -68,7 +68,7 @@ impl From<i64> for BadValue {
     }
 }
 
-/// Characters of a refused text that a message repeats.
+/// Characters of a rejected text that a message repeats.
 const SHOWN: usize = 120;
 
 impl fmt::Display for BadValue {
@@ -84,14 +84,14 @@ impl fmt::Display for BadValue {
     }
 }
 
-/// One reason to refuse an object. Displays as Kubernetes prints a field error: `path: Invalid value: "x": detail`.
+/// One reason to reject an object. Displays as Kubernetes prints a field error: `path: Invalid value: "x": detail`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, in Kubernetes' style.
+    /// Field path in Kubernetes' style.
     pub path: String,
-    /// What kind of error.
+    /// Kind of the error.
     pub cause: Cause,
-    /// What would be right; may be empty.
+    /// What would be valid; may be empty.
     pub detail: String,
     /// Name of the rule, stable, for metrics and audit annotations (`schedule`, `max-below-min` ...).
     pub rule: &'static str,
@@ -104,7 +104,7 @@ impl Violation {
         Self { path: path.to_string(), cause, detail: detail.into(), rule }
     }
 
-    /// The message without the path, as it stands in `details.causes[].message`.
+    /// The message without the path, as in `details.causes[].message`.
     #[must_use]
     pub fn message(&self) -> String {
         let head = match &self.cause {
@@ -144,10 +144,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something the user should know although the object is admitted. At most 120 characters reach the user.
+/// Information for the user about an admitted object. At most 120 characters reach the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where, in Kubernetes' style; empty for the whole object.
+    /// Field path in Kubernetes' style; empty for the whole object.
     pub path: String,
     /// One sentence.
     pub text: String,
@@ -162,7 +162,7 @@ impl Warning {
         Self::shortened(path.to_string(), text.into(), rule)
     }
 
-    /// A warning whose text is cut where the whole would be longer than clients show.
+    /// A warning whose text is truncated so that the whole is not longer than clients show.
     #[must_use]
     pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
         let place = if path.is_empty() { 0 } else { path.chars().count() + ": ".len() };
@@ -176,7 +176,7 @@ impl Warning {
     }
 }
 
-/// Most characters of a warning, place included; the Kubernetes API advises no more.
+/// Most characters of a warning, path included; the Kubernetes API advises no more.
 pub const WARNING_CHARACTERS: usize = 120;
 
 impl fmt::Display for Warning {
@@ -185,33 +185,34 @@ impl fmt::Display for Warning {
     }
 }
 
-/// All that the rules found in one object, in the order of its fields.
+/// All findings of one object, in the order of its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Reasons to refuse; empty means admitted.
+    /// Reasons to reject the object; empty means admitted.
     pub violations: Vec<Violation>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// Most findings of either kind that are kept of one object, so that a hostile one costs no more than a wrong one.
+/// Most findings of either kind that are kept for one object, so that a hostile object costs no more than an invalid
+/// one.
 const MOST: usize = 256;
 
 impl Findings {
-    /// Whether no more violations are kept; the rules then need not look further.
+    /// Whether the limit of violations is reached; the rules then need not look further.
     #[must_use]
     pub fn are_full(&self) -> bool {
         self.violations.len() >= MOST
     }
 
-    /// Adds a reason to refuse the object.
+    /// Adds a reason to reject the object.
     pub fn refuse(&mut self, rule: &'static str, path: &Path<'_>, cause: Cause, detail: impl Into<String>) {
         if !self.are_full() {
             self.violations.push(Violation::new(rule, path, cause, detail));
         }
     }
 
-    /// Refuses `value` at `path`.
+    /// Rejects `value` at `path`.
     pub fn invalid(
         &mut self,
         rule: &'static str,
@@ -222,12 +223,12 @@ impl Findings {
         self.refuse(rule, path, Cause::Invalid(value.into()), detail);
     }
 
-    /// Refuses that nothing stands at `path`.
+    /// Rejects that `path` is absent or empty.
     pub fn required(&mut self, rule: &'static str, path: &Path<'_>, detail: impl Into<String>) {
         self.refuse(rule, path, Cause::Required, detail);
     }
 
-    /// Refuses `value` because it is not one of `supported`; a near miss is named.
+    /// Rejects `value` because it is not one of `supported`; the message names a near miss.
     pub fn not_supported(&mut self, rule: &'static str, path: &Path<'_>, value: &str, supported: &[&str]) {
         let detail = match nearest(value, supported.iter().copied()) {
             Some(meant) => format!("did you mean {meant:?}?"),
@@ -237,7 +238,7 @@ impl Findings {
         self.refuse(rule, path, Cause::NotSupported { value: value.into(), supported }, detail);
     }
 
-    /// Adds something the user should know.
+    /// Adds a warning for the user.
     pub fn warn(&mut self, rule: &'static str, path: &Path<'_>, text: impl Into<String>) {
         if self.warnings.len() < MOST {
             self.warnings.push(Warning::new(rule, path, text));

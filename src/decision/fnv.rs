@@ -1,8 +1,8 @@
 //! FNV-1a hashes, of 32 and 64 bits. Pure.
 //!
-//! Objects store them and names are made of them, so they must be the same in every version and on every machine, for ever:
-//! with other values every Work would have another name, and every assignment would be made anew. Hashers that may change,
-//! as those of `std`, do not serve.
+//! Objects store these hashes and names contain them, so they must be the same in every version and on every machine:
+//! with other values every Work would get another name, and every assignment would be computed anew. Hashers that may
+//! change, such as those of `std`, cannot be used.
 
 /// The hash of a text, 32 bits.
 #[must_use]
@@ -10,7 +10,7 @@ pub fn fnv32(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The hash of what comes byte by byte, 64 bits.
+/// A 64-bit hash that receives one byte after another.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv64(u64);
 
@@ -21,7 +21,7 @@ impl Default for Fnv64 {
 }
 
 impl Fnv64 {
-    /// Takes in a byte.
+    /// Adds a byte.
     pub fn byte(&mut self, byte: u8) {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }

@@ -1,8 +1,8 @@
-//! What the HPAs of the members say, put together into what a FederatedHPA says of them (law: status never says more than is
-//! known). Pure.
+//! Conditions of the member HPAs, combined into those of a FederatedHPA (law: status never claims more than is known).
+//! Pure.
 //!
-//! `Ready` is about how things are put together: each HPA is there as written, its workload is there, nothing else scales it.
-//! `ScalingActive`, `AbleToScale` and `ScalingLimited` say over all members what an HPA says of one.
+//! `Ready` is about setup: each HPA exists as written, its workload exists, and no other HPA scales it.
+//! `ScalingActive`, `AbleToScale` and `ScalingLimited` summarize the conditions of the same name over all members.
 
 use super::few::Few;
 
@@ -19,17 +19,17 @@ pub struct Heard<'a> {
     pub message: &'a str,
 }
 
-/// Whether the HPA of a member is there.
+/// Whether the HPA of a member exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// As it was written, but for a write that is just on its way.
+    /// It exists as written, or a write is still in flight.
     #[default]
     There,
     /// It is not written yet: the other clusters run all that `spec.maxReplicas` allows.
     Waiting,
-    /// Nobody has seen it yet.
+    /// It has not been observed yet.
     Missing,
-    /// It is there, but what was written has not been confirmed for long.
+    /// It exists, but the last write has not been confirmed for long.
     Outdated,
     /// Its cluster does not answer.
     Silent,
@@ -40,56 +40,56 @@ pub enum Presence {
 pub struct Member<'a> {
     /// Name of the cluster.
     pub cluster: &'a str,
-    /// Whether the HPA is there.
+    /// Whether the HPA exists.
     pub presence: Presence,
-    /// What it says; empty while nobody heard it.
+    /// Its conditions; empty until they have been observed.
     pub conditions: Vec<Heard<'a>>,
-    /// Whether the cluster is to have no replicas.
+    /// Whether the cluster should have no replicas.
     pub zero: bool,
-    /// Whether the others have its share, as it was lost.
+    /// Whether other clusters have taken over its share, because it failed.
     pub away: bool,
-    /// Whether it cannot scale up: its pods cannot be scheduled, or it is at its max and wants more.
+    /// Whether it cannot scale up: its pods are unschedulable, or it is at its max and wants more.
     pub stuck: bool,
 }
 
-/// How a member does. The greater the worse.
+/// Health of a member. The greater the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// All is well.
+    /// Healthy.
     Well,
     /// It cannot have as many replicas as it wants.
     Limited,
     /// Its HPA cannot scale now: no metrics, or no way to write replicas.
     Inactive,
-    /// Nobody knows.
+    /// Its status is not known.
     Unknown,
-    /// Something has to be put right: its HPA or its workload is not there, or two HPAs scale it.
+    /// It needs repair: its HPA or its workload does not exist, or two HPAs scale it.
     Broken,
 }
 
-/// How many clusters are how.
+/// Number of clusters by health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Those that take part.
     pub total: usize,
-    /// Their HPA is there as written, their workload is there, nothing else scales it.
+    /// Their HPA exists as written, their workload exists, no other HPA scales it.
     pub ready: usize,
     /// They cannot have as many replicas as they want.
     pub limited: usize,
-    /// They do not answer, or nobody heard their HPA yet.
+    /// They do not answer, or their HPA has not been observed yet.
     pub unknown: usize,
-    /// They are to have no replicas.
+    /// They should have no replicas.
     pub scaled_to_zero: usize,
 }
 
-/// What a condition is to say.
+/// Status, reason and message of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// `True`, `False` or `Unknown`.
     pub status: &'static str,
-    /// Cause in one word.
+    /// Reason in one word.
     pub reason: &'static str,
-    /// Cause in a sentence.
+    /// Message in a sentence.
     pub message: String,
 }
 
@@ -104,13 +104,13 @@ pub const SCALING_LIMITED: &str = "ScalingLimited";
 const AMBIGUOUS: &str = "AmbiguousSelector";
 /// The HPA finds no workload.
 const NO_TARGET: &str = "FailedGetScale";
-/// Scaling is off while there are no replicas.
+/// Scaling is disabled while there are no replicas.
 pub const DISABLED: &str = "ScalingDisabled";
 /// Reasons why a member cannot have as many replicas as it wants.
 const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
 
-/// Reasons of bad news that the HPA controller of Kubernetes gives; the first that any member has is told. Another one is told
-/// as `Other`, so that what counts them has an end.
+/// Reasons of unhealthy conditions that the HPA controller of Kubernetes sets; the first one found on a member is
+/// reported. Any other is reported as `Other`, so that metrics by reason stay bounded.
 pub const REASONS: [&str; 15] = [
     AMBIGUOUS,
     "InvalidSelector",
@@ -128,55 +128,56 @@ pub const REASONS: [&str; 15] = [
     "ScaleDownLimit",
     "TooFewReplicas",
 ];
-/// Reasons of good news, of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
+/// Reasons of healthy conditions: of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
 pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
 /// Reasons that no HPA gives.
 pub const OWN: [&str; 7] =
     [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, UNKNOWN, OTHER, super::hpa::decide::PARTIAL_METRICS];
 /// The HPA of a member is not there yet.
 pub const MISSING: &str = "MemberHPAMissing";
-/// Running replicas leave no room for the bounds that clusters are to have.
+/// Running replicas leave no headroom for the bounds that clusters should have.
 pub const HEADROOM_IN_USE: &str = "HeadroomInUse";
 const OUTDATED: &str = "MemberHPAOutdated";
 const TARGET_NOT_FOUND: &str = "MemberTargetNotFound";
-/// Nobody said anything.
+/// No status has been observed.
 const UNKNOWN: &str = "MemberStatusUnknown";
 /// Another reason than those of Kubernetes.
 const OTHER: &str = "OtherReason";
 
 impl<'a> Member<'a> {
-    fn heard(&self, type_: &str) -> Option<&Heard<'a>> {
-        // What a cluster that does not answer said last is no news of now.
-        self.conditions.iter().find(|heard| heard.type_ == type_ && self.presence != Presence::Silent)
+    fn condition(&self, type_: &str) -> Option<&Heard<'a>> {
+        // The last conditions of a cluster that does not answer are out of date.
+        self.conditions.iter().find(|condition| condition.type_ == type_ && self.presence != Presence::Silent)
     }
 
-    fn said(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
-        self.heard(type_).filter(|heard| heard.status == status)
+    fn with_status(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
+        self.condition(type_).filter(|condition| condition.status == status)
     }
 
-    /// Whether it is to have an HPA that says something.
-    fn is_to_speak(&self) -> bool {
+    /// Whether it should have an HPA with conditions.
+    fn should_report(&self) -> bool {
         !self.away && self.presence != Presence::Waiting
     }
 
     fn is_ambiguous(&self) -> bool {
-        self.said(SCALING_ACTIVE, "False").is_some_and(|heard| heard.reason == AMBIGUOUS)
+        self.with_status(SCALING_ACTIVE, "False").is_some_and(|condition| condition.reason == AMBIGUOUS)
     }
 
     fn lacks_target(&self) -> bool {
-        self.said(ABLE_TO_SCALE, "False").is_some_and(|heard| heard.reason == NO_TARGET)
+        self.with_status(ABLE_TO_SCALE, "False").is_some_and(|condition| condition.reason == NO_TARGET)
     }
 
     fn is_limited(&self) -> bool {
-        self.stuck || self.said(SCALING_LIMITED, "True").is_some_and(|heard| CEILINGS.contains(&heard.reason))
+        self.stuck
+            || self.with_status(SCALING_LIMITED, "True").is_some_and(|condition| CEILINGS.contains(&condition.reason))
     }
 
-    /// Whether what the HPA says of `type_` is bad news. One that is to have no replicas does not scale, and need not.
+    /// The condition `type_` when it is unhealthy. An HPA at zero replicas does not scale, and need not.
     fn is_bad(&self, type_: &str) -> Option<&Heard<'a>> {
-        self.said(type_, "False").filter(|heard| !(self.zero && heard.reason == DISABLED))
+        self.with_status(type_, "False").filter(|condition| !(self.zero && condition.reason == DISABLED))
     }
 
-    /// How it does.
+    /// Its health.
     #[must_use]
     pub fn grade(&self) -> Grade {
         let broken = matches!(self.presence, Presence::Missing | Presence::Outdated);
@@ -221,7 +222,7 @@ fn those<'a>(members: &[Member<'a>], is: impl Fn(&Member<'a>) -> bool) -> Vec<&'
     members.iter().filter(|member| is(member)).map(|member| member.cluster).collect()
 }
 
-/// What keeps the members from being put together as they should be; nothing: nothing does.
+/// What keeps the members from being set up as they should; `None` when nothing does.
 #[must_use]
 pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
     let kinds: [(&'static str, Vec<&str>, &str); 5] = [
@@ -249,7 +250,7 @@ pub fn broken(members: &[Member<'_>]) -> Option<Verdict> {
         (
             HEADROOM_IN_USE,
             those(members, |member| member.presence == Presence::Waiting),
-            "there is no HPA, as the other clusters run all that spec.maxReplicas allows: raise it, or wait until the load falls",
+            "there is no HPA, because the other clusters run all that spec.maxReplicas allows: raise it, or wait until the load falls",
         ),
     ];
     let (reason, clusters, what) = kinds.into_iter().find(|(_, clusters, _)| !clusters.is_empty())?;
@@ -270,17 +271,17 @@ pub fn verdicts(members: &[Member<'_>]) -> [(&'static str, Verdict); 3] {
     ]
 }
 
-/// A condition that is `True` when all is well.
+/// A condition that is `True` when all members are healthy.
 fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str)) -> Verdict {
     let bad = members.iter().filter_map(|member| Some((member.cluster, *member.is_bad(type_)?)));
-    if let Some(said) = worst(bad, "False") {
-        return said;
+    if let Some(verdict) = worst(bad, "False") {
+        return verdict;
     }
-    if let Some(said) = unknown(members, type_) {
-        return said;
+    if let Some(verdict) = unknown(members, type_) {
+        return verdict;
     }
-    let mut speaking = members.iter().filter(|member| member.is_to_speak()).peekable();
-    if speaking.peek().is_some() && speaking.all(|member| member.said(type_, "True").is_none()) {
+    let mut speaking = members.iter().filter(|member| member.should_report()).peekable();
+    if speaking.peek().is_some() && speaking.all(|member| member.with_status(type_, "True").is_none()) {
         let message = "no member cluster has replicas, so that there is nothing to measure".to_owned();
         return Verdict { status: "False", reason: DISABLED, message };
     }
@@ -289,14 +290,15 @@ fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str))
 
 /// Whether any HPA wants more or fewer replicas than it may have.
 fn limited(members: &[Member<'_>]) -> Verdict {
-    let said = members.iter().filter_map(|member| Some((member.cluster, *member.said(SCALING_LIMITED, "True")?)));
-    if let Some(said) = worst(said, "True") {
-        return said;
+    let at_limit =
+        members.iter().filter_map(|member| Some((member.cluster, *member.with_status(SCALING_LIMITED, "True")?)));
+    if let Some(verdict) = worst(at_limit, "True") {
+        return verdict;
     }
-    // An HPA that computes nothing says nothing of limits.
+    // An HPA that computes nothing has no valid `ScalingLimited`.
     let silent: Vec<&str> = members
         .iter()
-        .filter(|member| member.conditions.is_empty() && member.is_to_speak())
+        .filter(|member| member.conditions.is_empty() && member.should_report())
         .map(|member| member.cluster)
         .collect();
     if !silent.is_empty() {
@@ -309,25 +311,28 @@ fn limited(members: &[Member<'_>]) -> Verdict {
 
 fn unknown(members: &[Member<'_>], type_: &str) -> Option<Verdict> {
     let silent = |member: &&Member<'_>| {
-        !member.zero && member.is_to_speak() && member.heard(type_).is_none_or(|heard| heard.status == "Unknown")
+        !member.zero
+            && member.should_report()
+            && member.condition(type_).is_none_or(|condition| condition.status == "Unknown")
     };
     let silent: Vec<&str> = members.iter().filter(silent).map(|member| member.cluster).collect();
     (!silent.is_empty()).then(|| not_heard(&silent))
 }
 
 fn not_heard(clusters: &[&str]) -> Verdict {
-    let message = format!("the HPA says nothing, or nothing new, in {}", Few(clusters));
+    let message = format!("the HPA has no current status in {}", Few(clusters));
     Verdict { status: "Unknown", reason: UNKNOWN, message }
 }
 
-/// The reason that stands first, with the clusters that give it and the words of one of them.
-fn worst<'a>(said: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
-    let rank = |heard: &Heard<'_>| REASONS.iter().position(|reason| *reason == heard.reason).unwrap_or(REASONS.len());
-    let all: Vec<(&str, Heard<'_>)> = said.collect();
-    let first = all.iter().map(|(_, heard)| rank(heard)).min()?;
-    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, heard)| rank(heard) == first).collect();
+/// The reason that sorts first, with the clusters that have it and the message of one of them.
+fn worst<'a>(conditions: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
+    let rank =
+        |condition: &Heard<'_>| REASONS.iter().position(|reason| *reason == condition.reason).unwrap_or(REASONS.len());
+    let all: Vec<(&str, Heard<'_>)> = conditions.collect();
+    let first = all.iter().map(|(_, condition)| rank(condition)).min()?;
+    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, condition)| rank(condition) == first).collect();
     let clusters: Vec<&str> = those.iter().map(|(cluster, _)| *cluster).collect();
-    let words = those.first().map_or("", |(_, heard)| heard.message);
+    let words = those.first().map_or("", |(_, condition)| condition.message);
     let reason = REASONS.get(first).copied().unwrap_or(OTHER);
     Some(Verdict { status, reason, message: format!("in {}: {words}", Few(&clusters)) })
 }

@@ -1,8 +1,8 @@
-//! JSON values compared by what they mean. Pure.
+//! Comparison of JSON values by meaning. Pure.
 
 use serde_json::Value;
 
-/// Whether two values mean the same: 1 is 1.0, and what is null is absent.
+/// Whether two values mean the same: 1 equals 1.0, and null equals absent.
 #[must_use]
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {

@@ -1,4 +1,4 @@
-//! Which kinds can be scaled here: one rule for admission, for new bindings and for the controller
+//! Which kinds can be scaled: one rule for admission, new bindings and the controller
 //! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Pure.
 
 use std::fmt;
@@ -13,14 +13,14 @@ pub enum Unfit {
     Fixed {
         /// Its API version.
         api_version: String,
-        /// The kind that may be meant.
+        /// The kind that was probably meant.
         meant: Option<&'static str>,
         /// The kinds of its group that can be scaled.
         others: &'static [&'static str],
     },
-    /// Members would not keep the replicas that their HPAs set: the installation does not name the kind.
+    /// Members would not keep the replicas that their HPAs set: the kind is not enabled in the installation.
     NotAllowed {
-        /// As `fhpa install --scale-kind` takes it.
+        /// The argument of `fhpa install --scale-kind`.
         resource: String,
     },
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Whether objects of a kind of Kubernetes have replicas; other kinds pass, and what cannot be read, too.
+/// Checks that objects of a kind of Kubernetes have replicas; other kinds and API versions that cannot be parsed pass.
 ///
 /// # Errors
 /// Why they have none.
@@ -58,8 +58,9 @@ pub fn has_replicas(api_version: &str, kind: &str) -> Result<(), Unfit> {
     }
 }
 
-/// Whether a FederatedHPA can divide objects of a kind among clusters. `kept`: whether members keep replicas of such objects,
-/// as Karmada's interpreter was told; nothing while that is not known. Of Deployments they do.
+/// Checks that a FederatedHPA can divide objects of a kind among clusters. `kept` is whether members keep the replicas
+/// of such objects by the configuration of Karmada's interpreter; `None` while that is not known. Deployments are
+/// always kept.
 ///
 /// # Errors
 /// Why it cannot.
@@ -72,7 +73,7 @@ pub fn divisible(api_version: &str, kind: &str, kept: Option<bool>) -> Result<()
     Err(Unfit::NotAllowed { resource: format!("{group}/{}s", kind.to_lowercase()) })
 }
 
-/// Whether Karmada lets members keep replicas of the kind without being told how.
+/// Whether members keep the replicas of the kind without a configuration of Karmada's interpreter.
 #[must_use]
 pub fn keeps_by_itself(api_version: &str, kind: &str) -> bool {
     (api_version, kind) == ("apps/v1", "Deployment")

@@ -1,22 +1,22 @@
-//! Leader election by a Lease, as a decision on what was last seen (docs/design.md#processes). Pure.
+//! Leader election by a Lease, as a decision on the last observed record (docs/design.md#processes). Pure.
 //!
-//! The other holder is judged by how long its record has not changed on our own steady clock, never by the times that it
-//! wrote: its wall clock may be minutes away from ours. Every write is a compare-and-swap, so of two candidates that
-//! decide alike only one succeeds.
+//! The other holder is judged by how long its record has not changed on the local steady clock, never by the times that
+//! it wrote: its wall clock may be minutes off. Every write is a compare-and-swap, so of two candidates with the same
+//! decision only one succeeds.
 
 use std::time::Duration;
 
 /// A moment on the process's steady clock: the time since an arbitrary start. Never goes back.
 pub type Steady = Duration;
 
-/// How long things take; the defaults are those of Kubernetes.
+/// Durations of leader election; the defaults are those of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timings {
     /// A record that has not changed for this long may be taken over.
     pub lease: Duration,
     /// A leader that could not renew for this long stops acting. Less than `lease`.
     pub renew_deadline: Duration,
-    /// Time between two tries. Less than `renew_deadline`.
+    /// Time between two attempts. Less than `renew_deadline`.
     pub retry: Duration,
 }
 
@@ -27,10 +27,10 @@ impl Default for Timings {
 }
 
 impl Timings {
-    /// Checks that a leader stops acting before anybody else may start.
+    /// Checks that a leader stops acting before another may start.
     ///
     /// # Errors
-    /// One sentence that says which time must be greater than which.
+    /// One sentence that names the time that must be greater.
     pub fn check(self) -> Result<Self, &'static str> {
         if self.retry.is_zero() {
             return Err("the retry period must be greater than 0");
@@ -45,10 +45,10 @@ impl Timings {
     }
 }
 
-/// What a Lease says, without its times.
+/// Content of a Lease, without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Identity of the holder; empty when it was released.
+    /// Identity of the holder; empty when the Lease was released.
     pub holder: String,
     /// `spec.leaseDurationSeconds` as the holder wrote it.
     pub lease: Duration,
@@ -56,19 +56,19 @@ pub struct Record {
     pub version: String,
 }
 
-/// The last record seen, and when it was first seen in this form.
+/// The last observed record, and when it was first observed in this form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedLease {
-    /// What the Lease said; `None` when there was no Lease.
+    /// The record; `None` when there was no Lease.
     pub record: Option<Record>,
-    /// When it was first seen like this.
+    /// When it was first observed in this form.
     pub since: Steady,
-    /// What it said before it was deleted, when there is none.
+    /// The record before the Lease was deleted, when there is none now.
     pub deleted: Option<Record>,
 }
 
 impl ObservedLease {
-    /// Takes in what was just read. A record that did not change keeps the time it was first seen.
+    /// Updates with the record just read. An unchanged record keeps the time it was first observed.
     #[must_use]
     pub fn update(previous: Option<Self>, record: Option<Record>, now: Steady) -> Self {
         match previous {
@@ -78,7 +78,7 @@ impl ObservedLease {
         }
     }
 
-    /// What is seen for the first time.
+    /// A record observed for the first time.
     #[must_use]
     pub const fn new(record: Option<Record>, now: Steady) -> Self {
         Self { record, since: now, deleted: None }
@@ -88,27 +88,27 @@ impl ObservedLease {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Create the Lease with ourselves as its holder.
+    /// Create the Lease with this process as its holder.
     Create,
-    /// Write ourselves as the new holder, provided that the record still has `version`. Counts as a transition.
+    /// Write this process as the new holder, provided that the record still has `version`. Counts as a transition.
     TakeOver {
-        /// The version that must still stand.
+        /// The expected version.
         version: String,
     },
-    /// Renew our own record, provided that it still has `version`.
+    /// Renew the own record, provided that it still has `version`.
     Renew {
-        /// The version that must still stand.
+        /// The expected version.
         version: String,
     },
-    /// Somebody else leads; look again after this long.
+    /// Another process leads; check again after this long.
     Wait(Duration),
 }
 
-/// What a candidate or leader called `identity` does about what it sees at `now`.
+/// The next step at `now` of a candidate or leader called `identity`.
 ///
-/// A released lease (empty holder) is taken at once; a foreign one when its record has not changed for the longer of our
-/// lease duration and the one it declares. Of a Lease that was deleted the last holder may still act: the same time is waited
-/// for, from when it was missed.
+/// A released Lease (empty holder) is taken at once; that of another holder when its record has not changed for the
+/// longer of the own lease duration and the one that it declares. The last holder of a deleted Lease may still act: the
+/// same time must pass since the deletion was observed.
 #[must_use]
 pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady) -> Step {
     let expired = |record: &Record| {
@@ -130,14 +130,14 @@ pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady)
     expired(record).err().unwrap_or(Step::TakeOver { version })
 }
 
-/// Until when a leader may act whose last successful renewal was sent at `sent`. The time counts from sending, not from
-/// the answer: the server may have stored it just after it was sent.
+/// Until when a leader may act whose last successful renewal was sent at `sent`. The time counts from the request, not
+/// from the response: the server may have stored it just after it was sent.
 #[must_use]
 pub fn acts_until(timings: Timings, sent: Steady) -> Steady {
     sent.saturating_add(timings.renew_deadline)
 }
 
-/// Until when a write may be under way that such a leader began: at that moment somebody else may begin.
+/// Until when a write of such a leader may be in flight: from then on another process may act.
 #[must_use]
 pub fn expires(timings: Timings, sent: Steady) -> Steady {
     sent.saturating_add(timings.lease)
@@ -209,7 +209,7 @@ mod tests {
         let gone = ObservedLease::update(Some(gone), None, after(19));
         assert_eq!(step("me", Timings::default(), &gone, after(19)), Step::Wait(Duration::from_secs(1)));
         assert_eq!(step("me", Timings::default(), &gone, after(20)), Step::Create);
-        // Its holder needs not wait for itself, and nobody for a Lease that was released.
+        // The holder need not wait for itself, and a released Lease need not be waited for.
         assert_eq!(step("other", Timings::default(), &gone, after(6)), Step::Create);
         let released = Record { holder: String::new(), ..foreign("2") };
         let gone = ObservedLease::update(Some(ObservedLease::new(Some(released), NOW)), None, after(1));

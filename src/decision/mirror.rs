@@ -1,8 +1,8 @@
-//! The fields that only fhpa knows, and their copy in annotations, which no definition drops
+//! The fields that only fhpa knows, and their copy in annotations, which no CRD prunes
 //! (docs/design.md#law-10-act-only-on-whole-objects). Pure.
 //!
-//! An object that has lost all of these fields, while the copy has some, was written or read by somebody else's definition.
-//! One that still has any was edited: then the copy follows.
+//! An object that has lost all of these fields, while the copy has some, was written or read with another CRD. One that
+//! still has any was edited: then the copy is updated.
 
 use serde_json::{Map, Value};
 
@@ -26,24 +26,24 @@ pub const OF_FEDERATED_HPA: [&str; 7] = [
 /// Members of a CronFederatedHPA's rule that Karmada's definition does not know.
 pub const OF_RULE: [&str; 1] = ["maxDelaySeconds"];
 
-/// Bytes of all annotations of an object that the API server takes.
+/// Limit of the API server for all annotations of an object, in bytes.
 const ROOM: usize = 256 << 10;
-/// Longest copy.
+/// Longest copy, in bytes.
 const LONGEST: usize = 128 << 10;
-/// Stands in a copy for what did not fit.
+/// Key in a copy for fields that did not fit.
 const OMITTED: &str = "omitted";
 
 /// Fields that only fhpa knows, by name. For a CronFederatedHPA `rules`: the fields of each rule, by its name.
 pub type Own = Map<String, Value>;
 
-/// What of `spec` only fhpa knows.
+/// The fields of `spec` that only fhpa knows.
 #[must_use]
 pub fn of_federated_hpa(spec: &Value) -> Own {
     let member = |name: &str| Some((name.to_owned(), spec.get(name).filter(|value| !value.is_null())?.clone()));
     OF_FEDERATED_HPA.iter().filter_map(|name| member(name)).collect()
 }
 
-/// What only fhpa knows of rules, given with their names and `maxDelaySeconds`.
+/// The fields of rules that only fhpa knows, given with their names and `maxDelaySeconds`.
 #[must_use]
 pub fn of_rules<'a>(rules: impl Iterator<Item = (&'a str, Option<i64>)>) -> Own {
     let [late] = OF_RULE;
@@ -54,14 +54,14 @@ pub fn of_rules<'a>(rules: impl Iterator<Item = (&'a str, Option<i64>)>) -> Own 
     if rules.is_empty() { Own::new() } else { Own::from_iter([("rules".to_owned(), rules.into())]) }
 }
 
-/// `maxDelaySeconds` of the rule called `name`, as it was copied.
+/// The copied `maxDelaySeconds` of the rule called `name`.
 #[must_use]
 pub fn late_by(own: &Own, name: &str) -> Option<i64> {
     let [late] = OF_RULE;
     own.get("rules")?.get(name)?.get(late)?.as_i64()
 }
 
-/// Annotations of an object, as far as the copy needs them.
+/// Annotations of an object that the copy depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notes<'a> {
     /// [`SPEC`]
@@ -73,7 +73,7 @@ pub struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    /// Of all annotations.
+    /// Reads all annotations.
     pub fn of(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut notes = Self::default();
         for (name, value) in annotations {
@@ -86,7 +86,7 @@ impl<'a> Notes<'a> {
         notes
     }
 
-    /// What was copied.
+    /// The copied fields.
     #[must_use]
     pub fn copied(&self) -> Copied {
         let Some(text) = self.spec else {
@@ -102,7 +102,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Whether the copy says what `own` says.
+    /// Whether the copy is equal to `own`.
     #[must_use]
     pub fn says(&self, own: &Own) -> bool {
         let wanted = self.wanted(own);
@@ -111,15 +111,15 @@ impl<'a> Notes<'a> {
                 let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
                 have == want || same(&read(have), &read(want))
             }
-            // There is nothing to be copied, or no room for anything.
+            // There is nothing to copy, or no space for it.
             (_, None) => true,
             (None, Some(_)) => false,
         };
         same_spec && (wanted.mode.is_none() || self.mode == wanted.mode.as_deref())
     }
 
-    /// The copy of `own`, in as much room as there is; nothing where there is none. Where there was a copy and nothing is left to
-    /// be copied, it is empty.
+    /// The copy of `own`, as far as it fits; `None` where nothing fits. Where a copy exists and there is nothing left
+    /// to copy, the copy is empty.
     #[must_use]
     pub fn wanted(&self, own: &Own) -> Wanted {
         let mode = own.get("mode").and_then(Value::as_str).map(str::to_owned);
@@ -143,7 +143,7 @@ fn omitted(own: &Own) -> Own {
     mode.into_iter().chain([(OMITTED.to_owned(), true.into())]).collect()
 }
 
-/// Values of the annotations; none: it is not written.
+/// Values of the annotations; `None`: not written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// [`SPEC`]
@@ -152,31 +152,31 @@ pub struct Wanted {
     pub mode: Option<String>,
 }
 
-/// What annotations say.
+/// Content of the annotations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Copied {
-    /// Nothing: it has none of these fields, or was never seen.
+    /// The object has none of these fields, or was never copied.
     Nothing,
     /// These fields.
     Fields(Own),
-    /// It has such fields, and nobody knows any more which: there was no room, or the text is none of ours.
+    /// The object has such fields, but their values are not known: they did not fit, or the text cannot be parsed.
     Omitted,
 }
 
-/// What an object is.
+/// State of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
-    /// As it was written.
+    /// Complete.
     Whole,
-    /// As it was written; the copy is to follow.
+    /// Complete; the copy must be updated.
     Uncopied(Wanted),
     /// It has lost these fields.
     Lost(Own),
-    /// It has lost fields, and nobody knows which.
+    /// It has lost fields whose values are not known.
     Unknown,
 }
 
-/// What the object with these fields and annotations is.
+/// The state of an object with these fields and annotations.
 #[must_use]
 pub fn judge(own: &Own, notes: &Notes<'_>) -> Standing {
     if own.is_empty() {

@@ -3,8 +3,8 @@
 use super::excerpt::excerpt;
 use super::fnv::fnv32;
 
-/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off. Whoever suspends a
-/// binding here marks it in the same write, so that none stays suspended that nobody serves.
+/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is suspended. Every write
+/// that suspends a binding also sets it, so that no binding stays suspended without its FederatedHPA.
 pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
 
 /// Label of a workload: member clusters keep their replicas.
@@ -18,16 +18,16 @@ pub fn safe_encode(hash: u32) -> String {
     digits.bytes().filter_map(|digit| ALPHABET.get(usize::from(digit) % 27)).map(|letter| char::from(*letter)).collect()
 }
 
-/// Bytes of the name of an object in that of its Work: a name has at most 253, and a dash and a hash follow.
+/// Bytes of the object name in the name of its Work: a name has at most 253, and a dash and a hash follow.
 const OF_OBJECT: usize = 242;
 
-/// Name of the Work for an object. As Karmada names it, but that a name that would become too long is cut: its hash is that of
-/// the whole name.
+/// Name of the Work for an object. The same as in Karmada, except that a name that would be too long is cut: the hash
+/// is that of the whole name.
 #[must_use]
 pub fn work(kind: &str, namespace: &str, name: &str) -> String {
     let identity = if namespace.is_empty() { format!("{name}-{kind}") } else { format!("{namespace}-{name}-{kind}") };
     let name = name.to_lowercase().replace(':', ".");
-    // What stands before a dash ends with a letter or a digit.
+    // The part before a dash must end with a letter or a digit.
     let name = excerpt(&name, OF_OBJECT);
     let name = if name.len() < OF_OBJECT { name } else { name.trim_end_matches(['-', '.']) };
     format!("{name}-{}", safe_encode(fnv32(&identity.to_lowercase())))
@@ -39,7 +39,7 @@ pub fn binding(kind: &str, name: &str) -> String {
     format!("{name}-{kind}").to_lowercase().replace(':', ".")
 }
 
-/// What the name of the namespace of a cluster's Works begins with.
+/// Prefix of the namespace of a cluster's Works.
 pub const EXECUTION_SPACE: &str = "karmada-es-";
 
 /// Namespace of the Works for a cluster.

@@ -1,13 +1,13 @@
-//! Field paths in Kubernetes' style (`spec.rules[1].schedule`). Pure; text is made only when a finding needs it.
+//! Field paths in Kubernetes' style (`spec.rules[1].schedule`). Pure; the text is built only when a finding needs it.
 
 use std::fmt;
 
-/// A place in an object, as a chain of borrowed steps on the stack.
+/// A path in an object, as a chain of borrowed steps on the stack.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
     /// The first member name; empty for the object itself.
     Root(&'a str),
-    /// A member of what the parent names.
+    /// A member of the parent.
     Field(&'a Path<'a>, &'a str),
     /// An element of a list, counted from 0.
     Index(&'a Path<'a>, usize),
@@ -16,19 +16,19 @@ pub enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The member `name` of this place.
+    /// The member `name` of this path.
     #[must_use]
     pub const fn field(&'a self, name: &'a str) -> Self {
         Self::Field(self, name)
     }
 
-    /// The element `index` of this place.
+    /// The element `index` of this path.
     #[must_use]
     pub const fn index(&'a self, index: usize) -> Self {
         Self::Index(self, index)
     }
 
-    /// The entry `key` of this place.
+    /// The entry `key` of this path.
     #[must_use]
     pub const fn key(&'a self, key: &'a str) -> Self {
         Self::Key(self, key)

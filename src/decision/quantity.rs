@@ -9,12 +9,12 @@ use std::cmp::Ordering;
 
 pub use value::{binary, decimal, from_milli, milli, thousandths, whole};
 
-/// A quantity as it stands in the JSON text, quotes and outer blanks removed.
+/// A quantity as in the JSON text, without quotes and outer blanks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantity<'a> {
-    /// The spelling of the user.
+    /// The text of the user.
     pub text: &'a str,
-    /// Whether it is less than, equal to or greater than zero; absent when the text is no quantity.
+    /// Whether it is less than, equal to or greater than zero; `None` when the text is not a quantity.
     pub sign: Option<Ordering>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Quantity<'a> {
 /// Digits that fit the exact arithmetic of apimachinery; longer numbers go through its decimal parser.
 const EXACT_DIGITS: i64 = 18;
 
-/// Compares the quantity `text` with zero; `None` when it is no quantity. Values nearer to zero than 1n count as 1n.
+/// Compares the quantity `text` with zero; `None` when it is not a quantity. Values nearer to zero than 1n count as 1n.
 #[must_use]
 pub fn sign(text: &str) -> Option<Ordering> {
     if text.is_empty() {
@@ -51,7 +51,7 @@ pub fn sign(text: &str) -> Option<Ordering> {
         None => ("", rest),
     };
     let unit = Unit::parse(suffix)?;
-    // A bare `.` or suffix is zero on the exact way and an error on the other one.
+    // A bare `.` or suffix is zero with exact arithmetic and an error with the decimal parser.
     if leading_zeros + whole.len() + fraction.len() == 0 && !unit.is_exact(1, fraction.len()) {
         return None;
     }
@@ -69,7 +69,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// What a suffix multiplies by.
+/// Factor of a suffix.
 enum Unit {
     /// Ten to the power.
     Decimal(i64),
@@ -95,7 +95,7 @@ impl Unit {
         })
     }
 
-    /// Whether apimachinery computes with 64-bit integers here.
+    /// Whether apimachinery computes with 64-bit integers for this number.
     fn is_exact(&self, digits: i64, fraction: usize) -> bool {
         let fraction = i64::try_from(fraction).unwrap_or(i64::MAX);
         match self {
@@ -105,7 +105,7 @@ impl Unit {
     }
 }
 
-/// The exponent of `e3`, `E-3`; it is cut to 32 bits as apimachinery does.
+/// The exponent of `e3`, `E-3`; truncated to 32 bits as in apimachinery.
 fn exponent(suffix: &str) -> Option<i64> {
     let digits = suffix.strip_prefix(['e', 'E'])?;
     let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);

@@ -1,8 +1,8 @@
-//! What the rules may know of the other objects in the control plane. Pure: an interface, filled by watches in the
-//! server and by the given files on the command line.
+//! Other objects in the control plane that rules may read. Pure: an interface, filled by watches in the server and by
+//! the given files on the command line.
 
-/// Names an object that can be scaled. Two references are one target when kind, group and name agree; the version of
-/// the API does not matter.
+/// Identifies an object that can be scaled. Two references are one target when kind, group and name are equal; the API
+/// version does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// Namespace of the target and of the object that refers to it.
@@ -15,14 +15,14 @@ pub struct Target {
     pub name: String,
 }
 
-/// What is known of a FederatedHPA.
+/// Facts about a FederatedHPA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFederatedHPA {
     /// Its name; the namespace is that of its target.
     pub name: String,
-    /// What it scales.
+    /// The object that it scales.
     pub target: Target,
-    /// `spec.minReplicas`, absent when it was never defaulted.
+    /// `spec.minReplicas`; absent when it was never defaulted.
     pub min_replicas: Option<i32>,
     /// `spec.maxReplicas`.
     pub max_replicas: i32,
@@ -32,12 +32,12 @@ pub struct KnownFederatedHPA {
     pub deleting: bool,
 }
 
-/// What is known of a CronFederatedHPA.
+/// Facts about a CronFederatedHPA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownCronFederatedHPA {
     /// Its name; the namespace is that of its target.
     pub name: String,
-    /// What it scales.
+    /// The object that it scales.
     pub target: Target,
     /// Its rules.
     pub rules: Box<[KnownRule]>,
@@ -45,7 +45,7 @@ pub struct KnownCronFederatedHPA {
     pub deleting: bool,
 }
 
-/// What is known of a rule of a CronFederatedHPA.
+/// Facts about a rule of a CronFederatedHPA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRule {
     /// `schedule`
@@ -58,7 +58,7 @@ pub struct KnownRule {
     pub values: [Option<i32>; 3],
 }
 
-/// The other objects, at one moment. Every answer is in order of names.
+/// The other objects at one moment. Every result is ordered by name.
 pub trait RelatedObjects {
     /// The FederatedHPAs that scale `target`.
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA>;
@@ -66,13 +66,14 @@ pub trait RelatedObjects {
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
-    /// Whether members keep the replicas of objects of a kind, as Karmada's interpreter was told; nothing while that is not known.
+    /// Whether members keep the replicas of objects of a kind, by the configuration of Karmada's interpreter; `None`
+    /// while that is not known.
     fn keeps_replicas(&self, _api_version: &str, _kind: &str) -> Option<bool> {
         None
     }
 }
 
-/// Knows nothing: for a server without a control plane (`--offline`).
+/// Has no objects: for a server without a control plane (`--offline`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRelatedObjects;
 

@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 
-/// Which objects a text selects by their labels.
+/// A parsed selector of objects by their labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Requirement {
     key: Box<str>,
-    /// The values of which the label has one; with `without` it has none of them.
+    /// The label has one of these values; with `without` it has none of them.
     values: Option<Box<[Box<str>]>>,
     without: bool,
 }
 
 impl Selector {
-    /// Reads `text` as Kubernetes' `labels.Parse` does, but for the operators `>` and `<`, which no `scale` subresource writes.
+    /// Parses `text` like Kubernetes' `labels.Parse`, except for the operators `>` and `<`, which no `scale`
+    /// subresource writes.
     ///
     /// # Errors
-    /// A sentence that says what of the text cannot be read; an empty text, too: it would select every pod.
+    /// A sentence that names the invalid part of the text; also for an empty text, which would select every pod.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = parts(text)?;
         if parts.iter().all(|part| part.is_empty()) {
@@ -41,7 +42,7 @@ impl Selector {
     }
 }
 
-/// The text between commas that are not within parentheses.
+/// The parts of the text between commas outside parentheses.
 fn parts(text: &str) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0_u32);

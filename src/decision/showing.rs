@@ -1,15 +1,15 @@
-//! Which clusters a status shows in full: all of a few, and of many those that are not well. Pure.
+//! Which clusters a status shows in full: all of a few, and the unhealthy ones of many. Pure.
 
 use std::collections::BTreeSet;
 
 use super::health::Grade;
 
-/// Most clusters that are shown, and above which not all are.
+/// Most clusters that are shown; with more, some are left out.
 pub const MOST: usize = 200;
-/// Below which all are shown again.
+/// With fewer clusters, all are shown again.
 pub const AGAIN: usize = 180;
 
-/// What the status before showed.
+/// The clusters that the previous status showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Before<'a> {
     /// The clusters.
@@ -18,9 +18,9 @@ pub struct Before<'a> {
     pub partly: bool,
 }
 
-/// The clusters to show, in the order of their names; nothing: all of them.
+/// The clusters to show, in the order of their names; `None`: all of them.
 ///
-/// The worst come first, then those that were shown before, so that the choice among equals stays, then by name.
+/// The worst come first, then those that were shown before, so that the choice among equals is stable, then by name.
 #[must_use]
 pub fn chosen<'a>(clusters: &[(&'a str, Grade)], before: &Before<'_>) -> Option<BTreeSet<&'a str>> {
     let all = clusters.len();
@@ -74,11 +74,11 @@ mod tests {
         let names = names(5000);
         let first = chosen(&graded(&names, |_| Grade::Unknown), &Before::default()).unwrap();
         assert_eq!((first.len(), first.first().copied(), first.last().copied()), (200, Some("m0000"), Some("m0199")));
-        // One that was shown is well again: one takes its place, the others stay.
+        // A shown cluster recovers: one takes its place, the others stay.
         let healed = graded(&names, |index| if index == 3 { Grade::Well } else { Grade::Unknown });
         let second = chosen(&healed, &partly(&first)).unwrap();
         assert_eq!(second.difference(&first).copied().collect::<Vec<_>>(), ["m0200"]);
-        // It is sick again like all others: nothing changes.
+        // It fails again like all others: nothing changes.
         assert_eq!(chosen(&graded(&names, |_| Grade::Unknown), &partly(&second)), Some(second.clone()));
         let worse = graded(&names, |index| if index == 4999 { Grade::Broken } else { Grade::Unknown });
         assert!(chosen(&worse, &partly(&second)).unwrap().contains("m4999"));

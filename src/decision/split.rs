@@ -1,30 +1,30 @@
 //! A number split by weight (docs/design.md#splitting-a-number-by-weight). Pure.
 //!
-//! `share = floor(total * weight / sum of weights)`; what is left goes one each to the shares that the rounding cut,
-//! heaviest first. Where a share is outside its bounds it takes the bound, and the others share what that leaves.
+//! `share = floor(total * weight / sum of weights)`; the remainder goes one each to the shares that were rounded down,
+//! heaviest first. A share outside its bounds takes the bound, and the others share the rest.
 
 use std::cmp::{Ordering, Reverse};
 
 /// A number of replicas.
 pub type Replicas = u32;
 
-/// Who takes part in a split.
+/// A participant of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Breaks ties, last.
+    /// Breaks ties last.
     pub name: &'a str,
-    /// Breaks ties, first: more goes before fewer.
+    /// Breaks ties first: more is before fewer.
     pub current: Replicas,
-    /// Its weight; 0 gets nothing above `low`.
+    /// Its weight; with 0 it gets nothing above `low`.
     pub weight: u64,
-    /// What it gets at least.
+    /// Its lower limit.
     pub low: Replicas,
-    /// What it gets at most; not below `low`.
+    /// Its upper limit; not below `low`.
     pub high: Replicas,
 }
 
 impl Part<'_> {
-    /// Its share where `rest` belongs to parts of the weight `weights`, rounded down, and whether that cut something.
+    /// Its share where `rest` belongs to parts of the weight `weights`, rounded down, and whether it was rounded.
     fn share(&self, rest: u64, weights: u128) -> (Replicas, bool) {
         let product = u128::from(rest).saturating_mul(self.weight.into());
         let floor = product.checked_div(weights).unwrap_or_default();
@@ -38,11 +38,11 @@ impl Part<'_> {
 
 /// Splits `total` by weight, each share within its bounds; in the order of `parts`.
 ///
-/// The shares sum to `total`, but to less where every part with a weight is at its `high`, and to the sum of `low` where
-/// nobody has a weight. Where the sum of `low` is above `total`, `total` is split by `low`, so that nobody gets more than
-/// its `low`. Every share is the floor or the ceiling of its quota when no bound binds. The quotas are exact until the one
-/// rounding at the end: with bounds the parts that are not at one share what is left as if the others were not there
-/// (splitting only the excess again would round twice).
+/// The shares sum to `total`, but to less where every part with a weight is at its `high`, and to the sum of `low`
+/// where no part has a weight. Where the sum of `low` is above `total`, `total` is split by `low`, so that no part gets
+/// more than its `low`. Without binding bounds every share is the floor or the ceiling of its quota. The quotas are
+/// exact until the final rounding: with bounds, the parts that are not at a bound share the rest as if the others did
+/// not exist (splitting only the excess again would round twice).
 #[must_use]
 pub fn by_weight(total: Replicas, parts: &[Part<'_>]) -> Vec<Replicas> {
     let lows: u64 = parts.iter().map(|part| u64::from(part.low)).sum();
@@ -82,7 +82,7 @@ fn bounded(
     rounded(rest, weights, &parts, &fixed)
 }
 
-/// A level at which a part comes off its `low` or reaches its `high`: `bound / weight`.
+/// A level at which a part leaves its `low` or reaches its `high`: `bound / weight`.
 struct Edge {
     part: usize,
     bound: Replicas,
@@ -98,16 +98,16 @@ impl Edge {
         left.cmp(&right).then(self.high.cmp(&other.high)).then(self.part.cmp(&other.part))
     }
 
-    /// Whether the shares sum to more than `rest` where the parts of the weight `weights` stand at this level.
+    /// Whether the shares sum to more than `rest` where the parts of the weight `weights` are at this level.
     fn is_above(&self, rest: u64, weights: u128) -> bool {
         // No overflow below 2^32 parts: the weights sum to less than 2^96 and a bound is below 2^32.
         weights.saturating_mul(self.bound.into()) > u128::from(rest).saturating_mul(self.weight.into())
     }
 }
 
-/// Fixes the parts that end at a bound; returns what the others share, and their weight.
+/// Fixes the parts that end at a bound; returns the rest for the others, and their weight.
 ///
-/// The level rises from 0: a part stands at `low` until `level * weight` passes it and at `high` from there on.
+/// The level rises from 0: a part is at `low` until `level * weight` exceeds it and at `high` from there on.
 fn fix(total: Replicas, parts: &[Part<'_>], fixed: &mut [Option<Replicas>]) -> (u64, u128) {
     let mut rest = u64::from(total);
     let mut weights = 0_u128;
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(by_weight(24, &[capped(1, 5), part(1)]), [5, 19]);
         assert_eq!(by_weight(10, &[part(1), part(1), capped(1, 2)]), [4, 4, 2]);
         assert_eq!(by_weight(10, &[capped(5, 1), capped(5, 2)]), [1, 2]);
-        // The second is over its cap only once the first gave its excess.
+        // The second exceeds its cap only once the first released its excess.
         assert_eq!(by_weight(12, &[capped(2, 2), capped(1, 3), part(1)]), [2, 3, 7]);
     }
 

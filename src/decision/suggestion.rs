@@ -1,6 +1,6 @@
-//! Near misses: the known word a user may have meant. Pure.
+//! Near misses: the known word that a user probably meant. Pure.
 
-/// The candidate that `given` most likely stands for; `None` when none is near. Letter case does not count.
+/// The candidate that `given` most likely means; `None` when none is near. Case-insensitive.
 #[must_use]
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.is_empty() || given.len() > LONGEST {
@@ -17,11 +17,11 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     best.map(|(_, candidate)| candidate)
 }
 
-/// Texts longer than this are no misspelt word; the bound keeps the search cheap.
+/// Longer texts get no suggestion; the bound keeps the search cheap.
 const LONGEST: usize = 64;
 
-/// How far apart two lower-case words are, `None` when too far to be meant. A word that ends or begins with the other
-/// (`rulename` and `name`) is one step further than any misspelling.
+/// Distance of two lower-case words; `None` when it is too great. A word that ends or begins with the other (`rulename`
+/// and `name`) is one step further than any misspelling.
 fn distance(given: &str, candidate: &str) -> Option<usize> {
     let length = candidate.chars().count().max(given.chars().count());
     let allowed = (length / 3).clamp(1, 3);

@@ -1,5 +1,5 @@
-//! Talks to karmada-scheduler-estimators over gRPC, plainly or over TLS. One connection for each cluster, made when it is
-//! needed and made again when it broke. Does I/O: sockets, and the files of the certificate.
+//! Talks to karmada-scheduler-estimators over gRPC, in plaintext or with TLS. One connection for each cluster, opened
+//! when needed and again after an error. I/O: sockets, and the files of the certificate.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,17 +29,17 @@ const AVAILABLE: PathAndQuery =
 const UNSCHEDULABLE: PathAndQuery = PathAndQuery::from_static(
     "/github.com.karmada_io.karmada.pkg.estimator.service.Estimator/GetUnschedulableReplicas",
 );
-/// Bytes of an answer: it is one number.
+/// Most bytes of a response, which is one number.
 const ANSWER: usize = 4096;
-/// Stands for the name of the cluster in an [`Address`].
+/// Placeholder for the name of the cluster in an [`Address`].
 const CLUSTER: &str = "{cluster}";
 
-/// Where the estimator of a cluster is.
+/// Address of the estimator of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(String);
 
 impl Default for Address {
-    /// As Karmada's installers name the Services.
+    /// Name of the Service that Karmada's installers create.
     fn default() -> Self {
         Self("karmada-scheduler-estimator-{cluster}.karmada-system.svc:10352".to_owned())
     }
@@ -58,7 +58,7 @@ impl std::str::FromStr for Address {
     /// When it is not `HOST:PORT` with `{cluster}` in it.
     fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains(CLUSTER) {
-            return Err(format!("the address must contain {CLUSTER}, which stands for the name of the cluster"));
+            return Err(format!("the address must contain {CLUSTER}, a placeholder for the name of the cluster"));
         }
         let address = Self(text.to_owned());
         let authority = address.of("1").parse::<http::uri::Authority>().map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Address {
     }
 }
 
-/// Files for TLS; they are looked at again from time to time.
+/// Files for TLS; they are reloaded from time to time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The CA that signs the certificates of estimators.
@@ -86,16 +86,16 @@ pub struct TlsFiles {
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// How estimators are talked to.
+/// Settings of the connections to estimators.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where they are.
+    /// Address of the estimators.
     pub address: Address,
-    /// Files for TLS; none: no TLS, as Karmada's scheduler does it.
+    /// Files for TLS; `None`: plaintext, the default of Karmada's scheduler.
     pub tls: Option<TlsFiles>,
-    /// The longest a connection may take to come about.
+    /// Time limit for opening a connection.
     pub connect: Duration,
-    /// The files are looked at again after so long.
+    /// Interval between reloads of the files.
     pub poll: Duration,
 }
 
@@ -113,7 +113,7 @@ pub struct Grpc {
 
 #[derive(Default)]
 struct State {
-    /// The content of the files, and when it was looked at.
+    /// The content of the files, and when they were last read.
     files: Option<(Instant, Content)>,
     channels: HashMap<String, Channel>,
 }
@@ -150,7 +150,7 @@ impl Content {
 }
 
 impl Grpc {
-    /// Connects to nobody yet.
+    /// Opens no connection yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings, state: Arc::default() }
@@ -179,7 +179,7 @@ impl Source<Question, i32> for Grpc {
 }
 
 impl State {
-    /// The connection to the estimator of the cluster. After a change of the files there are new ones.
+    /// The connection to the estimator of the cluster. A change of the files opens new ones.
     async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, QueryError> {
         if let Some(files) = &settings.tls {
             self.look(files, settings.poll).await?;
@@ -205,7 +205,7 @@ impl State {
                 self.channels.clear();
                 self.files = Some((now, content));
             }
-            // In the midst of an exchange; what was read before is good still.
+            // The files are being replaced; the previous content is still valid.
             (Err(_), Some((looked, _))) => *looked = now,
             (Err(failure), None) => return Err(failure),
         }
@@ -250,16 +250,16 @@ async fn call(channel: Channel, cluster: String, question: Question) -> Result<i
 
 fn failure(status: &Status) -> QueryError {
     match std::error::Error::source(status) {
-        // What comes with a source happened on the way; the rest was said by the estimator.
+        // An error with a source happened on the way; any other is a response of the estimator.
         Some(source) => failure_of(source),
         None => QueryError::Refused(format!("{}: {}", status.code(), status.message())),
     }
 }
 
-/// Anything that can go wrong on the way.
+/// Any transport error.
 type Cause = dyn std::error::Error + 'static;
 
-/// Whether somebody is there can be told from the error of the socket only.
+/// Only the error of the socket shows whether a server is listening.
 fn failure_of(error: &Cause) -> QueryError {
     let absent = |error: &Cause| {
         let socket = error.downcast_ref::<std::io::Error>();
@@ -274,7 +274,7 @@ fn causes(error: &Cause) -> impl Iterator<Item = &Cause> {
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// What is at the bottom of an error says most.
+/// The innermost error is the most specific.
 fn deepest(error: &Cause) -> String {
     causes(error).last().unwrap_or(error).to_string()
 }

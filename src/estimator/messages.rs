@@ -1,7 +1,7 @@
-//! What goes over the wire to karmada-scheduler-estimator, as protocol buffers. No I/O.
+//! Messages of karmada-scheduler-estimator, as protocol buffers. No I/O.
 //!
-//! Servers before Karmada 1.18 read the typed fields and know no others. From 1.19 on they read the fields of bytes, which
-//! hold the encodings of the same Kubernetes types. Both are filled.
+//! Servers before Karmada 1.18 read only the typed fields. From 1.19 on they read the fields of bytes, which hold the
+//! encodings of the same Kubernetes types. Both are filled.
 
 #![allow(clippy::trivially_copy_pass_by_ref, reason = "what the derive makes")]
 
@@ -15,7 +15,7 @@ pub struct MaxAvailableReplicasRequest {
     /// Name of the cluster.
     #[prost(string, tag = "1")]
     pub cluster: String,
-    /// What each replica asks for.
+    /// Requests of each replica.
     #[prost(message, optional, tag = "2")]
     pub replica_requirements: Option<ReplicaRequirements>,
 }
@@ -23,7 +23,7 @@ pub struct MaxAvailableReplicasRequest {
 /// `MaxAvailableReplicasResponse`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct MaxAvailableReplicasResponse {
-    /// Further replicas that fit; below 0: not known.
+    /// Further replicas that fit; below 0: unknown.
     #[prost(int32, tag = "1")]
     pub max_replicas: i32,
 }
@@ -31,16 +31,16 @@ pub struct MaxAvailableReplicasResponse {
 /// `ReplicaRequirements`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ReplicaRequirements {
-    /// Which nodes will do.
+    /// Requirements on nodes.
     #[prost(message, optional, tag = "1")]
     pub node_claim: Option<NodeClaim>,
     /// Resources by name, typed.
     #[prost(btree_map = "string, message", tag = "2")]
     pub resource_request: BTreeMap<String, Quantity>,
-    /// Whose resource quota it goes by.
+    /// Namespace of the resource quota that applies.
     #[prost(string, tag = "3")]
     pub namespace: String,
-    /// Which resource quota it goes by.
+    /// Priority class of the resource quota that applies.
     #[prost(string, tag = "4")]
     pub priority_class_name: String,
     /// Resources by name, each an encoded [`Quantity`].
@@ -51,19 +51,19 @@ pub struct ReplicaRequirements {
 /// `NodeClaim`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NodeClaim {
-    /// The affinity that must hold, typed.
+    /// Required node affinity, typed.
     #[prost(message, optional, tag = "1")]
     pub node_affinity: Option<NodeSelector>,
-    /// Labels that nodes must have.
+    /// Required labels of nodes.
     #[prost(btree_map = "string, string", tag = "2")]
     pub node_selector: BTreeMap<String, String>,
-    /// Taints that nodes may have, typed.
+    /// Tolerated taints of nodes, typed.
     #[prost(message, repeated, tag = "3")]
     pub tolerations: Vec<Toleration>,
-    /// The affinity that must hold, an encoded [`NodeSelector`].
+    /// Required node affinity, an encoded [`NodeSelector`].
     #[prost(bytes = "vec", tag = "4")]
     pub node_affinity_bytes: Vec<u8>,
-    /// Taints that nodes may have, each an encoded [`Toleration`].
+    /// Tolerated taints of nodes, each an encoded [`Toleration`].
     #[prost(bytes = "vec", repeated, tag = "5")]
     pub tolerations_bytes: Vec<Vec<u8>>,
 }
@@ -79,7 +79,7 @@ pub struct Quantity {
 /// Kubernetes `core/v1.NodeSelector`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NodeSelector {
-    /// One of them must hold.
+    /// Terms, one of which must match.
     #[prost(message, repeated, tag = "1")]
     pub node_selector_terms: Vec<NodeSelectorTerm>,
 }
@@ -87,10 +87,10 @@ pub struct NodeSelector {
 /// Kubernetes `core/v1.NodeSelectorTerm`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NodeSelectorTerm {
-    /// About labels.
+    /// Requirements on labels.
     #[prost(message, repeated, tag = "1")]
     pub match_expressions: Vec<NodeSelectorRequirement>,
-    /// About fields.
+    /// Requirements on fields.
     #[prost(message, repeated, tag = "2")]
     pub match_fields: Vec<NodeSelectorRequirement>,
 }
@@ -98,13 +98,13 @@ pub struct NodeSelectorTerm {
 /// Kubernetes `core/v1.NodeSelectorRequirement`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NodeSelectorRequirement {
-    /// The label or field.
+    /// Name of the label or field.
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
-    /// How it compares.
+    /// Comparison operator.
     #[prost(string, optional, tag = "2")]
     pub operator: Option<String>,
-    /// With what.
+    /// Values to compare with.
     #[prost(string, repeated, tag = "3")]
     pub values: Vec<String>,
 }
@@ -112,7 +112,7 @@ pub struct NodeSelectorRequirement {
 /// Kubernetes `core/v1.Toleration`
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Toleration {
-    /// Key; none: every key.
+    /// Key; `None`: every key.
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
     /// `Exists` or `Equal`, the default.
@@ -121,10 +121,10 @@ pub struct Toleration {
     /// Value.
     #[prost(string, optional, tag = "3")]
     pub value: Option<String>,
-    /// Effect; none: every effect.
+    /// Effect; `None`: every effect.
     #[prost(string, optional, tag = "4")]
     pub effect: Option<String>,
-    /// For how long; none: for ever.
+    /// Seconds; `None`: without limit.
     #[prost(int64, optional, tag = "5")]
     pub toleration_seconds: Option<i64>,
 }
@@ -138,7 +138,7 @@ pub struct UnschedulableReplicasRequest {
     /// The workload.
     #[prost(message, optional, tag = "2")]
     pub resource: Option<ObjectReference>,
-    /// Nanoseconds for which a pod must have been unschedulable to count.
+    /// Nanoseconds that a pod must have been unschedulable to count.
     #[prost(int64, tag = "3")]
     pub unschedulable_threshold: i64,
 }
@@ -163,7 +163,7 @@ pub struct ObjectReference {
 /// `UnschedulableReplicasResponse`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct UnschedulableReplicasResponse {
-    /// Replicas that cannot be scheduled.
+    /// Unschedulable replicas.
     #[prost(int32, tag = "1")]
     pub unschedulable_replicas: i32,
 }

@@ -1,4 +1,4 @@
-//! A client of karmada-scheduler-estimator: how many replicas a cluster has room for. Does I/O in `grpc`.
+//! A client of karmada-scheduler-estimator: how many replicas fit into a cluster. I/O in `grpc`.
 
 pub mod grpc;
 pub mod messages;

@@ -1,4 +1,4 @@
-//! What an estimator is asked, from what the API says. No I/O.
+//! Queries to an estimator, from API objects. No I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use super::messages::{
 };
 use crate::api::replica_requirements as api;
 
-/// What an estimator is asked about its cluster. Equal questions have one answer.
+/// A query to the estimator of a cluster. Equal queries have the same result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// How many further replicas fit?
+    /// How many further replicas fit.
     Available(Arc<ReplicaRequirements>),
-    /// How many replicas could not be scheduled for so many nanoseconds?
+    /// How many replicas have been unschedulable for this many nanoseconds.
     Unschedulable(Arc<ObjectReference>, i64),
 }
 
 impl Question {
-    /// How many further replicas that ask for this fit?
+    /// The number of further replicas with these requirements that fit.
     #[must_use]
     pub fn available(requirements: &api::ReplicaRequirements) -> Self {
         Self::Available(Arc::new(self::requirements(requirements)))
     }
 
-    /// How many replicas of this workload could not be scheduled for longer than `threshold`? Estimators know this of
-    /// Deployments only.
+    /// The number of replicas of this workload that have been unschedulable for longer than `threshold`. Estimators
+    /// support Deployments only.
     #[must_use]
     pub fn unschedulable(workload: ObjectReference, threshold: Duration) -> Self {
         let nanoseconds = i64::try_from(threshold.as_nanos()).unwrap_or(i64::MAX);

@@ -1,5 +1,5 @@
-//! Brings one object of the installation to what it is to be, by server-side apply, and says what that changed. Talks
-//! to the API server.
+//! Brings one object of the installation to its desired state, by server-side apply, and returns the changes. Talks to
+//! the API server.
 
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
@@ -15,23 +15,23 @@ use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 
-/// Karmada's word for a customization of what another one customizes already.
+/// Karmada's message for a second customization of the same kind.
 const TAKEN: &str = "conflicting with InterpreterOperation";
 
-/// What became of an object.
+/// Result for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There was none.
+    /// It was created.
     Created,
-    /// It was another one in these places.
+    /// These fields were changed.
     Changed(Vec<String>),
-    /// It was so already.
+    /// It was already in the desired state.
     Unchanged,
-    /// There is nothing of Karmada's to be set aside.
+    /// Karmada has no such webhook to disable.
     Absent,
-    /// Another object does the same already, and there may be only one: what was said.
+    /// Another object already does the same, and only one is allowed: the message.
     Taken(String),
-    /// It is Karmada's, differs in these places, and is not to be changed.
+    /// It belongs to Karmada, differs in these fields, and must not be changed.
     Left(Vec<String>),
     /// The API server is too old for it.
     Unserved,
@@ -40,13 +40,13 @@ pub enum Outcome {
 /// How objects are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// Nothing is stored.
+    /// Whether nothing is stored.
     pub dry_run: bool,
-    /// Objects that Karmada has too are changed.
+    /// Whether to change objects that also belong to Karmada.
     pub manage_karmada: bool,
 }
 
-/// An object as it is found by its kind and name.
+/// An object, by its kind and name.
 pub struct Found<'a> {
     /// `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL`
     path: String,
@@ -56,7 +56,7 @@ pub struct Found<'a> {
     shown: String,
 }
 
-/// Finds the place of an object of the installation.
+/// The path of an object of the installation.
 #[must_use]
 pub fn place(object: &Value) -> Found<'_> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Found<'_> {
     /// The stored object, if there is one.
     ///
     /// # Errors
-    /// When the API server refuses, does not serve the kind, or is not reached.
+    /// When the API server rejects the request, does not serve the kind, or is unreachable.
     pub async fn get(&self, client: &Client) -> Result<Option<Value>, Failure> {
         let request = Request::new(&self.path).get(self.name, &GetParams::default());
         match send(client, request, self.asked("get")).await {
@@ -91,7 +91,7 @@ impl Found<'_> {
         }
     }
 
-    /// Applies `object` under `manager`.
+    /// Applies `object` as `manager`.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -121,17 +121,17 @@ impl Found<'_> {
     }
 }
 
-/// What of a list is looked at.
+/// The parts of a list that are read.
 #[derive(Debug, Deserialize)]
 struct Items {
     #[serde(default)]
     items: Vec<Value>,
 }
 
-/// All objects at `path`; none when their kind is not served.
+/// All objects at `path`; empty when their kind is not served.
 ///
 /// # Errors
-/// When the API server refuses or is not reached.
+/// When the API server rejects the request or is unreachable.
 pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> Result<Vec<Value>, Failure> {
     let asked = Asked { verb: "list", group, resource, object: &resource };
     match send::<Items>(client, Request::new(path).list(&ListParams::default()), asked).await {
@@ -141,10 +141,10 @@ pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> R
     }
 }
 
-/// What is to be applied where `live` stands; none: there is nothing to be changed.
+/// The object to apply over `live`; `None`: no change is needed.
 ///
 /// # Errors
-/// When what stands there cannot be replaced.
+/// When the live object cannot be replaced.
 pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>, Failure> {
     match (manifest.part, live) {
         (Part::Definition, Some(live)) => {
@@ -161,10 +161,10 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
     }
 }
 
-/// Brings the object to what it is to be.
+/// Brings the object to its desired state.
 ///
 /// # Errors
-/// When the API server refuses or is not reached, or what stands there cannot be replaced.
+/// When the API server rejects the request or is unreachable, or the live object cannot be replaced.
 pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<Outcome, Failure> {
     let found = place(&manifest.object);
     let live = match found.get(client).await {

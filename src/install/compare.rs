@@ -1,16 +1,16 @@
-//! Whether an object stands as it is wanted, whatever else it holds. No I/O.
+//! Compares an object with its desired state, ignoring further fields. No I/O.
 
 use serde_json::{Map, Value};
 
 use crate::decision::json::same;
 
-/// Member of a CustomResourceDefinition that is ours as a whole: what stands there beside counts as a difference.
+/// Member of a CustomResourceDefinition that fhpa owns as a whole: further content counts as a difference.
 const WHOLE: &str = "openAPIV3Schema";
-/// Levels of a path that are told.
+/// Most levels of a reported path.
 const DEPTH: usize = 2;
 
-/// Where `live` lacks something of `wanted` or says something else: paths such as `spec.versions`, each once. Elements of a
-/// list that have a `name` are known by it.
+/// Paths such as `spec.versions`, each once, where `live` lacks a field of `wanted` or has another value. List elements
+/// with a `name` are matched by it.
 #[must_use]
 pub fn differences(wanted: &Value, live: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -19,10 +19,10 @@ pub fn differences(wanted: &Value, live: &Value) -> Vec<String> {
     found
 }
 
-/// What of an object changes by itself.
+/// Metadata that changes by itself.
 const RESTLESS: [&str; 5] = ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"];
 
-/// Where two states of one object differ, what changes by itself aside.
+/// Paths where two states of one object differ, without metadata that changes by itself.
 #[must_use]
 pub fn changes(before: &Value, after: &Value) -> Vec<String> {
     let [before, after] = [before, after].map(settled);

@@ -1,5 +1,5 @@
-//! What Karmada's interpreter is told of kinds: what comes back of members' HPAs, and which replicas members keep. Reads from the
-//! API server what the kinds are that are to be scaled beside those of Kubernetes; the rest is made without I/O.
+//! Customizations of Karmada's interpreter: the reflected status of member HPAs, and the replicas that members keep.
+//! Reads the additional scalable kinds from the API server; the rest is without I/O.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use crate::decision::kinds::keeps_by_itself;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::federated_hpa::write::manifest;
 
-/// What comes back of a member's HPA.
+/// Script for the reflected status of a member's HPA.
 const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
-/// What a member keeps of a workload that carries the label.
+/// Script for the fields that a member keeps of a workload with the label.
 const RETENTION: &str = include_str!("lua/retain-replicas.lua");
 /// The field that [`RETENTION`] keeps.
 const REPLICAS: &str = ".spec.replicas";
 
-/// Kinds of which Karmada retains something of its own in members, by group and resource: a customization would replace that.
+/// Kinds of which Karmada itself retains fields in members, by group and resource: a customization would replace that.
 const RETAINED: [(&str, &[&str]); 6] = [
     ("batch", &["jobs"]),
     ("apps.kruise.io", &["broadcastjobs", "sidecarsets"]),
@@ -33,18 +33,18 @@ const RETAINED: [(&str, &[&str]); 6] = [
     ("source.toolkit.fluxcd.io", &["gitrepositories", "buckets", "helmcharts", "helmrepositories", "ocirepositories"]),
 ];
 
-/// A kind that is to be scaled, in one of the versions that are served.
+/// A scalable kind, in one of its served versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaledType {
     /// `argoproj.io/v1alpha1`
     pub api_version: String,
     /// `Rollout`
     pub kind: String,
-    /// Where its objects say how many replicas they ask for: `.spec.replicas`.
+    /// Path of the requested replicas in its objects: `.spec.replicas`.
     pub replicas: String,
 }
 
-/// The customizations of an installation that scales these kinds beside Deployments and StatefulSets.
+/// The customizations of an installation that scales these kinds in addition to Deployments and StatefulSets.
 #[must_use]
 pub fn customizations(scaled: &[ScaledType]) -> Vec<Value> {
     let reflections = [HpaVersion::V2, HpaVersion::V1].map(reflection);
@@ -57,9 +57,9 @@ pub fn customizations(scaled: &[ScaledType]) -> Vec<Value> {
 
 fn reflection(version: HpaVersion) -> Value {
     let version = manifest::hpa_version(version);
-    let told = json!({"statusReflection": {"luaScript": REFLECTION}});
+    let operations = json!({"statusReflection": {"luaScript": REFLECTION}});
     let name = format!("fhpa-horizontalpodautoscaler-{version}");
-    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &told)
+    customization(&name, &format!("autoscaling/{version}"), "HorizontalPodAutoscaler", &operations)
 }
 
 fn retention(scaled: &ScaledType) -> Value {
@@ -69,11 +69,11 @@ fn retention(scaled: &ScaledType) -> Value {
     customization(&name, api_version, kind, &json!({"retention": {"luaScript": script}}))
 }
 
-fn customization(name: &str, api_version: &str, kind: &str, told: &Value) -> Value {
+fn customization(name: &str, api_version: &str, kind: &str, operations: &Value) -> Value {
     json!({
         "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": name},
-        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": told},
+        "spec": {"target": {"apiVersion": api_version, "kind": kind}, "customizations": operations},
     })
 }
 
@@ -102,10 +102,10 @@ struct Resource {
     kind: String,
 }
 
-/// The versions in which a kind is served, and where each says how many replicas are asked for.
+/// The served versions of a kind, each with the path of its requested replicas.
 ///
 /// # Errors
-/// When it is not served, cannot be scaled, is retained by Karmada in its own way, or the API server is not reached.
+/// When it is not served, cannot be scaled, is retained by Karmada itself, or the API server is unreachable.
 pub async fn versions(client: &Client, kind: &ScaledKind) -> Result<Vec<ScaledType>, Failure> {
     let ScaledKind { group, resource } = kind;
     if RETAINED.iter().any(|(owner, plurals)| owner == group && plurals.contains(&&**resource)) {
@@ -140,7 +140,7 @@ async fn read<T: serde::de::DeserializeOwned>(client: &Client, path: &str, group
     send(client, request, Asked { verb: "get", group, resource: path, object: &path }).await
 }
 
-/// The definition of a custom kind; none of a kind of Kubernetes.
+/// The CRD of a custom kind; `None` for a kind of Kubernetes.
 async fn definition(client: &Client, kind: &ScaledKind) -> Result<Option<Value>, Failure> {
     let name = format!("{}.{}", kind.resource, kind.group);
     let request = Request::new("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
@@ -162,7 +162,7 @@ fn replicas_path(definition: Option<&Value>, version: &str) -> String {
     path.unwrap_or(REPLICAS).to_owned()
 }
 
-/// Whether the path is of words alone: it becomes part of a script.
+/// Whether the path consists of plain words only: it becomes part of a script.
 fn is_plain(path: &str) -> bool {
     let word = |word: &str| {
         let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -15,7 +15,7 @@ const API: &str = "rbac.authorization.k8s.io";
 /// Name of the roles and their bindings.
 pub const NAME: &str = "fhpa";
 
-/// Who the processes are to karmada-apiserver.
+/// Identity of the processes in karmada-apiserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RbacSubject {
     /// A user, such as the common name of a client certificate.
@@ -27,7 +27,7 @@ pub enum RbacSubject {
 }
 
 impl RbacSubject {
-    /// As it stands in a binding.
+    /// The subject as in a binding.
     fn value(&self) -> Value {
         let named = |kind: &str, name: &str| json!({"apiGroup": API, "kind": kind, "name": name});
         match self {
@@ -40,29 +40,29 @@ impl RbacSubject {
     }
 }
 
-/// What an installation depends on.
+/// Settings of an installation.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the webhook is; none: it is not registered.
+    /// Location of the webhook; `None`: it is not registered.
     pub location: Option<Location>,
-    /// Who gets the roles; none: nobody yet.
+    /// Subject of the roles; `None`: no bindings yet.
     pub subject: Option<RbacSubject>,
     /// Namespace of the Lease.
     pub lease_namespace: String,
-    /// Whether Karmada's own objects are changed.
+    /// Whether to change Karmada's own objects.
     pub manage_karmada: bool,
-    /// Whether our fields are kept in the definitions when others are applied over them.
+    /// Whether fhpa's fields are preserved when other CRDs are applied.
     pub guard_definitions: bool,
-    /// Kinds to be scaled beside Deployments and StatefulSets.
+    /// Kinds to scale in addition to Deployments and StatefulSets.
     pub scaled: Vec<ScaledKind>,
-    /// What these are, as far as it was read from the API server.
+    /// The served versions of these kinds, as read from the API server.
     pub types: Vec<ScaledType>,
 }
 
-/// What an object of the installation is.
+/// Kind of an object of the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A CustomResourceDefinition; Karmada has one of the same name.
+    /// A CustomResourceDefinition; Karmada also has one of this name.
     Definition,
     /// Entries of Karmada's own webhook configurations.
     SetAside(&'static Entries),
@@ -72,26 +72,26 @@ pub enum Part {
     Webhook,
     /// A customization of Karmada's interpreter.
     Customization,
-    /// The policy that keeps our fields in the definitions, or its binding; older API servers do not serve these kinds.
+    /// The policy that preserves fhpa's fields in the CRDs, or its binding; older API servers do not serve these kinds.
     Policy,
 }
 
 /// An object of the installation.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// What it is.
+    /// Its kind.
     pub part: Part,
-    /// As it is applied.
+    /// The object to apply.
     pub object: Value,
 }
 
-/// What keeps the list from being made. None of it happens in a build that passed the tests.
+/// Why the list could not be built. This does not happen in a build that passed the tests.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// A definition cannot be made.
+    /// A CRD could not be built.
     #[error("the definitions cannot be made: {0}")]
     Definition(#[from] crd::CrdError),
-    /// A registration cannot be written as JSON.
+    /// A registration could not be written as JSON.
     #[error("the registration of the webhook cannot be made: {0}")]
     Webhook(#[from] serde_json::Error),
 }
@@ -101,7 +101,7 @@ impl Manifest {
         Self { part, object }
     }
 
-    /// Under which field manager it is applied.
+    /// Its field manager.
     #[must_use]
     pub const fn manager(&self) -> &'static str {
         match self.part {
@@ -112,10 +112,10 @@ impl Manifest {
     }
 }
 
-/// The definitions and what of Karmada is set aside: Karmada has objects of these names, and an upgrade restores them.
+/// The CRDs and the disabled webhooks of Karmada: Karmada has objects of these names, and an upgrade restores them.
 ///
 /// # Errors
-/// As [`ManifestError`] says.
+/// See [`ManifestError`].
 pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
     let definitions = crd::all()?.iter().map(|definition| Manifest::new(Part::Definition, definition.clone()));
     let entries = ENTRIES.iter();
@@ -125,24 +125,24 @@ pub fn shared() -> Result<Vec<Manifest>, ManifestError> {
     Ok(definitions.chain(entries).collect())
 }
 
-/// The policy that keeps our fields in the definitions, and its binding.
+/// The policy that preserves fhpa's fields in the CRDs, and its binding.
 ///
 /// # Errors
-/// As [`ManifestError`] says.
+/// See [`ManifestError`].
 pub fn policy() -> Result<Vec<Manifest>, ManifestError> {
     Ok(policy::objects()?.into_iter().map(|object| Manifest::new(Part::Policy, object)).collect())
 }
 
-/// The registration of the webhook; `guard_definitions`: it is asked about changes of the definitions, too.
+/// The registration of the webhook; `guard_definitions` is whether it also reviews changes of the CRDs.
 ///
 /// # Errors
-/// As [`ManifestError`] says.
+/// See [`ManifestError`].
 pub fn registration(location: &Location, guard_definitions: bool) -> Result<Vec<Manifest>, ManifestError> {
     let configurations = webhooks::configurations(location, guard_definitions)?;
     Ok(configurations.into_iter().map(|object| Manifest::new(Part::Webhook, object)).collect())
 }
 
-/// The roles of the processes, and their bindings when it is known to whom.
+/// The roles of the processes, and their bindings when the subject is known.
 #[must_use]
 pub fn roles(settings: &Settings) -> Vec<Manifest> {
     let guard = settings.manage_karmada || settings.location.is_some();
@@ -153,7 +153,7 @@ pub fn roles(settings: &Settings) -> Vec<Manifest> {
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
 
-/// What every member cluster needs where the processes are no administrators: applied there, or propagated by Karmada.
+/// Roles for every member cluster where the processes are not administrators: applied there, or propagated by Karmada.
 #[must_use]
 pub fn member_roles(settings: &Settings) -> Vec<Manifest> {
     let rules = permissions::rules(PermissionScope::Members, true, &settings.scaled);
@@ -161,16 +161,16 @@ pub fn member_roles(settings: &Settings) -> Vec<Manifest> {
     objects.into_iter().map(|object| Manifest::new(Part::Role, object)).collect()
 }
 
-/// The customizations of Karmada's interpreter; nobody else makes any.
+/// The customizations of Karmada's interpreter; no other part creates any.
 #[must_use]
 pub fn customizations(scaled: &[ScaledType]) -> Vec<Manifest> {
     kinds::customizations(scaled).into_iter().map(|object| Manifest::new(Part::Customization, object)).collect()
 }
 
-/// The whole list. The webhook comes last: from then on it has to answer.
+/// The whole list. The webhook comes last: from then on it must answer.
 ///
 /// # Errors
-/// As [`ManifestError`] says.
+/// See [`ManifestError`].
 pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     let mut all = shared()?;
     all.retain(|manifest| settings.manage_karmada || manifest.part == Part::Definition);
@@ -179,14 +179,14 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     if let Some(location) = &settings.location {
         all.extend(registration(location, settings.guard_definitions)?);
     }
-    // Last: from then on other definitions of these names are not stored as they come.
+    // Last: from then on other CRDs of these names are changed when they are stored.
     if settings.guard_definitions {
         all.extend(policy()?);
     }
     Ok(all)
 }
 
-/// A role, and its binding. In no namespace: for all.
+/// A role, and its binding. Without a namespace: cluster-wide.
 fn role(namespace: &str, rules: &[Value], subject: Option<&RbacSubject>) -> Vec<Value> {
     let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
     let mut metadata = json!({"name": NAME, "labels": {"app.kubernetes.io/name": NAME}});

@@ -1,4 +1,4 @@
-//! ResourceBindings that were suspended here, and which of them nobody serves. Talks to the API server.
+//! ResourceBindings that fhpa suspended, and which of them no FederatedHPA serves. Talks to the API server.
 
 use kube::Client;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub struct Marked {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The FederatedHPA that it was suspended for.
+    /// The FederatedHPA for which it was suspended.
     pub owner: String,
     /// API version, kind and name of its workload.
     pub workload: [String; 3],
@@ -23,7 +23,7 @@ pub struct Marked {
 /// All marked bindings.
 ///
 /// # Errors
-/// When the API server refuses or is not reached.
+/// When the API server rejects the request or is unreachable.
 pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
     let all =
         list(client, "/apis/work.karmada.io/v1alpha2/resourcebindings", "work.karmada.io", "resourcebindings").await?;
@@ -40,8 +40,8 @@ pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
     Ok(marked.collect())
 }
 
-/// The marked bindings on which none of these FederatedHPAs acts: one acts that holds a workload or scales it and is not being
-/// deleted.
+/// The marked bindings on which none of these FederatedHPAs acts. A FederatedHPA acts when it holds a workload, or
+/// scales it and is not being deleted.
 #[must_use]
 pub fn unserved(marked: Vec<Marked>, hpas: &[Value]) -> Vec<Marked> {
     let text = |object: &Value, path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();

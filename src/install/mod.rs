@@ -1,7 +1,6 @@
-//! What karmada-apiserver holds for fhpa: the list of objects, their server-side apply, their removal, and the leader's
-//! guard over them (docs/design.md#living-with-karmada). Talks to the API server in `apply`, `remove`, `guard` and
-//! `doctor`; the rest is made
-//! without I/O.
+//! Objects of fhpa in karmada-apiserver: their list, their server-side apply, their removal, and the leader's guard
+//! over them (docs/design.md#living-with-karmada). `apply`, `remove`, `guard` and `doctor` talk to the API server; the
+//! rest is without I/O.
 
 pub mod apply;
 pub mod compare;

@@ -1,7 +1,7 @@
-//! What the processes may do: one table of which all roles are made. No I/O.
+//! Permissions of the processes: one table from which all roles are built. No I/O.
 //!
-//! Each row says why it is there. Tests have every story of the controller run with these rights alone, and show for
-//! each right a story that fails without it.
+//! Each row has its reason. Tests run every story of the controller with these permissions only, and show for each a
+//! story that fails without it.
 
 use serde_json::{Value, json};
 
@@ -9,34 +9,34 @@ use super::upstream_webhooks::ENTRIES;
 use crate::admission::registration;
 use crate::api::served::DEFINITIONS;
 
-/// Where a right is needed.
+/// Scope of a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PermissionScope {
     /// In karmada-apiserver, in all namespaces.
     ControlPlane,
     /// In karmada-apiserver, in the namespace of the Lease.
     LeaseNamespace,
-    /// In every member cluster, for the same user: requests come there through the cluster proxy.
+    /// In every member cluster, for the same user: requests arrive there through the cluster proxy.
     Members,
 }
 
-/// What has to be switched on for a right to be needed.
+/// The feature that needs a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing.
+    /// Every installation.
     Always,
     /// `--manage-karmada`, which is on by default, or the registration of the webhook.
     Guard,
 }
 
-/// A right, and why it is needed.
+/// A permission with its reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Permission {
-    /// What for.
+    /// Reason.
     pub why: &'static str,
-    /// Where.
+    /// Scope.
     pub place: PermissionScope,
-    /// When.
+    /// Feature.
     pub need: Need,
     /// API group; empty: the core group.
     pub group: &'static str,
@@ -58,7 +58,7 @@ const ROW: Permission = Permission {
     names: &[],
 };
 
-/// Kinds that can be scaled without further rights, as they are written in roles.
+/// Kinds that can be scaled without further permissions, as in roles.
 pub const SCALED: [(&str, &str); 2] = [("apps", "deployments"), ("apps", "statefulsets")];
 
 /// The table.
@@ -187,7 +187,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        why: "the webhook stays registered, and Karmada's own for the same kinds disabled",
         need: Need::Guard,
         group: "admissionregistration.k8s.io",
         resources: &["mutatingwebhookconfigurations"],
@@ -196,7 +196,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "the webhook stays registered, and Karmada's own for the same kinds set aside",
+        why: "the webhook stays registered, and Karmada's own for the same kinds disabled",
         need: Need::Guard,
         group: "admissionregistration.k8s.io",
         resources: &["validatingwebhookconfigurations"],
@@ -262,7 +262,7 @@ pub const PERMISSIONS: &[Permission] = &[
     },
 ];
 
-/// A kind beside [`SCALED`] that is to be scaled: `GROUP/RESOURCE`, for example `argoproj.io/rollouts`.
+/// A scalable kind in addition to [`SCALED`]: `GROUP/RESOURCE`, for example `argoproj.io/rollouts`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaledKind {
     /// API group.
@@ -287,7 +287,7 @@ impl std::str::FromStr for ScaledKind {
     }
 }
 
-/// The rules of the role for one place, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`]
+/// The rules of the role for one scope, as `rules` of a Role or ClusterRole. Without `guard` those of [`Need::Guard`]
 /// are left out.
 #[must_use]
 pub fn rules(place: PermissionScope, guard: bool, scaled: &[ScaledKind]) -> Vec<Value> {

@@ -1,5 +1,5 @@
-//! The policy that keeps our fields in the definitions of both kinds when somebody applies others over them
-//! (docs/design.md#law-10-act-only-on-whole-objects). It adds what would be lost, and leaves what is new. No I/O.
+//! The policy that preserves fhpa's fields in the CRDs of both kinds when another client applies others
+//! (docs/design.md#law-10-act-only-on-whole-objects). It adds fields that would be lost, and keeps new ones. No I/O.
 
 use serde_json::{Value, json};
 
@@ -9,13 +9,13 @@ use crate::api::served::{self, DEFINITIONS};
 /// Name of the policy and of its binding.
 pub const NAME: &str = "fhpa";
 
-/// Versions of a definition that are looked through.
+/// Indexes of the versions of a CRD that are checked.
 const VERSIONS: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
 
 /// The policy and its binding. Kubernetes serves these kinds from 1.36 on.
 ///
 /// # Errors
-/// When our definitions cannot be made.
+/// When fhpa's CRDs cannot be built.
 pub fn objects() -> Result<[Value; 2], CrdError> {
     let fields = crd::own_fields()?;
     let kinds = DEFINITIONS.iter().zip(fields);
@@ -33,8 +33,8 @@ pub fn objects() -> Result<[Value; 2], CrdError> {
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": metadata,
         "spec": {
-            // A policy that cannot be evaluated stops nobody's upgrade: then objects are frozen until the leader has put the
-            // definitions right.
+            // A policy that cannot be evaluated must not block upgrades: objects are then frozen until the leader has
+            // corrected the CRDs.
             "failurePolicy": "Ignore",
             "reinvocationPolicy": "IfNeeded",
             "matchConstraints": {"resourceRules": [{
@@ -57,7 +57,7 @@ pub fn objects() -> Result<[Value; 2], CrdError> {
     Ok([policy, binding])
 }
 
-/// A list with the patch that keeps one field, or an empty one where nothing is lost.
+/// A list with the patch that preserves one field, or an empty one where nothing is lost.
 fn patch(definition: &str, field: &[String]) -> String {
     let (name, path) = field.split_last().map_or(("", &[][..]), |(name, path)| (name.as_str(), path));
     let (mut conditions, new) = there("variables.new", path);
@@ -70,7 +70,7 @@ fn patch(definition: &str, field: &[String]) -> String {
     format!("({} ? [{add}] : [])", conditions.join(" && "))
 }
 
-/// What has to hold for a path to lead somewhere, and where it leads.
+/// The conditions under which a path exists, and its expression.
 fn there(from: &str, path: &[String]) -> (Vec<String>, String) {
     let mut conditions = Vec::new();
     let mut at = from.to_owned();

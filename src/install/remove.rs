@@ -1,5 +1,4 @@
-//! Takes objects of the installation back, each step of its own, so that whoever calls decides what comes between.
-//! Talks to the API server.
+//! Removes objects of the installation, one by one, so that the caller controls the order. Talks to the API server.
 
 use kube::Client;
 use serde_json::Value;
@@ -11,21 +10,21 @@ use crate::controller::failure::Failure;
 use crate::controller::managers;
 use crate::decision::backoff::ErrorClass;
 
-/// What became of an object that is taken back.
+/// Result for a removed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// It is deleted.
+    /// It was deleted.
     Deleted,
-    /// Karmada's own webhooks are asked again.
+    /// Karmada's own webhooks are enabled again.
     GivenBack,
-    /// There was nothing to be done.
+    /// There was nothing to do.
     Absent,
 }
 
-/// Takes one object of the installation back.
+/// Removes one object of the installation.
 ///
 /// # Errors
-/// When the API server refuses or is not reached.
+/// When the API server rejects the request or is unreachable.
 pub async fn remove(client: &Client, manifest: &Manifest, dry_run: bool) -> Result<Removed, Failure> {
     let Part::SetAside(entries) = manifest.part else {
         let deleted = place(&manifest.object).delete(client, dry_run).await?;
@@ -39,12 +38,12 @@ pub async fn remove(client: &Client, manifest: &Manifest, dry_run: bool) -> Resu
     if !live.as_ref().is_some_and(|live| is_applied(live, managers::SET_ASIDE)) {
         return Ok(Removed::Absent);
     }
-    // What an applier owns and does not send again is taken away.
+    // A field that an applier owns and does not send again is removed.
     found.apply(client, managers::SET_ASIDE, &upstream_webhooks::configuration(entries, &[]), dry_run).await?;
     Ok(Removed::GivenBack)
 }
 
-/// The customizations of Karmada's interpreter that were made here, whatever their kinds.
+/// The customizations of Karmada's interpreter that fhpa created, for all kinds.
 ///
 /// # Errors
 /// As [`remove`].
@@ -55,7 +54,7 @@ pub async fn customizations(client: &Client) -> Result<Vec<Manifest>, Failure> {
     let ours = all.into_iter().filter(|object| is_applied(object, managers::INTERPRETER));
     let named = ours.map(|mut object| {
         if let Some(members) = object.as_object_mut() {
-            // Elements of a list need not say what they are.
+            // Elements of a list need not have their kind.
             members.insert("apiVersion".to_owned(), VERSION.into());
             members.insert("kind".to_owned(), "ResourceInterpreterCustomization".into());
         }
@@ -64,7 +63,7 @@ pub async fn customizations(client: &Client) -> Result<Vec<Manifest>, Failure> {
     Ok(named.collect())
 }
 
-/// Whether `manager` applied something of the object that still stands.
+/// Whether the object still has fields that `manager` applied.
 fn is_applied(object: &Value, manager: &str) -> bool {
     let shares = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     shares.into_iter().flatten().any(|share| share.get("manager").and_then(Value::as_str) == Some(manager))

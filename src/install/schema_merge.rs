@@ -1,5 +1,5 @@
-//! Our CustomResourceDefinition with everything that the stored one knows beside it, so that no stored field is ever dropped.
-//! No I/O.
+//! fhpa's CustomResourceDefinition plus all fields that only the stored one has, so that no stored field is ever
+//! dropped. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -14,10 +14,10 @@ pub struct UnsupportedStorageVersion {
     version: String,
 }
 
-/// `ours`, and with it the fields and versions that only `live` has.
+/// `ours` plus the fields and versions that only `live` has.
 ///
 /// # Errors
-/// When objects are stored as another version than ours.
+/// When objects are stored in another version.
 pub fn merge(ours: &Value, live: &Value) -> Result<Value, UnsupportedStorageVersion> {
     let mut wanted = ours.clone();
     let text =
@@ -39,7 +39,7 @@ pub fn merge(ours: &Value, live: &Value) -> Result<Value, UnsupportedStorageVers
     Ok(wanted)
 }
 
-/// Says that unknown members are kept.
+/// Marks that unknown members are kept.
 const UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// Adds to the schema `ours` the members that only `theirs` has.

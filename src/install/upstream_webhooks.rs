@@ -1,9 +1,9 @@
-//! Karmada's own webhooks for FederatedHPAs and CronFederatedHPAs, set aside and given back. No I/O.
+//! Disables and enables Karmada's own webhooks for FederatedHPAs and CronFederatedHPAs. No I/O.
 //!
-//! Karmada's mutating one drops every field that it does not know, and its validating ones refuse what fhpa can run.
-//! They stay registered and are asked no more: an object selector that selects nothing is put on their entries, under a
-//! field manager of its own. So an upgrade of Karmada by `kubectl apply`, which knows nothing of that field, leaves it
-//! where it is; and taking the field back is all that is needed to give Karmada's webhooks their work back.
+//! Karmada's mutating one drops every field that it does not know, and its validating ones reject specs that fhpa can
+//! run. They stay registered but are disabled: an object selector that matches nothing is set on their entries, under a
+//! field manager of its own. An upgrade of Karmada with `kubectl apply`, which does not know that field, keeps it; and
+//! removing the field is enough to enable Karmada's webhooks again.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub struct Entries {
     pub names: &'static [&'static str],
 }
 
-/// What is set aside. Karmada's Helm chart has no validating ones.
+/// The webhooks to disable. Karmada's Helm chart has no validating ones.
 pub const ENTRIES: [Entries; 2] = [
     Entries {
         kind: "MutatingWebhookConfiguration",
@@ -32,10 +32,10 @@ pub const ENTRIES: [Entries; 2] = [
     },
 ];
 
-/// Key of a label that an object would have to carry and not to carry.
+/// Key of a label that an object would have to have and not to have.
 const NEVER: &str = "autoscaling.karmada.io/reviewed-by-fhpa";
 
-/// The entries that a configuration has, set aside; with no entry an object that gives all of them back.
+/// The entries of a configuration, disabled; without entries, an object that enables all of them.
 #[must_use]
 pub fn configuration(entries: &Entries, present: &[&str]) -> Value {
     let nothing = json!({"matchExpressions": [
@@ -51,7 +51,7 @@ pub fn configuration(entries: &Entries, present: &[&str]) -> Value {
     object
 }
 
-/// The entries to be set aside that a stored configuration has.
+/// The entries to disable that a stored configuration has.
 #[must_use]
 pub fn present(entries: &Entries, live: &Value) -> Vec<&'static str> {
     let webhooks = live.get("webhooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The registration of the webhook as objects that can be applied. No I/O.
+//! The registration of the webhook as objects to apply. No I/O.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::{Location, mutating, validating};
 
-/// Both configurations, with their kinds: first the one that completes objects, then the one that refuses them.
-/// `guard_definitions`: the first is asked about changes of the definitions, too.
+/// Both configurations, with their kinds: first the mutating one, then the validating one. `guard_definitions` is
+/// whether the first also reviews changes of the CRDs.
 ///
 /// # Errors
 /// When one cannot be written as JSON.

@@ -1,4 +1,4 @@
-//! The time in the playground: the time of day, or one that tests move.
+//! The time in the playground: the time of day, or a manual clock for tests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-/// Tells the time. Clones tell the same time.
+/// Returns the time. Clones return the same time.
 #[derive(Clone)]
 pub struct Clock(Source);
 
@@ -30,13 +30,13 @@ impl Clock {
         Self(Source::Real)
     }
 
-    /// A clock that stands at `start` until it is moved.
+    /// A manual clock that shows `start` until it is moved.
     #[must_use]
     pub fn standing(start: Timestamp) -> Self {
         Self(Source::Standing(Arc::new(Mutex::new(start))))
     }
 
-    /// The time that `told` tells.
+    /// A clock that returns the time of `told`.
     #[must_use]
     pub fn told(told: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
         Self(Source::Told(told))
@@ -52,13 +52,13 @@ impl Clock {
         }
     }
 
-    /// Whether it only moves when it is moved.
+    /// Whether it is a manual clock.
     #[must_use]
     pub const fn stands(&self) -> bool {
         matches!(self.0, Source::Standing(_))
     }
 
-    /// Moves a standing clock forward to `to`; never back. Others are not moved.
+    /// Moves a manual clock forward to `to`, never backwards. Others are not moved.
     pub fn move_to(&self, to: Timestamp) {
         if let Source::Standing(time) = &self.0 {
             let mut time = time.lock();
@@ -67,19 +67,19 @@ impl Clock {
     }
 }
 
-/// `time` and `wait` later.
+/// `time` plus `wait`.
 #[must_use]
 pub fn after(time: Timestamp, wait: SignedDuration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// As Kubernetes writes it, in whole seconds.
+/// In the format of Kubernetes, in whole seconds.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     format!("{time:.0}")
 }
 
-/// Reads what [`rfc3339`] wrote, or what Kubernetes did.
+/// Parses the format of [`rfc3339`] or of Kubernetes.
 #[must_use]
 pub fn parse(text: &str) -> Option<Timestamp> {
     text.parse().ok()

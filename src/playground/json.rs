@@ -1,4 +1,4 @@
-//! Reading and setting members of an object by path. No I/O.
+//! Reads and sets members of an object by path. No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub fn int(object: &Value, path: &str) -> Option<i64> {
     object.pointer(path).and_then(Value::as_i64)
 }
 
-/// The number of replicas or the like at `path`.
+/// The number at `path`, such as replicas.
 #[must_use]
 pub fn count(object: &Value, path: &str) -> Option<i32> {
     int(object, path).and_then(|value| i32::try_from(value).ok())
@@ -26,13 +26,13 @@ pub fn truth(object: &Value, path: &str) -> bool {
     object.pointer(path) == Some(&Value::Bool(true))
 }
 
-/// The elements at `path`; none when it is no list.
+/// The elements at `path`; none when it is not a list.
 #[must_use]
 pub fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The members at `path`; none when it is no map.
+/// The members at `path`; none when it is not a map.
 pub fn members<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
     object.pointer(path).and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
@@ -68,7 +68,7 @@ pub fn deleting(object: &Value) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
-/// Sets the member `keys` leads to, making maps on the way.
+/// Sets the member at the path `keys`, and creates missing maps.
 pub fn set(object: &mut Value, keys: &[&str], value: Value) {
     let Some((last, path)) = keys.split_last() else { return };
     let mut place = object;
@@ -81,7 +81,7 @@ pub fn set(object: &mut Value, keys: &[&str], value: Value) {
     }
 }
 
-/// Removes the member `keys` leads to.
+/// Removes the member at the path `keys`.
 pub fn remove(object: &mut Value, keys: &[&str]) {
     let Some((last, path)) = keys.split_last() else { return };
     let mut place = object;
@@ -102,8 +102,8 @@ fn as_map(value: &mut Value) -> Option<&mut Map<String, Value>> {
     value.as_object_mut()
 }
 
-/// Whether all that `part` says stands in `whole`: lists element by element, maps member by member. A null in `part` says
-/// nothing.
+/// Whether `whole` contains all of `part`: lists element by element, maps member by member. A null in `part` matches
+/// everything.
 #[must_use]
 pub fn covers(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
@@ -119,7 +119,7 @@ pub fn covers(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// What a Go component drops when it writes the object back.
+/// Whether a Go component omits the value when it writes the object back.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! An embedded control plane, for trying and for tests only. No room that ships in production knows it.
+//! An embedded control plane, for evaluation and tests only. No module of the production image uses it.
 
 pub mod clock;
 pub mod command;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::json::{items, name, namespace, text, truth};
 use embedded_apiserver::ApiServer;
 
-/// Most objects of one kind that a pass looks at.
+/// Most objects of one kind in a pass.
 const LIST_LIMIT: usize = 100_000;
 
 /// The objects of one API server.
@@ -20,7 +20,7 @@ pub struct Objects {
     kinds: Mutex<BTreeMap<(String, String), Kind>>,
 }
 
-/// How a kind is reached.
+/// Resource of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// `apps/v1`.
@@ -29,23 +29,23 @@ pub struct Kind {
     pub kind: String,
     /// `deployments`.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
-    /// The object as it is stored now.
+    /// The stored object.
     Done(Value),
-    /// Another write came first, or the object came or went meanwhile: look again.
+    /// Another write came first, or the object was created or deleted meanwhile: retry.
     Raced,
-    /// The API server does not want it.
+    /// The API server rejected it.
     Refused(String),
 }
 
 impl Written {
-    /// The stored object, when the write was made.
+    /// The stored object, if the write succeeded.
     #[must_use]
     pub fn done(self) -> Option<Value> {
         match self {
@@ -56,7 +56,7 @@ impl Written {
 }
 
 impl Kind {
-    /// The kind whose plural is just `s` behind it.
+    /// A kind whose plural only adds an `s`.
     #[must_use]
     pub fn regular(api_version: &str, kind: &str, namespaced: bool) -> Self {
         Self {
@@ -87,14 +87,14 @@ impl Kind {
 }
 
 impl Objects {
-    /// The objects behind `client`.
+    /// The objects of the server of `client`.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, inside: None, kinds: Mutex::default() }
     }
 
-    /// The objects of a server in this process. They are read where they are stored, which its faults do not meet and which
-    /// costs a tenth of a request; writes are requests.
+    /// The objects of a server in this process. Reads go directly to its store, which is not affected by injected
+    /// faults and costs a tenth of a request; writes are requests.
     #[must_use]
     pub fn inside(server: &ApiServer) -> Self {
         Self { client: server.client(), inside: Some(server.clone()), kinds: Mutex::default() }
@@ -106,7 +106,7 @@ impl Objects {
         &self.client
     }
 
-    /// How `kind` is reached, asked from the API server once; `None` when it does not serve the kind.
+    /// The resource of `kind`, looked up in the API server once; `None` when it does not serve the kind.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -191,7 +191,7 @@ impl Objects {
         self.write(Method::PATCH, &url, "application/merge-patch+json", patch).await
     }
 
-    /// Sets the whole status of an object, when it differs from what is there. Says whether it wrote.
+    /// Sets the whole status of an object, when it differs. Returns whether it wrote.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -206,7 +206,7 @@ impl Objects {
         Ok(!matches!(written, Written::Refused(_)))
     }
 
-    /// Deletes an object and what it owns. Pods get their time to stop.
+    /// Deletes an object and its dependents. Pods get their grace period.
     ///
     /// # Errors
     /// When the API server does not answer.

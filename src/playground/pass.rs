@@ -1,18 +1,18 @@
-//! What one pass of a controller did and when the next is due. No I/O.
+//! Result of one pass of a controller, and when the next is due. No I/O.
 //!
-//! The controllers of the playground are level-triggered: a pass looks at all objects, writes the difference, and says
-//! when time alone will change its mind. Passes are repeated until one writes nothing.
+//! The controllers of the playground are level-triggered: a pass reads all objects, writes the difference, and returns
+//! when time alone will change its result. Passes are repeated until one writes nothing.
 
 use jiff::Timestamp;
 
 use super::objects::Written;
 
-/// The outcome of a pass.
+/// Result of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Writes that were tried.
+    /// Number of attempted writes.
     pub writes: usize,
-    /// When to look again although nothing was written.
+    /// When to run again although nothing was written.
     pub due: Option<Timestamp>,
 }
 
@@ -22,14 +22,14 @@ impl Pass {
         self.writes = self.writes.saturating_add(1);
     }
 
-    /// Counts a write, unless it was refused: the next pass would only try the same again.
+    /// Counts a write, unless it was rejected: the next pass would only repeat it.
     pub fn count(&mut self, written: &Written) {
         if !matches!(written, Written::Refused(_)) {
             self.wrote();
         }
     }
 
-    /// Asks for another look at `time`.
+    /// Requests another pass at `time`.
     pub fn look_at(&mut self, time: Timestamp) {
         self.due = Some(self.due.map_or(time, |due| due.min(time)));
     }

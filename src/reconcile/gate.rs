@@ -1,5 +1,5 @@
-//! Lets the leader act only on whole objects: while the definitions of our kinds are another's, and until all objects were
-//! listed since, nobody is told to lead (docs/design.md#law-10-act-only-on-whole-objects). Tells of it by Events.
+//! Lets the leader act only on complete objects: while foreign CRDs are served, and until all objects were listed
+//! since, no controller is told to lead (docs/design.md#law-10-act-only-on-whole-objects). Reports it with Events.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -11,18 +11,19 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::watch::Served;
 
-/// Between the lease and those who act.
+/// Gate between the Lease and the controllers.
 pub struct Gate {
-    /// Whose definitions are served.
+    /// Whose CRDs are served.
     pub served: watch::Receiver<Served>,
-    /// Tells people.
+    /// Sends Events.
     pub events: Events,
     /// The time of day.
     pub clock: WallClock,
 }
 
 impl Gate {
-    /// Tells `acts` who leads, while objects are read whole. Returns when `stop` is told, or nobody can tell who leads.
+    /// Forwards the leadership to `acts` while objects are complete. Returns when `stop` is true, or the sender of the
+    /// leadership is gone.
     pub async fn run(
         self,
         mut leadership: watch::Receiver<Option<Leader>>,
@@ -61,11 +62,11 @@ impl Gate {
             });
             tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => return,
-                told = leadership.changed() => if told.is_err() {
+                changed = leadership.changed() => if changed.is_err() {
                     return;
                 },
-                told = served.changed() => if told.is_err() {
-                    // Nobody watches the definitions any more: nothing is known of them.
+                changed = served.changed() => if changed.is_err() {
+                    // The watch of the CRDs has ended: their state is unknown.
                     acts.send_replace(None);
                     return;
                 },
@@ -74,7 +75,7 @@ impl Gate {
     }
 }
 
-/// Says how long nothing was done, and why.
+/// Reports for how long the controllers were paused, and why.
 fn thawed(leader: &Leader, events: &Events, now: Timestamp, since: Timestamp, why: &str) {
     let seconds = now.duration_since(since).max(SignedDuration::ZERO).as_secs();
     let note = format!(

@@ -37,31 +37,31 @@ use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 use crate::runtime::watch::{Definitions, Readers};
 
-/// What a controller works with.
+/// Options of a controller.
 pub struct Options {
-    /// Speaks to karmada-apiserver.
+    /// Client of karmada-apiserver.
     pub client: Client,
     /// The time zone database.
     pub zones: Arc<dyn Zones>,
-    /// What the operator chose of the rules.
+    /// Settings of the rules.
     pub settings: Settings,
     /// The time of day.
     pub clock: WallClock,
     /// The counters.
     pub metrics: Arc<ControllerMetrics>,
-    /// Names this process in Events.
+    /// Name of this process in Events.
     pub identity: String,
-    /// Objects that are worked off at a time.
+    /// Most objects that are reconciled at a time.
     pub concurrency: usize,
-    /// How often headroom is divided again (docs/design.md#rebalancing); nothing: never.
+    /// How often headroom is rebalanced (docs/design.md#rebalancing); `None`: never.
     pub rebalance_period: Option<SignedDuration>,
-    /// How long clusters that fail or leave are waited for.
+    /// How long to wait for clusters that fail or leave.
     pub failover: failover::Settings,
-    /// How Centralized workloads are scaled.
+    /// Settings of Centralized mode.
     pub centralized: centralized::Settings,
 }
 
-/// A controller that does not work yet.
+/// A controller before it runs.
 pub struct Controller {
     reader: Reader,
     engine: Engine<CronWorker>,
@@ -73,13 +73,13 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Puts the parts together.
+    /// Builds the controller.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self::with_capacity(options, Arc::new(Unknown))
     }
 
-    /// As [`Self::new`]; `capacity` knows how much room clusters have.
+    /// As [`Self::new`]; `capacity` is the source of free capacity.
     #[must_use]
     pub fn with_capacity(options: Options, capacity: Arc<dyn Capacity>) -> Self {
         let Options {
@@ -95,8 +95,8 @@ impl Controller {
             centralized,
         } = options;
         let default_mode = settings.default_mode;
-        let book = Arc::new(CronCache::default());
-        let reader = Reader::new(Arc::clone(&book), zones, settings);
+        let cron_cache = Arc::new(CronCache::default());
+        let reader = Reader::new(Arc::clone(&cron_cache), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
@@ -121,18 +121,19 @@ impl Controller {
         let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let lanes = Lanes::default();
-        let worker = CronWorker { client, book, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
+        let worker =
+            CronWorker { client, cache: cron_cache, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         Self { reader, engine, live, distributed, poster, events, clock }
     }
 
-    /// What it looks at: enough to look ahead.
+    /// Input of reconciles: also enough for a preview.
     #[must_use]
     pub fn live(&self) -> LiveState {
         self.live.clone()
     }
 
-    /// What is left to start once `readers` tell the controller of its objects.
+    /// Registers the caches with `readers`; returns the controller to run.
     #[must_use]
     pub fn read_by(self, readers: &mut Readers) -> Idle {
         readers.cron_federated_hpas.push(Box::new(self.reader));
@@ -143,7 +144,7 @@ impl Controller {
     }
 }
 
-/// A controller that is told of its objects and waits to be run.
+/// A controller with registered caches that waits to be run.
 pub struct Idle {
     engine: Engine<CronWorker>,
     distributed: Engine<FederatedHpaWorker>,
@@ -152,22 +153,22 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Works while this process leads, until `stop` is told. The lease is to be held until this returns; dropped, it ends
-    /// everything at once.
+    /// Reconciles while this process leads, until `stop` is true. The lease must be held until this returns; dropping
+    /// the future aborts everything at once.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let (told, acts) = watch::channel(None);
+        let (sender, acts) = watch::channel(None);
         let (over, ended) = watch::channel(false);
         let engines = async {
             tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
-            // What was done last is told, too.
+            // The last events are posted, too.
             over.send_replace(true);
         };
-        // Turns under way end as those of the leader that they began as.
-        tokio::join!(engines, self.gate.run(leadership, told, ended.clone()), self.poster.run(ended));
+        // Reconciles in progress finish under the leader with which they began.
+        tokio::join!(engines, self.gate.run(leadership, sender, ended.clone()), self.poster.run(ended));
     }
 }
 
-/// A controller that hands every workload back, and does nothing else.
+/// A controller that hands back every workload, and does nothing else.
 pub struct Withdrawal {
     cache: Arc<Cache>,
     engine: Engine<FederatedHpaWorker>,
@@ -175,7 +176,7 @@ pub struct Withdrawal {
 }
 
 impl Withdrawal {
-    /// Puts the parts together.
+    /// Builds the controller.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let Options { client, settings, clock, metrics, identity, concurrency, .. } = options;
@@ -193,14 +194,14 @@ impl Withdrawal {
         Self { cache, engine: Engine::new(Arc::new(worker.retiring()), clock, concurrency), poster }
     }
 
-    /// What it sees, once `readers` tell it.
+    /// Registers its cache with `readers`, and returns it.
     #[must_use]
     pub fn read_by(&self, readers: &mut Readers) -> Arc<Cache> {
         self.cache.read_by(readers);
         Arc::clone(&self.cache)
     }
 
-    /// Works while this process leads, until `stop` is told.
+    /// Reconciles while this process leads, until `stop` is true.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         let (over, ended) = watch::channel(false);
         let engine = async {

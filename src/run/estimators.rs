@@ -10,10 +10,10 @@ use crate::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 
 pub use crate::estimator::grpc::Settings;
 
-/// Longest wait of a person for the answers of all estimators.
+/// Longest wait of an interactive command for the answers of all estimators.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Rooms of which estimators are asked for a person, who would rather wait a little than know less.
+/// Free capacity with estimators for an interactive command, which waits a little longer for better data.
 #[must_use]
 pub fn patient(settings: Settings) -> Rooms {
     let times = Times { patience: PATIENCE, ..Times::default() };
@@ -49,7 +49,7 @@ enum When {
 }
 
 impl EstimatorArgs {
-    /// How they are asked; none: they are not. Where that is not said they are asked by `usual`.
+    /// Settings of the estimators; `None`: they are not queried. `usual` is the default.
     pub fn settings(self, usual: bool) -> Option<grpc::Settings> {
         let Self { estimators, estimator_address: address, estimator_ca, estimator_cert, estimator_key } = self;
         let identity = estimator_cert.zip(estimator_key);

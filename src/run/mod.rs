@@ -1,4 +1,4 @@
-//! The processes, put together of rooms: what is bound, started, watched, drained. Arguments, signals, exit codes.
+//! The processes, built from the other modules: bind, start, watch, drain. Arguments, signals, exit codes.
 
 mod args;
 pub mod both;

@@ -1,4 +1,4 @@
-//! What is counted and logged of each review: uid, object and verdict, never the body.
+//! Metrics and log line of each review: uid, object and verdict, never the body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Observer for ReviewLog {
         }
         self.count(reviewed);
         match reviewed.outcome {
-            // Whoever sends too much must not fill the log too.
+            // A client that sends too much must not fill the log too.
             Outcome::Overloaded => debug!(problem = reviewed.problem, "refused"),
             Outcome::Failed => {
                 error!(uid = excerpt(reviewed.uid, SHOWN), object = %Object(reviewed), "the rules panicked");

@@ -1,4 +1,4 @@
-//! What is counted of reviews. No I/O.
+//! Metrics of reviews. No I/O.
 
 use std::array;
 use std::sync::OnceLock;
@@ -43,20 +43,20 @@ struct RuleLabels {
     rule: &'static str,
 }
 
-/// The counters of the webhook, with handles kept for what counts on each review.
+/// The metrics of the webhook, with handles for those of each review.
 pub struct ReviewMetrics {
     reviews: Family<ReviewLabels, Counter>,
     review_handles: [OnceLock<Counter>; OUTCOMES * OPERATIONS * ENDPOINTS],
     durations: [Histogram; ENDPOINTS],
     denials: Family<RuleLabels, Counter>,
-    /// Reviews being answered.
+    /// Reviews in flight.
     pub in_flight: Gauge,
     /// Panics caught in reviews.
     pub panics: Counter,
 }
 
 impl ReviewMetrics {
-    /// Everything at zero, in `registry`.
+    /// Registers all metrics in `registry`, at zero.
     #[must_use]
     pub fn new(registry: &mut Registry) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl ReviewMetrics {
         }
     }
 
-    /// One review was answered.
+    /// Counts a review.
     pub fn reviewed(&self, endpoint: Endpoint, operation: Operation, outcome: Outcome, took: Duration) {
         let (e, o, v) = (endpoint as usize, operation as usize, outcome as usize);
         if let Some(handle) = self.review_handles.get((e * OPERATIONS + o) * OUTCOMES + v) {
@@ -86,13 +86,13 @@ impl ReviewMetrics {
         }
     }
 
-    /// `rule` denied an object.
+    /// Counts a denial by `rule`.
     pub fn denied(&self, rule: &'static str) {
         self.denials.get_or_create(&RuleLabels { rule }).inc();
     }
 }
 
-/// Histograms of the time of reviews, in the order of [`Endpoint::ALL`].
+/// Histograms of the duration of reviews, in the order of [`Endpoint::ALL`].
 fn durations<const N: usize>(registry: &mut Registry) -> [Histogram; N] {
     let family = Family::<EndpointLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
     let help = "Time from the head of a request to its answer";

@@ -8,7 +8,7 @@ use super::process::{ControlPlane, Options};
 use crate::runtime::logging::LogArgs;
 use crate::runtime::settings::RuleArgs;
 
-/// What a process is started with, beside its control plane.
+/// Input of a process, without its control plane.
 pub(super) struct Roles {
     pub(super) process: ProcessArgs,
     pub(super) webhook: Option<WebhookArgs>,
@@ -19,7 +19,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Runs until a signal ends it. The control plane is chosen once there is a log.
+    /// Runs until a signal ends it. The control plane is chosen after the log is set up.
     pub(super) fn run(self, control_plane: impl FnOnce() -> Result<ControlPlane, String>) -> ExitCode {
         let Self { process, webhook, controller, end, rules, logging } = self;
         process.run(&logging, || {

@@ -1,5 +1,5 @@
-//! Hands every workload back, as the controller does when its FederatedHPA is deleted, whether or not a controller runs: the Lease
-//! is taken first, so that none acts. Talks to the API server.
+//! Hands back every workload, as the controller does when its FederatedHPA is deleted, whether or not a controller
+//! runs: it takes the Lease first, so that no controller acts. Talks to the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::succession::{self, Seized};
+use crate::runtime::succession::{self, Acquired};
 use crate::runtime::watch::{Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
-/// Time between two looks at what is left.
+/// Interval between checks of the remaining workloads.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long others are kept off the Lease at the end: as long as it may take until their processes are gone, too.
+/// How long the Lease stays reserved at the end: long enough for the other processes to be gone, too.
 const PARKED: Duration = Duration::from_mins(5);
-/// Objects that are worked off at a time.
+/// Most objects that are reconciled at a time.
 const CONCURRENCY: usize = 16;
 
-/// Whose Lease.
+/// The Lease.
 #[derive(Clone, Debug)]
 pub struct LeaseLocation {
     /// Its namespace.
@@ -47,29 +47,29 @@ pub struct LeaseLocation {
     pub name: String,
 }
 
-/// What became of the workloads.
+/// Result for the workloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandedBack {
-    /// Those that are handed back.
+    /// Workloads that were handed back.
     pub done: Vec<String>,
-    /// Those that are not, each with what is missing.
+    /// Workloads that were not, each with the missing step.
     pub left: Vec<(String, String)>,
 }
 
-/// Why nothing could be handed back.
+/// Why no workload could be handed back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stuck {
-    /// The Lease is not ours in time.
+    /// The Lease could not be acquired in time.
     #[error(
         "the Lease {0} could not be held in time: the namespace must exist, and the user of the kubeconfig needs the verbs \
          get, create and update on leases there"
     )]
     Lease(String),
-    /// The API server refuses, or is not reached.
+    /// The API server rejects the request, or is unreachable.
     #[error("the FederatedHPAs could not be listed: {0}")]
     Refused(String),
-    /// Not everything was listed.
-    #[error("the control plane did not tell of everything in time: {0}")]
+    /// Not all objects were listed.
+    #[error("not all objects were listed in time: {0}")]
     Unlisted(String),
 }
 
@@ -79,26 +79,26 @@ pub struct Hold {
     place: LeaseLocation,
     clock: WallClock,
     leadership: watch::Receiver<Option<Leader>>,
-    /// Dropped, nobody renews the Lease any more.
+    /// Dropping it stops the renewal of the Lease.
     election: JoinSet<()>,
 }
 
 impl Hold {
-    /// Takes the Lease; `told` is told from whom, and waits until that one cannot act any more.
+    /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act.
     ///
     /// # Errors
-    /// When the API server refuses or is not reached.
+    /// When the API server rejects the request or is unreachable.
     pub async fn take(
         client: Client,
         place: LeaseLocation,
         identity: String,
         clock: WallClock,
-        told: impl FnOnce(&Seized),
+        report: impl FnOnce(&Acquired),
     ) -> Result<Self, kube::Error> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let seized = succession::seize(&leases, &place.name, &identity).await?;
-        told(&seized);
-        sleep(seized.wait).await;
+        let acquired = succession::acquire(&leases, &place.name, &identity).await?;
+        report(&acquired);
+        sleep(acquired.wait).await;
         let (tell, leadership) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let candidate = Candidate { lease: place.name.clone(), identity, timings: Timings::default() };
@@ -110,10 +110,10 @@ impl Hold {
         Ok(Self { client, place, clock, leadership, election })
     }
 
-    /// Hands all workloads back, as many as there is time for.
+    /// Hands back all workloads, as many as the time allows.
     ///
     /// # Errors
-    /// When the Lease is not ours, or not everything is seen, in time.
+    /// When the Lease is not acquired, or not all objects are listed, in time.
     pub async fn hand_back(&self, settings: Settings, patience: Duration) -> Result<HandedBack, Stuck> {
         let deadline = clock::steady() + patience;
         let led =
@@ -151,7 +151,7 @@ impl Hold {
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
     }
 
-    /// The FederatedHPAs whose workloads are to be handed back, and those for which a binding is suspended still.
+    /// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
     async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
         let everything = ListParams::default();
         let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
@@ -165,10 +165,10 @@ impl Hold {
         Ok(held.chain(marked).collect())
     }
 
-    /// Keeps everybody off the Lease until their processes are gone, too.
+    /// Reserves the Lease until the other processes are gone, too.
     ///
     /// # Errors
-    /// When the API server refuses or is not reached.
+    /// When the API server rejects the request or is unreachable.
     pub async fn park(mut self) -> Result<(), kube::Error> {
         self.election.shutdown().await;
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
@@ -176,8 +176,8 @@ impl Hold {
     }
 }
 
-/// Waits until nothing is held any more of what was held at `first`, or came since; nothing, when not everything was seen in
-/// time.
+/// Waits until no FederatedHPA holds a workload any more, of those in `first` and later ones; `None` when not all
+/// objects were listed in time.
 async fn watch_over(cache: &Cache, first: &BTreeSet<Key>, deadline: Instant) -> Option<HandedBack> {
     let mut looks = interval(LOOK);
     loop {
@@ -197,7 +197,7 @@ async fn watch_over(cache: &Cache, first: &BTreeSet<Key>, deadline: Instant) -> 
     }
 }
 
-/// What is missing until a workload is handed back.
+/// The missing step before a workload is handed back.
 fn missing(view: Option<View>) -> String {
     let Some(view) = view else {
         return "it is gone, and its ResourceBinding or HPAs are not given back yet".to_owned();
@@ -209,5 +209,5 @@ fn missing(view: Option<View>) -> String {
     if view.taken.as_ref().is_some_and(|binding| binding.suspended()) {
         return "its replicas are not settled in the ResourceBinding yet; its Events say why".to_owned();
     }
-    "its finalizer could not be taken off; its Events say why".to_owned()
+    "its finalizer could not be removed; its Events say why".to_owned()
 }

@@ -1,6 +1,6 @@
-//! One connection from its first byte to its last: pace, requests, parting.
+//! One connection from its first byte to its last: time limits, requests, shutdown.
 //!
-//! hyper's time limit on the head of a request ends idle connections too, and it has none for these alone
+//! hyper's time limit for the head of a request also closes idle connections, and it has no limit for these alone
 //! (hyperium/hyper#1628). Heads need seconds and kube-apiserver keeps a connection for minutes, so both are timed here.
 
 use std::convert::Infallible;
@@ -35,14 +35,14 @@ pub struct Limits {
     /// Time without a request after which an HTTP/1.1 connection is closed (at most twice as long). Longer than the
     /// 90 seconds after which kube-apiserver itself closes, so that it never writes to a connection closed here.
     pub idle: Duration,
-    /// Time without a request after which an HTTP/2 connection is asked to end while there are few places left, whatever pings
-    /// it answers; as long as there are many it is kept.
+    /// Time without a request after which an HTTP/2 connection is asked to end while few slots are free, even if it
+    /// answers pings; while many are free it is kept.
     pub scarce: Duration,
-    /// While stopping: time in which an idle HTTP/1.1 connection may still send a request that is under way.
+    /// While stopping: time in which an idle HTTP/1.1 connection may still send a request that is in flight.
     pub last_call: Duration,
-    /// Requests under way on one HTTP/2 connection.
+    /// Most requests in progress on one HTTP/2 connection.
     pub streams: u32,
-    /// Bytes of the head of a request.
+    /// Most bytes of the head of a request.
     pub head_bytes: u32,
 }
 
@@ -68,7 +68,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// Serves connections by one router.
+/// Serves connections with one router.
 pub struct Server {
     router: Router,
     http1: Builder<TokioExecutor>,
@@ -76,18 +76,18 @@ pub struct Server {
     limits: Limits,
     lifecycle: Arc<Lifecycle>,
     slots: Arc<Slots>,
-    /// A connection ends with its first answer.
+    /// Whether a connection ends with its first response.
     once: bool,
 }
 
-/// How often an HTTP/2 connection is asked whether it lives, and how long it may take to answer.
+/// Interval of HTTP/2 pings, and the time limit for their answer.
 const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
 
-/// Bytes an HTTP/2 client may send ahead of what was read: on one stream, and on the connection.
+/// Most bytes an HTTP/2 client may send ahead: on one stream, and on the connection.
 const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
 
 impl Server {
-    /// Serves by `router` until `lifecycle` ends it. Its connections have their places in `slots`.
+    /// Serves with `router` until `lifecycle` ends it. Its connections take `slots`.
     #[must_use]
     pub fn new(router: Router, limits: Limits, lifecycle: Arc<Lifecycle>, slots: Arc<Slots>) -> Self {
         let head_bytes = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX);
@@ -108,7 +108,7 @@ impl Server {
         Self { router, http1, http2, limits, lifecycle, slots, once: false }
     }
 
-    /// Answers one request on each connection; for HTTP/1.1.
+    /// Serves one request on each connection; for HTTP/1.1.
     #[must_use]
     pub fn once(mut self) -> Self {
         self.http1.http1().keep_alive(false);
@@ -142,7 +142,7 @@ impl Server {
         self.drive(connection, protocol, &pulse).await;
     }
 
-    /// Polls the connection, and ends it when it is too slow or when the process parts.
+    /// Polls the connection, and ends it when it is too slow or when the process shuts down.
     async fn drive<C>(&self, mut connection: Pin<&mut C>, protocol: Protocol, pulse: &Pulse)
     where
         C: GracefulConnection,
@@ -154,13 +154,13 @@ impl Server {
         loop {
             tokio::select! {
                 biased;
-                // Errors are the client's: broken connections and broken protocols. There is nobody to tell.
+                // Errors are the client's: broken connections and protocol errors. There is no one to report them to.
                 _ = connection.as_mut() => return,
                 changed = phases.changed() => {
                     let phase = if changed.is_ok() { *phases.borrow_and_update() } else { Phase::Aborted };
                     match (phase, protocol) {
                         (Phase::Serving, _) | (Phase::Parting, Protocol::Http1) => {}
-                        // GOAWAY loses nothing: streams that are under way are answered.
+                        // GOAWAY loses nothing: streams in progress are answered.
                         (Phase::Parting, Protocol::Http2) if pulse.seen() == 0 => {}
                         (Phase::Parting | Phase::Stopping, Protocol::Http2) => connection.as_mut().graceful_shutdown(),
                         (Phase::Stopping, Protocol::Http1) => {
@@ -191,22 +191,22 @@ impl Server {
     }
 }
 
-/// What the timer of a connection waits for.
+/// Event that the timer of a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// The first request.
     FirstHead,
-    /// The rest of a head that has begun, when so many requests were seen.
+    /// The rest of a head that has begun, after this many requests.
     Head(u64),
-    /// A request after so many were seen.
+    /// A request after this many requests.
     Request(u64),
-    /// A request that may be under way while stopping.
+    /// A request that may be in flight while stopping.
     LastCall,
     /// The end of a connection that was asked to end.
     LastAnswer,
 }
 
-/// What becomes of a connection when its time is over.
+/// What happens to a connection when its time is over.
 enum Over {
     GoOn(Wait),
     Part,
@@ -228,7 +228,7 @@ impl Wait {
         match self {
             Self::FirstHead if seen == 0 => Over::Close,
             Self::Head(before) if before == seen && pulse.waiting_for_head() => Over::Close,
-            // HTTP/2 has its own keep-alive; an idle connection that answers is kept while there are places for others.
+            // HTTP/2 has its own keep-alive; an idle connection that answers is kept while slots are free.
             Self::Request(before) if before == seen && pulse.idle() && (scarce || protocol == Protocol::Http1) => {
                 Over::Part
             }
@@ -239,12 +239,12 @@ impl Wait {
     }
 }
 
-/// What is known of the requests on one connection.
+/// State of the requests on one connection.
 #[derive(Debug, Default)]
 struct Pulse {
     seen: AtomicU64,
     answered: AtomicU64,
-    /// Bytes of a head have come in, and not yet all of them.
+    /// Part of a head has arrived.
     head: AtomicBool,
 }
 
@@ -261,14 +261,14 @@ impl Pulse {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// Bytes came in.
+    /// Records that bytes arrived.
     fn bytes(&self) {
         if self.idle() {
             self.head.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Ready once when a head has begun, did not end in the same read, and is not timed yet.
+    /// Ready once when a head has begun, did not end in the same read, and has no timer yet.
     fn head_began(&self, protocol: Protocol, waits_for: Wait) -> Poll<()> {
         let timed = matches!(waits_for, Wait::FirstHead | Wait::LastCall | Wait::LastAnswer)
             || waits_for == Wait::Head(self.seen());
@@ -276,7 +276,7 @@ impl Pulse {
     }
 }
 
-/// A request from its head to its answer.
+/// A request from its head to its response.
 struct UnderWay(Arc<Pulse>);
 
 impl UnderWay {
@@ -293,7 +293,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A stream that notes when bytes come in.
+/// A stream that records when bytes arrive.
 struct Paced<S> {
     stream: S,
     pulse: Arc<Pulse>,
@@ -347,7 +347,7 @@ mod tests {
         let over = |scarce| Wait::Request(1).over(&pulse, Protocol::Http2, scarce);
         assert!(matches!((over(true), over(false)), (Over::Part, Over::GoOn(_))));
         assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http1, false), Over::Part));
-        // A request under way is no idleness, and one that came is use.
+        // A request in progress is not idle, and one that arrived counts as activity.
         let _under_way = UnderWay::begin(&pulse);
         assert!(matches!(Wait::Request(2).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));
         assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));

@@ -1,9 +1,9 @@
-//! A name for this process that no other has. Reads the environment and the host's name.
+//! A unique name for this process. Reads the environment and the host name.
 
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// The host's name, which in a pod is the pod's, and something random: a pod that starts again on the same node is another
+/// The host name, which in a pod is the name of the pod, and a random part: a restarted pod on the same node is another
 /// process.
 #[must_use]
 pub fn unique() -> String {

@@ -1,9 +1,9 @@
-//! Holds the Lease in karmada-apiserver: who leads is decided in `decision::lease`, here it is read and written.
+//! Holds the Lease in karmada-apiserver: `decision::lease` decides who leads, this module reads and writes it.
 //!
-//! A [`Leader`] is the right to write while the Lease is held.
+//! A [`Leader`] is the permission to write while the Lease is held.
 //!
-//! Libraries for a Lease tell a process that it leads, but end no write that began before the Lease was lost. Here
-//! each write needs a [`Leader`], which ends before anybody else may lead.
+//! Libraries for a Lease tell a process that it leads, but do not stop a write that began before the Lease was lost.
+//! Here each write needs a [`Leader`], which ends before another process can lead.
 
 mod term;
 
@@ -22,18 +22,18 @@ use super::clock;
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::decision::lease::{self, ObservedLease, Record, Step, Timings};
 
-/// Who we are and which Lease we compete for.
+/// Identity of this process and its Lease.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Name of the Lease.
     pub lease: String,
-    /// Unique among the processes that compete, for example the pod's name with a suffix of chance.
+    /// Unique among the competing processes, for example the name of the pod with a random suffix.
     pub identity: String,
-    /// How long things take.
+    /// Durations of the election.
     pub timings: Timings,
 }
 
-/// Why a try to hold the Lease failed.
+/// Why an attempt to hold the Lease failed.
 #[derive(Debug, thiserror::Error)]
 enum TryError {
     #[error("the API server did not answer in time")]
@@ -44,8 +44,8 @@ enum TryError {
     Api(#[from] kube::Error),
 }
 
-/// Competes for the Lease until `stop` is told, and tells `leadership` of every change. On a stop it releases the Lease,
-/// after everybody who watches `leadership` was told.
+/// Competes for the Lease until `stop` is true, and sends every change to `leadership`. On stop it releases the Lease,
+/// after all receivers of `leadership` were notified.
 pub async fn compete(
     api: Api<Lease>,
     candidate: Candidate,
@@ -78,9 +78,9 @@ struct Contest {
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
     leader: Option<Leader>,
-    /// A write that makes us the holder is under way, or nothing is known of its end.
+    /// Whether a write that acquires the Lease is in flight, or its result is unknown.
     claims: bool,
-    /// What was last complained of, while it lasts.
+    /// Last logged problem, while it lasts.
     trouble: Option<&'static str>,
 }
 
@@ -89,7 +89,7 @@ impl Contest {
         clock::steady().saturating_duration_since(self.start)
     }
 
-    /// One try; says how long to wait for the next.
+    /// One attempt; returns how long to wait for the next.
     async fn turn(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Duration {
         let timings = self.candidate.timings;
         if self.leader.as_ref().is_some_and(|leader| leader.check().is_err()) {
@@ -107,7 +107,7 @@ impl Contest {
                 pause
             }
             Err(error) => {
-                // What is known may be old: read before the next write.
+                // The known state may be old: read before the next write.
                 self.lease = None;
                 self.complain(&error);
                 if matches!(error, TryError::Conflict) { Duration::ZERO } else { timings.retry }
@@ -119,7 +119,7 @@ impl Contest {
         pause.min(self.patience())
     }
 
-    /// Says what is wrong and what to do about it, once until it changes.
+    /// Logs a problem and its solution, once until it changes.
     fn complain(&mut self, error: &TryError) {
         let (lease, place) = (&self.candidate.lease, self.api.resource_url());
         let advice = match error {
@@ -139,7 +139,7 @@ impl Contest {
         }
     }
 
-    /// A leader waits for an answer no longer than it may act.
+    /// A leader waits for a response no longer than it may act.
     fn patience(&self) -> Duration {
         let deadline = self.candidate.timings.renew_deadline;
         let Some(leader) = &self.leader else { return deadline };
@@ -179,7 +179,7 @@ impl Contest {
         Ok(self.candidate.timings.retry)
     }
 
-    /// The Lease with ourselves as its holder. Its resourceVersion makes the write a compare-and-swap.
+    /// The Lease with this process as its holder. Its resourceVersion makes the write a compare-and-swap.
     fn held(&self, lease: Option<Lease>) -> Lease {
         let now = MicroTime(clock::wall());
         let mut lease = lease.unwrap_or_else(|| Lease {
@@ -194,7 +194,7 @@ impl Contest {
             spec.acquire_time = Some(now.clone());
             spec.holder_identity = Some(self.candidate.identity.clone());
         }
-        // Whole seconds: never less than what is meant, and never 0, which no API server takes.
+        // Whole seconds, rounded up, and never 0, which API servers reject.
         let time = self.candidate.timings.lease;
         spec.lease_duration_seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
         spec.renew_time = Some(now);
@@ -221,14 +221,14 @@ impl Contest {
         }
     }
 
-    /// Stops leading and lets the next one in at once.
+    /// Stops leading and releases the Lease at once.
     async fn release(mut self, leadership: &watch::Sender<Option<Leader>>) {
         match self.leader.take() {
             Some(leader) => {
                 leader.end();
                 leadership.send_replace(None);
             }
-            // A claim that was cut off may have been stored.
+            // An aborted claim may have been stored.
             None if self.claims => self.lease = None,
             None => return,
         }
@@ -243,7 +243,7 @@ impl Contest {
     async fn give_up(&mut self) -> Result<(), kube::Error> {
         let lease = match self.lease.take() {
             Some(lease) => Some(lease),
-            // A write that was cut off may have been stored.
+            // An aborted write may have been stored.
             None => self.api.get_opt(&self.candidate.lease).await?,
         };
         let Some(mut lease) = lease.filter(|lease| record(lease).holder == self.candidate.identity) else {
@@ -257,7 +257,7 @@ impl Contest {
     }
 }
 
-/// What to do about an answer with this status.
+/// Advice for a response with this status.
 fn advice(code: u16) -> &'static str {
     match code {
         401 => "the credentials of the kubeconfig are not accepted",
@@ -274,7 +274,7 @@ pub(super) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
-/// What a Lease says.
+/// Content of a Lease.
 pub(super) fn record(lease: &Lease) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();

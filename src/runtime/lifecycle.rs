@@ -1,4 +1,4 @@
-//! Where the process stands between start and end: readiness, and the phases of shutting down. No I/O.
+//! State of the process between start and end: readiness, and the phases of shutdown. No I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,11 +12,11 @@ use tokio::sync::watch;
 pub enum Phase {
     /// Connections are accepted and kept.
     Serving,
-    /// Connections are accepted; each is asked to end at a point where nothing is lost.
+    /// Connections are accepted; each is asked to end when nothing can be lost.
     Parting,
-    /// No connection is accepted; what is in flight finishes.
+    /// No connection is accepted; requests in flight finish.
     Stopping,
-    /// What is in flight is dropped.
+    /// Requests in flight are dropped.
     Aborted,
 }
 
@@ -31,7 +31,7 @@ impl Phase {
     }
 }
 
-/// The phase, told to every connection.
+/// The current phase, which every connection observes.
 #[derive(Debug)]
 pub struct Lifecycle {
     sender: watch::Sender<Phase>,
@@ -46,7 +46,7 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Goes on to `phase`; there is no way back.
+    /// Advances to `phase`; never backwards.
     pub fn advance(&self, phase: Phase) {
         self.sender.send_if_modified(|current| {
             let later = phase > *current;
@@ -58,12 +58,12 @@ impl Lifecycle {
         });
     }
 
-    /// Whether connections are to end after their next answer.
+    /// Whether connections should end after their next response.
     pub fn parting(&self) -> bool {
         self.rank.load(Ordering::Relaxed) >= Phase::Parting.rank()
     }
 
-    /// Tells of each change from now on.
+    /// Subscribes to further changes.
     pub fn subscribe(&self) -> watch::Receiver<Phase> {
         self.sender.subscribe()
     }
@@ -75,12 +75,12 @@ impl Lifecycle {
     }
 }
 
-/// Something that must hold before the process is ready.
+/// A condition for readiness.
 #[derive(Clone, Debug)]
 pub struct Condition(Arc<AtomicBool>);
 
 impl Condition {
-    /// It holds now.
+    /// Marks the condition as met.
     pub fn met(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -88,7 +88,7 @@ impl Condition {
 
 type Check = Box<dyn Fn(Timestamp) -> bool + Send + Sync>;
 
-/// Whether the process may be sent reviews, and what is missing when it may not.
+/// Whether the process accepts reviews, and the missing conditions when it does not.
 #[derive(Default)]
 pub struct Readiness {
     conditions: Mutex<Vec<(&'static str, Condition)>>,
@@ -97,7 +97,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// A condition that does not hold yet; `missing` is said until it does.
+    /// Adds a condition that is not met yet; `missing` is reported until it is.
     pub fn condition(&self, missing: &'static str) -> Condition {
         let condition = Condition(Arc::new(AtomicBool::new(false)));
         let mut conditions = self.conditions.lock();
@@ -105,17 +105,17 @@ impl Readiness {
         condition
     }
 
-    /// A condition that is looked at whenever it is asked for; `missing` is said while it does not hold.
+    /// Adds a condition that is checked on each request; `missing` is reported while it is false.
     pub fn check(&self, missing: &'static str, holds: impl Fn(Timestamp) -> bool + Send + Sync + 'static) {
         self.checks.lock().push((missing, Box::new(holds)));
     }
 
-    /// From now on not ready.
+    /// Makes the process unready from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// What is missing at `now`; empty when ready.
+    /// The missing conditions at `now`; empty when ready.
     pub fn missing(&self, now: Timestamp) -> Vec<&'static str> {
         let conditions = self.conditions.lock();
         let checks = self.checks.lock();

@@ -33,15 +33,15 @@ pub struct LogArgs {
     pub log_level: String,
 }
 
-/// Where kube says of each failed request that it failed, and not which: whoever sent it says so with its object.
+/// The log target with which kube logs each failed request without its object: the caller logs it with the object.
 const TWICE: &str = "kube_client::client::builder";
 
-/// Starts logging, for the whole process. A second start in one process changes nothing.
+/// Starts logging, for the whole process. A second call has no effect.
 ///
 /// # Errors
-/// The filter cannot be read; the text says why.
+/// The filter cannot be parsed; the text says why.
 pub fn start(args: &LogArgs) -> Result<(), String> {
-    // A level alone is that of this program; what the libraries say at it may repeat what was sent.
+    // A plain level applies to this program; at that level libraries may log what was sent.
     let filter = match args.log_level.parse::<Level>() {
         Ok(level) => format!("{},fhpa={level},{TWICE}=off", level.min(Level::WARN)),
         Err(_) => args.log_level.clone(),
@@ -57,7 +57,7 @@ pub fn start(args: &LogArgs) -> Result<(), String> {
         builder.with_ansi(terminal).finish().try_init()
     };
     if started.is_ok() {
-        // The message of a panic may repeat what a user sent; its place does not.
+        // The message of a panic may repeat input of a user; its location does not.
         panic::set_hook(Box::new(|info| {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             error!(place, "panicked");

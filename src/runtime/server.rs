@@ -1,4 +1,4 @@
-//! The listener: accepts connections within limits, secures them, and sees them end.
+//! The listener: accepts connections within limits, performs the TLS handshake, and waits for their end.
 //!
 //! axum's own server has no TLS and no limit on connections, and `axum-server` waits for handshakes while it drains,
 //! so connections are accepted here.
@@ -21,14 +21,14 @@ use super::metrics::{HandshakeFailure, Metrics};
 use super::slots::{Slot, Slots};
 use super::tls;
 
-/// Bounds on all connections together and on their beginning.
+/// Limits on all connections together and on their start.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections open at a time; one more is closed at once. The last quarter is for peers that have few.
+    /// Most open connections; a further one is closed at once. The last quarter is reserved for peers that have few.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
-    /// Bounds on each connection.
+    /// Limits on each connection.
     pub connection: connection::Limits,
 }
 
@@ -38,21 +38,21 @@ impl Default for Limits {
     }
 }
 
-/// Places for connections that ask one thing at once and leave, when all others are taken: so probes are answered always.
+/// Reserved slots for connections with one short request, when all others are taken: so probes are always answered.
 pub struct Reserve {
-    /// What they may ask.
+    /// Serves these requests.
     pub router: Router,
-    /// How many there are.
+    /// Number of slots.
     pub connections: usize,
     /// Time for the head of the request.
     pub header: Duration,
 }
 
-/// How bytes travel.
+/// Transport security.
 pub enum Security {
-    /// As they are.
+    /// Plain text.
     Plain,
-    /// Over TLS, with the certificate that is current when a connection begins.
+    /// TLS, with the certificate that is current when a connection begins.
     Tls(tls::Current),
 }
 
@@ -72,9 +72,9 @@ struct Shared {
     metrics: Arc<Metrics>,
 }
 
-/// Pauses after failures to accept: the first, and the longest.
+/// Pauses after accept errors: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
-/// Connections that are taken from the backlog of the socket before it is closed.
+/// Connections that are accepted from the backlog of the socket before it is closed.
 const BACKLOG: usize = 1024;
 
 impl Listener {
@@ -93,7 +93,7 @@ impl Listener {
         Self::bind_with(address, security, router, limits, None, lifecycle, metrics).await
     }
 
-    /// As [`Self::bind`], with places in reserve.
+    /// As [`Self::bind`], with reserved slots.
     ///
     /// # Errors
     /// As [`Self::bind`].
@@ -145,7 +145,7 @@ impl Listener {
                 Err(error) => {
                     self.shared.metrics.accept_errors.inc();
                     warn!(%error, "a connection cannot be accepted");
-                    // Out of file descriptors, for one, does not pass at once.
+                    // Running out of file descriptors, for example, does not pass at once.
                     tokio::time::sleep(pause).await;
                     pause = pause.saturating_mul(2).min(PAUSES.1);
                 }
@@ -154,7 +154,7 @@ impl Listener {
         self.finish().await;
     }
 
-    /// Takes what already waits in the backlog, closes the socket and waits for all connections.
+    /// Accepts the backlog, closes the socket and waits for all connections.
     async fn finish(self) {
         for _ in 0..BACKLOG {
             let Some(Ok((stream, peer))) = self.socket.accept().now_or_never() else { break };
@@ -181,7 +181,7 @@ impl Shared {
         tokio::spawn(async move { open.serve(stream).await });
     }
 
-    /// The handshake, within its time and, while stopping, only a moment longer.
+    /// The handshake, within its time limit and, while stopping, only a moment longer.
     async fn secure(&self, current: &tls::Current, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(Arc::clone(&current.load().config));
         let stopped = async {
@@ -216,7 +216,7 @@ fn reason(error: &io::Error) -> HandshakeFailure {
     }
 }
 
-/// One open connection; its place is free again when this is dropped.
+/// One open connection; frees its slot when dropped.
 struct Open {
     shared: Arc<Shared>,
     reserved: bool,
@@ -225,7 +225,7 @@ struct Open {
 
 impl Open {
     async fn serve(self, stream: TcpStream) {
-        // Answers are small and written whole; without it the system may hold them back.
+        // Responses are small and written whole; without this the system may delay them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
         }

@@ -1,4 +1,4 @@
-//! Command-line flags -> what the operator chooses of the rules. One set for the server and the command line. No I/O.
+//! Command-line flags -> settings of the rules. One set for the server and the command line. No I/O.
 
 use clap::ValueEnum;
 
@@ -47,7 +47,7 @@ enum DefaultMode {
 }
 
 impl RuleArgs {
-    /// What was chosen.
+    /// The settings.
     #[must_use]
     pub fn settings(self) -> Settings {
         Settings {

@@ -1,7 +1,7 @@
-//! Who may have how many of the connections that a listener serves. No I/O.
+//! Distributes the connections of a listener among peers. No I/O.
 //!
-//! As long as there are many free, whoever comes first has one. When they become scarce, nobody who has a good part of them gets
-//! another: the last quarter is for others.
+//! While many slots are free, every peer gets one. When they become scarce, a peer that has a good part of them gets no
+//! more: the last quarter is for others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Part of all slots that are kept for peers with few of them, and that one peer may have whatever the others do.
+/// Divisor of all slots: this part is reserved for peers with few of them, and one peer may always have as many.
 const PART: usize = 4;
 
 /// The slots of one listener.
@@ -27,7 +27,7 @@ struct Taken {
     by_peer: HashMap<IpAddr, usize>,
 }
 
-/// A slot that is taken; dropped, it is free again.
+/// A taken slot; dropping it frees it.
 #[derive(Debug)]
 pub struct Slot {
     slots: Arc<Slots>,
@@ -35,7 +35,7 @@ pub struct Slot {
 }
 
 impl Slots {
-    /// As many as `all`.
+    /// Creates `all` slots.
     #[must_use]
     pub fn new(all: usize) -> Arc<Self> {
         Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
@@ -45,7 +45,7 @@ impl Slots {
         (self.all / PART).max(1)
     }
 
-    /// A slot for a connection from `peer`; none when there is none for it.
+    /// A slot for a connection from `peer`; `None` when it gets none.
     #[must_use]
     pub fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         let peer = network(peer);
@@ -60,7 +60,7 @@ impl Slots {
         Some(Slot { slots: Arc::clone(self), peer })
     }
 
-    /// Whether few are left.
+    /// Whether few are free.
     #[must_use]
     pub fn are_scarce(&self) -> bool {
         self.all.saturating_sub(self.taken.lock().count) <= self.part()
@@ -93,7 +93,7 @@ impl Drop for Slot {
     }
 }
 
-/// Who is one peer: an address, or a network of IPv6, within which a machine chooses its addresses as it likes.
+/// Identifies a peer: an address, or an IPv6 network, within which a machine chooses its addresses freely.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,8 +1,8 @@
-//! Takes the Lease from whoever holds it, for a work that nobody else may meet, and keeps others off for a while afterwards.
-//! Talks to the API server.
+//! Takes the Lease from its holder, for work that must not overlap with another leader, and reserves it for a while
+//! afterwards. Talks to the API server.
 //!
-//! It is safe for the reason that an election is: whoever loses the Lease stops acting before its time is over, and that time is
-//! waited for.
+//! It is as safe as an election: a holder that loses the Lease stops acting before its time is over, and the caller
+//! waits for that time.
 
 use std::time::Duration;
 
@@ -13,46 +13,46 @@ use kube::api::{Api, PostParams};
 use super::clock;
 use super::leader::{is_conflict, record};
 
-/// Holder of a Lease that nobody is to take: the installation it belongs to is taken back.
+/// Holder of a reserved Lease, which no process may take: its installation is being removed.
 pub const PARKED: &str = "fhpa-uninstall";
-/// How long others are kept off beyond the time that the last holder had.
+/// How long the reservation exceeds the lease duration of the last holder.
 const MARGIN: Duration = Duration::from_secs(30);
-/// How often a write that met another one is tried.
+/// Number of attempts of a write with conflicts.
 const TRIES: usize = 20;
 
-/// How the Lease was taken.
+/// Result of taking the Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seized {
-    /// Who held it.
+pub struct Acquired {
+    /// Previous holder.
     pub from: Option<String>,
-    /// How long that one may still act.
+    /// How long it may still act.
     pub wait: Duration,
 }
 
-/// Writes `identity` into the Lease. Who takes part in the election under that name then leads; before, `wait` has to pass.
+/// Writes `identity` into the Lease. A candidate with that name then leads, but must first wait for `wait`.
 ///
 /// # Errors
-/// When the API server refuses or is not reached.
-pub async fn seize(api: &Api<Lease>, name: &str, identity: &str) -> Result<Seized, kube::Error> {
-    let mut seized = Seized::default();
+/// When the API server rejects the request or is unreachable.
+pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acquired, kube::Error> {
+    let mut acquired = Acquired::default();
     change(api, name, |lease| {
         let before = record(lease);
-        seized = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
-            Seized::default()
+        acquired = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
+            Acquired::default()
         } else {
-            Seized { from: Some(before.holder), wait: before.lease }
+            Acquired { from: Some(before.holder), wait: before.lease }
         };
         hold(lease, identity, before.lease.saturating_add(MARGIN));
         true
     })
     .await?;
-    Ok(seized)
+    Ok(acquired)
 }
 
-/// Keeps everybody off the Lease for `time`.
+/// Reserves the Lease for `time`.
 ///
 /// # Errors
-/// As [`seize`].
+/// As [`acquire`].
 pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), kube::Error> {
     let hold = |lease: &mut Lease| {
         hold(lease, PARKED, time);
@@ -61,10 +61,10 @@ pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), ku
     change(api, name, hold).await
 }
 
-/// Frees a Lease that was parked; says whether it was.
+/// Frees a reserved Lease; returns whether it was reserved.
 ///
 /// # Errors
-/// As [`seize`].
+/// As [`acquire`].
 pub async fn unpark(api: &Api<Lease>, name: &str) -> Result<bool, kube::Error> {
     let mut parked = false;
     change(api, name, |lease| {
@@ -85,8 +85,8 @@ fn hold(lease: &mut Lease, holder: &str, time: Duration) {
     spec.renew_time = Some(MicroTime(clock::wall()));
 }
 
-/// Reads the Lease, changes it and writes it back, until nobody comes between. One that does not exist is let be; so is one
-/// that `edit` does not want written.
+/// Reads the Lease, changes it and writes it back, until there is no conflict. A missing Lease is left alone; so is one
+/// for which `edit` returns false.
 async fn change(api: &Api<Lease>, name: &str, mut edit: impl FnMut(&mut Lease) -> bool) -> Result<(), kube::Error> {
     for left in (0..TRIES).rev() {
         let Some(mut lease) = api.get_opt(name).await? else { return Ok(()) };

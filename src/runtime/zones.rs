@@ -1,8 +1,7 @@
-//! The time zone database: the newer of the system's and the bundled one (docs/design.md#cron). Reads files, each zone when it
-//! is first asked for.
+//! The time zone database: the newer of the system's and the bundled one (docs/design.md#cron). Reads files, each zone
+//! at its first use.
 //!
-//! `jiff` reads one database or the other. Which of the two is newer it does not say, and an old one runs rules at a
-//! wrong hour.
+//! `jiff` reads one of the two databases. It does not report which is newer, and an old one runs rules at a wrong hour.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,16 +14,16 @@ use jiff::tz::TimeZone;
 
 use crate::decision::cron::zones::Zones;
 
-/// Where systems keep their database, unless `TZDIR` says otherwise.
+/// Default folder of the system's database; `TZDIR` overrides it.
 const SYSTEM_FOLDER: &str = "/usr/share/zoneinfo";
-/// Where systems keep their own zone.
+/// File of the system's own zone.
 const LOCAL_ZONE: &str = "/etc/localtime";
-/// Bytes that are read of one zone's file; real ones have at most 4 KiB.
+/// Most bytes of one zone's file; real ones have at most 4 KiB.
 const MAX_ZONE: u64 = 64 * 1024;
-/// Bytes that are read of the file that lists all zones; real ones have 110 KiB.
+/// Most bytes of the file that lists all zones; real ones have 110 KiB.
 const MAX_LIST: u64 = 1024 * 1024;
 
-/// Which database was chosen.
+/// The database in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The one in the binary.
@@ -42,7 +41,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A time zone database, chosen at start. Zones are read when first asked for and then kept.
+/// A time zone database, selected at start. Zones are read at first use and then kept.
 #[derive(Debug)]
 pub struct ZoneDatabase {
     source: Source,
@@ -64,7 +63,7 @@ impl ZoneDatabase {
         Self::newest(Path::new(&folder.unwrap_or_else(|| OsString::from(SYSTEM_FOLDER))))
     }
 
-    /// The newer of the database in `folder` and the bundled one; of two equals the one in `folder`.
+    /// The newer of the database in `folder` and the bundled one; `folder` when they are equal.
     pub fn newest(folder: &Path) -> Self {
         let bundled = Self::bundled();
         match folder_version(folder) {
@@ -81,7 +80,7 @@ impl ZoneDatabase {
         Self { source: Source::Bundled, version, names: OnceLock::new() }
     }
 
-    /// Which database was chosen.
+    /// The database in use.
     pub const fn source(&self) -> &Source {
         &self.source
     }
@@ -101,7 +100,7 @@ impl ZoneDatabase {
         })
     }
 
-    /// Reads one zone: of the system where it has it, else of the binary (systems leave out old aliases).
+    /// Reads one zone: from the system if it has it, else from the binary (systems leave out old aliases).
     fn read(&self, name: &str) -> Option<TimeZone> {
         let system = match &self.source {
             Source::System(folder) => read_zone(folder, name),
@@ -130,7 +129,7 @@ impl Zones for ZoneDatabase {
     }
 }
 
-/// Name of the process's zone: `TZ`, or else what the system's own zone is a link to, or else UTC.
+/// Name of the process's zone: `TZ`, or else the target of the link of the system's zone, or else UTC.
 pub fn process_zone(zones: &dyn Zones) -> String {
     let known = |name: &str| zones.get(name).is_some().then(|| name.to_owned());
     let variable = std::env::var("TZ").ok();
@@ -149,7 +148,7 @@ fn linked_name(target: &Path) -> Option<&str> {
     target.to_str()?.rsplit_once("zoneinfo/").map(|(_, name)| name)
 }
 
-/// Entries of a database that are no places.
+/// Whether an entry of a database is a place.
 fn is_place(name: &str) -> bool {
     !matches!(name, "Factory" | "localtime" | "posixrules" | "Etc/Unknown")
 }
@@ -173,7 +172,7 @@ fn folder_version(folder: &Path) -> Option<String> {
         .filter(|version| release(version).is_some())
 }
 
-/// Orders releases: `2025b` < `2026` < `2026a`. What follows the letters is not looked at.
+/// Orders releases: `2025b` < `2026` < `2026a`. Text after the letters is ignored.
 fn release(version: &str) -> Option<(u16, bool, usize, &str)> {
     let (year, rest) = version.split_at_checked(4)?;
     let year = year.parse().ok()?;

@@ -11,7 +11,7 @@ use crate::decision::hpa::replicas::Tolerance;
 use crate::decision::plan::{Bounds, Load};
 use crate::decision::split::Replicas;
 
-/// What each pod asks for where a utilization is held, in thousandths.
+/// Request of each pod for a utilization target, in thousandths.
 const REQUEST: i64 = 1_000_000;
 
 /// An HPA.
@@ -22,15 +22,15 @@ pub(super) struct Autoscaler {
     policy: Policy,
     tolerance: Tolerance,
     history: History,
-    /// When it looks next.
+    /// When it runs next.
     pub(super) due: Second,
-    /// What it asked for last.
+    /// Last desired replicas.
     pub(super) desired: Option<Replicas>,
-    /// What it measured last.
+    /// Last measured load.
     pub(super) load: Option<Load>,
 }
 
-/// The pods as it sees them.
+/// The pods as input of the HPA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HpaReading {
     pub(super) spec: Replicas,
@@ -64,7 +64,7 @@ impl Autoscaler {
         }
     }
 
-    /// Takes what is written to it.
+    /// Applies new bounds.
     pub(super) fn bind(&mut self, workload: &Workload, bounds: Bounds, held: bool) {
         (self.bounds, self.held) = (bounds, held);
         let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
@@ -79,7 +79,7 @@ impl Autoscaler {
         };
     }
 
-    /// Looks at the pods; says how many replicas it wants instead.
+    /// One pass over the pods; returns new replicas, if they change.
     pub(super) fn look(&mut self, workload: &Workload, reading: HpaReading, now: Second) -> Option<Replicas> {
         let (source, target) = &workload.metric;
         let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
@@ -110,12 +110,12 @@ fn is_cpu(source: &Source) -> bool {
     matches!(source, Source::Resource { name } | Source::ContainerResource { name, .. } if name == "cpu")
 }
 
-/// Whether a pod cannot show more of the metric than it can serve.
+/// Whether the metric of a pod is limited by what the pod can serve.
 pub(super) const fn is_bounded(source: &Source) -> bool {
     matches!(source, Source::Resource { .. } | Source::ContainerResource { .. })
 }
 
-/// A load of so many thousandths of the target, in the unit of the metric; and beside the target as it is reported.
+/// The metric for a load in thousandths of the target, in the unit of the metric; and the load as reported.
 fn measured(target: Target, share: u64) -> (i64, Load) {
     let share = i64::try_from(share).unwrap_or(i64::MAX);
     let natural = |number: i64| u64::try_from(number).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The control plane: what it stores and hears, and the decision in its middle. Pure.
+//! The control plane: its stored state, its reports, and its decisions. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::decision::plan::{
 };
 use crate::decision::split::Replicas;
 
-/// What the control plane stores of a cluster, and what it heard last.
+/// Stored state of a cluster, and its last report.
 #[derive(Clone, Debug, Default)]
 struct File {
     work: Option<Work>,
@@ -38,7 +38,7 @@ struct Work {
     at: Second,
 }
 
-/// What the rules say of a cluster.
+/// Result of the rules for a cluster.
 #[derive(Clone, Copy, Debug)]
 struct Judged {
     at: usize,
@@ -47,11 +47,11 @@ struct Judged {
     settings: Settings,
 }
 
-/// How much was decided and written.
+/// Number of decisions and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) decisions: u64,
-    /// Bounds that were written to a cluster that had some.
+    /// Bounds written to a cluster that already had some.
     pub(super) reassignments: u64,
     /// All writes.
     pub(super) writes: u64,
@@ -77,7 +77,7 @@ pub(super) struct Control<'a> {
     since_plan: Second,
     ended: bool,
     pub(super) counts: Counts,
-    /// Clusters whose share was given away, in the last decision.
+    /// Clusters without a share because they failed, in the last decision.
     pub(super) away: Vec<usize>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Hears from a member.
+    /// Receives the report of a member.
     pub(super) fn hear(&mut self, at: usize, report: Report) {
         let Some(file) = self.files.get_mut(at) else { return };
         if file.work.is_some_and(|work| work.written.is_none()) && report.arrived >= file.number {
@@ -128,7 +128,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Decides, when there is a reason to; the commands that follow.
+    /// Decides when there is a reason to; returns the resulting commands.
     pub(super) fn decide(&mut self, now: Second) -> Vec<(usize, Command)> {
         self.since_plan = self.since_plan.saturating_add(1);
         let due =
@@ -153,7 +153,7 @@ impl<'a> Control<'a> {
         commands
     }
 
-    /// Writes all bounds at once and nothing ever after, as one does who makes an HPA in each cluster by hand.
+    /// Writes all bounds once and never again, like a user who creates an HPA in each cluster.
     fn divide(&mut self, plan: &Plan<'_>, now: Second) -> Vec<(usize, Command)> {
         self.ended = true;
         let mut commands = Vec::new();
@@ -167,7 +167,7 @@ impl<'a> Control<'a> {
         commands
     }
 
-    /// Chooses and judges the clusters, when something about that has changed.
+    /// Selects and judges the clusters, when their state has changed.
     fn judge(&mut self, now: Second) {
         let at = instant(now);
         if !self.stale && self.rejudge.is_none_or(|end| end > at) {
@@ -259,7 +259,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Whether others wait for the cluster no longer, and else when that will be.
+    /// Whether the wait for the cluster has ended, and else when it will.
     fn overdue(&self, file: &File, ready: Replicas, now: Second) -> (bool, Option<Second>) {
         let Some(work) = file.work else { return (false, None) };
         let timing = &self.scenario.timing;
@@ -274,7 +274,7 @@ impl<'a> Control<'a> {
         if due <= now { (true, None) } else { (false, Some(due)) }
     }
 
-    /// Keeps of the plan what the next one starts from.
+    /// Stores the parts of the plan that the next one starts from.
     fn keep(&mut self, plan: &Plan<'_>, request: &Request<'_>) {
         (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
         self.next = [self.next, plan.next].into_iter().flatten().min();

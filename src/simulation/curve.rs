@@ -1,38 +1,38 @@
-//! The load over time, in thousandths of what a replica has at the target. Pure; whole numbers only, so that a run is the
-//! same on every machine.
+//! The load over time, in thousandths of the load of a replica at its target. Pure; whole numbers only, so that a run
+//! is the same on every machine.
 
 use super::Second;
 
 /// Seconds of a day.
 const DAY: Second = 86_400;
-/// Seconds for which a deviation lasts.
+/// Duration of a random deviation, in seconds.
 const NOISE: Second = 20;
 
-/// A load over time: steps, ramps and a daily shape, added up.
+/// A load over time: the sum of steps, ramps and a daily shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
     /// Steps and ramps, by time.
     pub points: Vec<Point>,
-    /// A shape that comes back each day.
+    /// A shape that repeats each day.
     pub daily: Option<Daily>,
     /// Greatest deviation, in percent.
     pub noise: u8,
-    /// What the deviations follow from.
+    /// Seed of the deviations.
     pub seed: u64,
 }
 
-/// The load goes to a value.
+/// A change of the load to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When it begins to change.
+    /// Start of the change.
     pub at: Second,
-    /// How long it changes; 0: a step.
+    /// Duration of the change; 0: a step.
     pub ramp: Second,
-    /// To what, in thousandths.
+    /// New value, in thousandths.
     pub load: u64,
 }
 
-/// Once a day up and down, smoothly.
+/// A smooth daily cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Daily {
     /// Least load, in thousandths, twelve hours from the peak.
@@ -69,7 +69,7 @@ impl Curve {
         last.map_or(0, |last| last.towards(reached, second))
     }
 
-    /// The points that go straight from row to row, each `(second, load)`, by time.
+    /// Points that connect rows with straight lines, each `(second, load)`, ordered by time.
     #[must_use]
     pub fn through(rows: &[(Second, u64)]) -> Vec<Point> {
         let first = rows.first().map(|(at, load)| Point { at: *at, ramp: 0, load: *load });
@@ -82,7 +82,7 @@ impl Curve {
 }
 
 impl Point {
-    /// Where the load is at `second` when it was at `from` as the change began.
+    /// The load at `second` when the change began at `from`.
     fn towards(self, from: u64, second: Second) -> u64 {
         let passed = second.saturating_sub(self.at).max(0);
         if passed >= self.ramp {

@@ -1,4 +1,4 @@
-//! What a run comes to. Pure.
+//! Summary of a run. Pure.
 
 use super::Second;
 
@@ -7,11 +7,11 @@ use super::Second;
 pub struct Figures {
     /// Seconds simulated.
     pub seconds: u64,
-    /// Load that nobody served, in thousandths of replica-seconds.
+    /// Unserved load, in thousandths of replica-seconds.
     pub unserved: u128,
-    /// Seconds in which part of the load was not served.
+    /// Seconds with unserved load.
     pub unserved_seconds: u64,
-    /// Greatest load that was not served, in thousandths.
+    /// Greatest unserved load, in thousandths.
     pub unserved_peak: u64,
     /// The whole load, in thousandths of replica-seconds.
     pub load: u128,
@@ -23,13 +23,13 @@ pub struct Figures {
     pub peak_max: u64,
     /// Decisions.
     pub decisions: u64,
-    /// Bounds that were written to a cluster that had some.
+    /// Bounds written to a cluster that already had some.
     pub reassignments: u64,
     /// All writes of the control plane.
     pub writes: u64,
     /// Most writes in one minute.
     pub busiest_minute: u64,
-    /// When the last write was made.
+    /// Time of the last write.
     pub last_write: Option<Second>,
 }
 

@@ -1,4 +1,4 @@
-//! A member cluster: its workload, nodes and HPA, and what comes to it from the control plane. It goes on by itself. Pure.
+//! A member cluster: its workload, nodes and HPA, and messages from the control plane. It runs independently. Pure.
 
 use std::collections::VecDeque;
 
@@ -8,25 +8,25 @@ use super::{Scenario, Second, Site};
 use crate::decision::plan::{Bounds, Load};
 use crate::decision::split::Replicas;
 
-/// What the control plane writes to a member.
+/// A write of the control plane to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Have this HPA.
+    /// Apply this HPA.
     Bound { number: u64, bounds: Bounds, held: bool },
-    /// Have none.
+    /// Delete the HPA.
     Unbound { number: u64 },
-    /// Run the workload, from so many replicas.
+    /// Create the workload, with this number of replicas.
     Create(Replicas),
-    /// Do not run it.
+    /// Delete the workload.
     Remove,
-    /// Have so many replicas.
+    /// Scale the workload.
     Scale(Replicas),
 }
 
-/// What a member says of itself.
+/// Status report of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// Nothing where the workload is not there.
+    /// `None` where the workload does not exist.
     pub(super) current: Option<Replicas>,
     pub(super) ready: Replicas,
     pub(super) pending: Replicas,
@@ -44,9 +44,9 @@ pub(super) struct Member<'a> {
     pub(super) site: &'a Site<'a>,
     /// Whether it is up.
     pub(super) up: bool,
-    /// Its share was given to others while it had an HPA: it counts again when it has lost that one.
+    /// Whether its share was given to others while it had an HPA: it counts again when that HPA is gone.
     pub(super) given_away: bool,
-    /// Replicas asked for; nothing where the workload is not there.
+    /// Requested replicas; `None` where the workload does not exist.
     pub(super) spec: Option<Replicas>,
     pub(super) pods: Pods,
     pub(super) capacity: Replicas,
@@ -68,7 +68,7 @@ impl<'a> Member<'a> {
             pods.settle(replicas.min(site.capacity));
             pods.scale(replicas);
         }
-        // HPAs were made at different times: they do not look all at once.
+        // HPAs were created at different times: they do not run all at once.
         let spread = i64::try_from(at).unwrap_or_default().saturating_mul(7);
         Self {
             site,
@@ -102,7 +102,7 @@ impl<'a> Member<'a> {
         !self.inbox.is_empty()
     }
 
-    /// It goes down, or comes back with empty nodes.
+    /// Goes down, or recovers with empty nodes.
     pub(super) fn turn(&mut self, up: bool) {
         self.up = up;
         self.pods.restart();
@@ -110,7 +110,7 @@ impl<'a> Member<'a> {
         self.touched = true;
     }
 
-    /// Takes what has arrived.
+    /// Processes commands that have arrived.
     pub(super) fn receive(&mut self, scenario: &Scenario<'_>, now: Second) {
         while let Some((_, command)) = self.inbox.front().copied().filter(|(due, _)| *due <= now) {
             self.inbox.pop_front();
@@ -149,14 +149,14 @@ impl<'a> Member<'a> {
         self.touched = true;
     }
 
-    /// A pod that fits has its node at once: only one that does not is seen to wait.
+    /// A pod that fits gets its node at once: only others are seen as pending.
     fn place(&mut self, now: Second) {
         if self.pods.pending > 0 && self.pods.place(self.capacity, now.saturating_add(self.pod_start)) {
             self.touched = true;
         }
     }
 
-    /// Lets nodes and pods go on.
+    /// Advances nodes and pods.
     pub(super) fn advance(&mut self, scenario: &Scenario<'_>, now: Second) -> Option<Replicas> {
         let grown = self.grow(now);
         if self.pods.advance(now, scenario.timing.metrics_window) {
@@ -166,7 +166,7 @@ impl<'a> Member<'a> {
         grown
     }
 
-    /// Nodes come while pods wait for them.
+    /// Adds nodes while pods are pending.
     fn grow(&mut self, now: Second) -> Option<Replicas> {
         let growth = self.site.growth.filter(|growth| growth.capacity > self.capacity)?;
         match self.growing {
@@ -186,7 +186,7 @@ impl<'a> Member<'a> {
         None
     }
 
-    /// Lets the HPA look, when it is time; `share` is the load of each ready pod.
+    /// Runs the HPA, when it is due; `share` is the load of each ready pod.
     pub(super) fn look(&mut self, scenario: &Scenario<'_>, share: u64, now: Second) {
         let Some(hpa) = self.autoscaler.as_mut().filter(|hpa| hpa.due <= now) else { return };
         hpa.due = now.saturating_add(scenario.timing.hpa_sync.max(1));
@@ -199,7 +199,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Says what has changed, to be heard after `delay`. How it stood at the start is known.
+    /// Sends a report when the state changed, to arrive after `delay`. The initial state is known.
     pub(super) fn tell(&mut self, now: Second, delay: Second) {
         if !std::mem::take(&mut self.touched) {
             return;
@@ -222,7 +222,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The latest report that has come.
+    /// The latest report that has arrived.
     pub(super) fn heard(&mut self, now: Second) -> Option<Report> {
         let mut latest = None;
         while let Some((_, report)) = self.outbox.front().copied().filter(|(due, _)| *due <= now) {

@@ -1,9 +1,9 @@
-//! A fleet in virtual time: member clusters with pods, nodes and HPAs of their own, a load, faults, and the control plane
-//! that decides with the very code of `decision` (docs/design.md#processes). Pure: no clock, no I/O; the
-//! same scenario gives the same run everywhere.
+//! A fleet in virtual time: member clusters with pods, nodes and HPAs of their own, a load, faults, and the control
+//! plane, which uses the code of `decision` (docs/design.md#processes). Pure: no clock, no I/O; the same scenario gives
+//! the same run everywhere.
 //!
-//! [`Scenario`] is what happens, [`run`] lets it happen second by second and shows each [`Frame`], [`Figures`] sum it up and
-//! a [`Record`] keeps samples of it.
+//! [`Scenario`] describes the input, [`run`] simulates it second by second and passes on each [`Frame`], [`Figures`]
+//! summarize it and a [`Record`] keeps samples.
 
 mod autoscaler;
 mod control;

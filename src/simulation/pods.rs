@@ -1,4 +1,4 @@
-//! The pods of one cluster, as counts by where they are in their life. Pure.
+//! The pods of one cluster, as numbers by phase. Pure.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ struct Batch {
     pods: Replicas,
 }
 
-/// Pods that wait for a node, start, are ready, and are ready for long enough that their CPU counts.
+/// Pods that are pending, starting, ready, and ready for long enough that their CPU counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pods {
     /// Without a node.
@@ -31,12 +31,12 @@ impl Pods {
         self.settled.saturating_add(self.warm)
     }
 
-    /// Those whose CPU counts.
+    /// Pods whose CPU counts.
     pub(super) const fn settled(&self) -> Replicas {
         self.settled
     }
 
-    /// Those on a node.
+    /// Pods on a node.
     pub(super) const fn placed(&self) -> Replicas {
         self.ready().saturating_add(self.start)
     }
@@ -45,7 +45,7 @@ impl Pods {
         self.placed().saturating_add(self.pending)
     }
 
-    /// Makes or removes pods; of those there are, first the ones that do least, as a ReplicaSet does.
+    /// Creates or deletes pods; deletes the least useful first, as a ReplicaSet does.
     pub(super) fn scale(&mut self, to: Replicas) {
         self.pending = self.pending.saturating_add(to.saturating_sub(self.all()));
         let mut over = self.all().saturating_sub(to);
@@ -55,7 +55,7 @@ impl Pods {
         take(&mut self.settled, &mut over);
     }
 
-    /// Puts waiting pods on nodes, as far as they fit; these are ready at `due`.
+    /// Assigns pending pods to nodes, as far as they fit; these are ready at `due`.
     pub(super) fn place(&mut self, capacity: Replicas, due: Second) -> bool {
         let pods = capacity.saturating_sub(self.placed()).min(self.pending);
         if pods == 0 {
@@ -67,7 +67,7 @@ impl Pods {
         true
     }
 
-    /// Lets time pass; says whether one became ready.
+    /// Advances time; returns whether a pod became ready.
     pub(super) fn advance(&mut self, now: Second, window: Second) -> bool {
         while let Some(batch) = self.warming.front().copied().filter(|batch| batch.due <= now) {
             self.warming.pop_front();
@@ -84,12 +84,12 @@ impl Pods {
         self.start != before
     }
 
-    /// Those that run and serve from the start.
+    /// Pods that are ready from the start.
     pub(super) fn settle(&mut self, pods: Replicas) {
         self.settled = self.settled.saturating_add(pods);
     }
 
-    /// All of them wait for a node again.
+    /// Makes all pods pending again.
     pub(super) fn restart(&mut self) {
         *self = Self { pending: self.all(), ..Self::default() };
     }

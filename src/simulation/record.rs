@@ -4,37 +4,37 @@ use super::{Frame, Second};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
-/// Something to mark.
+/// An event to mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub second: Second,
-    /// Where, by place in the scenario; nothing: everywhere.
+    /// Index of the cluster in the scenario; `None`: all clusters.
     pub cluster: Option<usize>,
-    /// What.
+    /// Kind of the event.
     pub what: EventKind,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The cluster went down.
     Down,
-    /// The cluster came back.
+    /// The cluster recovered.
     Up,
     /// The control plane stopped.
     Paused,
-    /// The control plane goes on.
+    /// The control plane resumed.
     Resumed,
-    /// Reports are late by so many seconds.
+    /// Reports are delayed by this many seconds.
     Late(Second),
     /// Reports are on time again.
     Prompt,
-    /// Nodes for so many replicas came.
+    /// Nodes for this many replicas were added.
     Nodes(Replicas),
 }
 
-/// A cluster in a sample.
+/// State of a cluster in a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Whether it is up.
@@ -47,30 +47,30 @@ pub struct Row {
     pub pending: Replicas,
     /// Replicas that fit.
     pub capacity: Replicas,
-    /// Bounds in effect, save those of a cluster whose share others have by now.
+    /// Bounds in effect, except those of a cluster whose share others have taken over.
     pub bounds: Option<Bounds>,
     /// Whether its HPA may not scale down.
     pub held: bool,
 }
 
-/// A moment, and what went unserved since the one before.
+/// State at one moment, and the unserved load since the previous sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub second: Second,
     /// The load, in thousandths.
     pub load: u64,
-    /// Load that was not served since the last sample, in thousandths of replica-seconds.
+    /// Unserved load since the previous sample, in thousandths of replica-seconds.
     pub unserved: u128,
-    /// Greatest load that was not served at a time since the last sample, in thousandths.
+    /// Greatest unserved load since the previous sample, in thousandths.
     pub unserved_peak: u64,
-    /// Whether the control plane does nothing.
+    /// Whether the control plane is paused.
     pub frozen: bool,
     /// The clusters, in the order of the scenario.
     pub rows: Vec<Row>,
 }
 
-/// Samples at even distances, and all events.
+/// Samples at regular intervals, and all events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     step: Second,
@@ -83,13 +83,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// One with a sample each `step` seconds.
+    /// A record with a sample each `step` seconds.
     #[must_use]
     pub fn each(step: Second) -> Self {
         Self { step: step.max(1), ..Self::default() }
     }
 
-    /// Takes a second in.
+    /// Adds a second.
     pub fn take(&mut self, frame: &Frame<'_, '_>) {
         self.events.extend(frame.events);
         self.unserved = self.unserved.saturating_add(frame.unserved.into());

@@ -1,4 +1,4 @@
-//! What is simulated: clusters, load, faults and one FederatedHPA. Pure.
+//! Input of a simulation: clusters, load, faults and one FederatedHPA. Pure.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub type Second = i64;
 pub struct Scenario<'a> {
     /// `spec.minReplicas` and `spec.maxReplicas`.
     pub total: Bounds,
-    /// What the user and the placement say of clusters.
+    /// Spec and placement.
     pub intent: Intent<'a>,
-    /// The policy, where it is not the one that `intent` means.
+    /// The policy, where it differs from that of `intent`.
     pub policy: Option<Policy>,
     /// `spec.scalingToZero`
     pub scaling_to_zero: bool,
@@ -30,44 +30,44 @@ pub struct Scenario<'a> {
     pub scale_assist: bool,
     /// `spec.autoscaleMultiClusterDelay`
     pub delay: SignedDuration,
-    /// Who moves bounds.
+    /// What moves bounds.
     pub driver: Driver,
-    /// What the HPAs hold and how the pods serve.
+    /// Metric of the HPAs and behavior of the pods.
     pub workload: Workload,
-    /// The clusters; names are unique.
+    /// The clusters; names must be unique.
     pub sites: Vec<Site<'a>>,
     /// The load.
     pub load: Curve,
-    /// Part of the load that each cluster gets, by name, where there is no one service for all.
+    /// Share of the load of each cluster, by name, where there is no common service.
     pub shares: BTreeMap<&'a str, u64>,
-    /// What goes wrong.
+    /// Faults.
     pub faults: Vec<Fault>,
-    /// How long things take.
+    /// Durations.
     pub timing: Timing,
     /// How long to simulate.
     pub duration: Second,
 }
 
-/// Who moves the bounds of member HPAs.
+/// What moves the bounds of member HPAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Driver {
     /// The controller.
     #[default]
     Controller,
-    /// Nobody: plain HPAs whose bounds are divided once.
+    /// Nothing: plain HPAs whose bounds are divided once.
     Once,
 }
 
-/// What the HPAs hold, and what pods do.
+/// Metric of the HPAs, and behavior of the pods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The metric in which the load shows.
+    /// The metric in which the load appears.
     pub metric: (Source, Target),
-    /// How fast HPAs may scale; absent: the rules from before there was `behavior`.
+    /// How fast HPAs may scale; absent: the rules from before `behavior` existed.
     pub behavior: Option<Behavior>,
-    /// Load that a replica can serve, in thousandths of what it has at the target.
+    /// Load that a replica can serve, in thousandths of its load at the target.
     pub saturation: u64,
-    /// From the node to ready, where a cluster says nothing else.
+    /// Time from the node to ready, where a cluster has none.
     pub pod_start: Second,
 }
 
@@ -76,13 +76,13 @@ pub struct Workload {
 pub struct Site<'a> {
     /// Name, labels, taints.
     pub member: Member<'a>,
-    /// The API of its HPAs.
+    /// The API version of its HPAs.
     pub version: HpaVersion,
     /// Replicas that fit on its nodes.
     pub capacity: Replicas,
-    /// Nodes that come when pods do not fit.
+    /// Nodes that are added when pods do not fit.
     pub growth: Option<Growth>,
-    /// From the node to ready, where it is not as elsewhere.
+    /// Time from the node to ready, where it differs.
     pub pod_start: Option<Second>,
     /// Replicas at the start.
     pub replicas: Option<Replicas>,
@@ -95,60 +95,60 @@ pub struct Site<'a> {
 /// A cluster-autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Replicas that fit when all nodes are there.
+    /// Replicas that fit with all nodes.
     pub capacity: Replicas,
     /// Replicas that fit on a node.
     pub step: Replicas,
-    /// From the first pod that does not fit to the node.
+    /// Time from the first pod that does not fit to the new node.
     pub delay: Second,
 }
 
-/// Something that goes wrong for a while.
+/// A temporary fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// First second.
     pub from: Second,
     /// First second after it.
     pub to: Second,
-    /// What.
+    /// Kind of the fault.
     pub trouble: Disruption,
 }
 
-/// What goes wrong. Clusters are meant by their place in [`Scenario::sites`].
+/// Kind of a fault. Clusters are given by their index in [`Scenario::sites`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disruption {
-    /// A cluster is down: its pods are gone, and nobody hears of it.
+    /// A cluster is down: its pods are gone, and it sends no reports.
     Down(usize),
-    /// The control plane does nothing.
+    /// The control plane is paused.
     ControlPlaneDown,
-    /// Reports of a cluster, or of all, come late.
+    /// Reports of a cluster, or of all, are delayed.
     Late(Option<usize>, Second),
 }
 
-/// How long things take, in seconds.
+/// Durations, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Between two looks of a member HPA.
+    /// Interval of a member HPA.
     pub hpa_sync: Second,
-    /// The window of scaling down where the behavior says none.
+    /// The default window of scaling down.
     pub downscale_window: Second,
-    /// From ready until a pod's CPU counts.
+    /// Time from ready until a pod's CPU counts.
     pub metrics_window: Second,
-    /// From a write on the control plane to the member.
+    /// Time from a write on the control plane to the member.
     pub apply: Second,
-    /// From the member to the control plane.
+    /// Time from the member to the control plane.
     pub report: Second,
-    /// From a cluster's failure, or return, until its condition says so.
+    /// Time from a cluster's failure, or recovery, until its condition changes.
     pub detect: Second,
     /// Least time between two decisions.
     pub settle: Second,
-    /// Between two optimizations; 0: never.
+    /// Interval of rebalancing; 0: never.
     pub optimize: Second,
-    /// A cluster that has not confirmed a write for so long is waited for no longer.
+    /// Longest wait for a cluster to confirm a write.
     pub unconfirmed: Second,
-    /// A cluster that leaves waits for so long until others run what it runs; 0: for ever.
+    /// How long a leaving cluster waits until others run its replicas; 0: without limit.
     pub replacement: Second,
-    /// A cluster whose replicas are not ready for so long is waited for no longer; evictions end after the same time.
+    /// Longest wait for the replicas of a cluster to become ready; evictions end after the same time.
     pub unready: Second,
 }
 
@@ -178,7 +178,7 @@ impl Scenario<'_> {
     }
 }
 
-/// The instant that a second stands for.
+/// The timestamp of a second.
 pub(super) fn instant(second: Second) -> Timestamp {
     Timestamp::from_second(second).unwrap_or(Timestamp::MAX)
 }

@@ -13,15 +13,15 @@ use crate::decision::split::Replicas;
 /// One second.
 #[derive(Clone, Debug)]
 pub struct Frame<'w, 'a> {
-    /// Which.
+    /// Number of the second.
     pub second: Second,
     /// The load, in thousandths.
     pub load: u64,
-    /// The load that nobody serves, in thousandths.
+    /// The unserved load, in thousandths.
     pub unserved: u64,
-    /// Whether the control plane does nothing.
+    /// Whether the control plane is paused.
     pub frozen: bool,
-    /// What happened in it.
+    /// Events in this second.
     pub events: &'w [Event],
     members: &'w [Member<'a>],
 }
@@ -33,7 +33,7 @@ pub struct ClusterFrame<'a> {
     pub name: &'a str,
     /// Whether it is up.
     pub up: bool,
-    /// Replicas asked for.
+    /// Requested replicas.
     pub spec: Replicas,
     /// Replicas on nodes.
     pub placed: Replicas,
@@ -47,7 +47,7 @@ pub struct ClusterFrame<'a> {
     pub bounds: Option<Bounds>,
     /// Whether its HPA may not scale down.
     pub held: bool,
-    /// Its share was given to others while it did not answer, and it has its HPA still.
+    /// Whether its share was given to others while it did not answer, and it still has its HPA.
     pub given_away: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Frame<'_, 'a> {
         self.members.iter().map(Member::seen)
     }
 
-    /// The sum of `maxReplicas` in effect, without those whose share was given away.
+    /// The sum of `maxReplicas` in effect, without clusters whose share was given away.
     #[must_use]
     pub fn in_effect(&self) -> u64 {
         let counted = self.members.iter().filter(|member| !member.given_away);
@@ -86,11 +86,11 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The load as it falls on clusters.
+/// Distribution of the load over clusters.
 struct Burden {
     load: u64,
     unserved: u64,
-    /// For each ready pod, in thousandths of its target: the same everywhere, or by cluster.
+    /// Load of each ready pod, in thousandths of its target: the same everywhere, or by cluster.
     even: u64,
     own: Option<Vec<u64>>,
 }
@@ -99,13 +99,13 @@ struct World<'a> {
     scenario: &'a Scenario<'a>,
     members: Vec<Member<'a>>,
     control: Control<'a>,
-    /// What the control plane is going to learn: which cluster, and whether it answers.
+    /// Pending changes that the control plane will learn: which cluster, and whether it answers.
     news: VecDeque<(Second, usize, bool)>,
     frozen: bool,
     events: Vec<Event>,
 }
 
-/// Lets the scenario happen; `look` sees each second as it ends.
+/// Simulates the scenario; calls `look` at the end of each second.
 pub fn run(scenario: &Scenario<'_>, mut look: impl FnMut(&Frame<'_, '_>)) -> Figures {
     let sites = scenario.sites.iter().enumerate();
     let mut world = World {
@@ -185,7 +185,7 @@ impl World<'_> {
         burden
     }
 
-    /// Faults begin and end.
+    /// Starts and ends faults.
     fn turn(&mut self, now: Second) {
         for fault in &self.scenario.faults {
             let (begins, ends) = (fault.from == now, fault.to == now);
@@ -214,7 +214,7 @@ impl World<'_> {
         faults.map(|fault| fault.trouble)
     }
 
-    /// How much later than usual each cluster is heard.
+    /// The extra delay of the reports of each cluster.
     fn lateness(&self, now: Second) -> Vec<Second> {
         let mut late = Vec::new();
         for trouble in self.goes_on(now) {

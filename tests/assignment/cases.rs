@@ -1,4 +1,4 @@
-//! The worked examples (docs/design.md#worked-examples), by name, and what they leave open.
+//! The worked examples (docs/design.md#worked-examples), by name, and cases that they leave open.
 
 use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, Limits, Plan, Policy, Request, Wait, plan};
 

@@ -1,4 +1,4 @@
-//! What holds for every fleet.
+//! Laws for every fleet.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Plans applied step by step, with losses, delays, edits and failures: what holds at every moment and where it ends.
+//! Plans applied step by step, with losses, delays, edits and failures: invariants at every moment, and the final
+//! state.
 
 use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Wait, plan};
 use jiff::SignedDuration;

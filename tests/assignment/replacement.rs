@@ -1,4 +1,4 @@
-//! Clusters that leave and clusters that fail: what they ran runs elsewhere before it goes.
+//! Clusters that leave and clusters that fail: their replicas run elsewhere before they are removed.
 
 use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Note, Obstacle, Policy, Request, plan};
 use jiff::SignedDuration;

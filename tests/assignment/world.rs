@@ -1,4 +1,4 @@
-//! Members, the wire to them, and a controller that loses things: enough of a fleet to apply plans to.
+//! Members, their connection, and a controller that loses state: enough of a fleet to apply plans to.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Our own webhook within the API server: it keeps Karmada's scheduler off new bindings, by what its own watches brought.
+//! fhpa's webhook within the API server: suspends Karmada's scheduler for new bindings, with its own watches.
 
 use std::borrow::Cow;
 use std::sync::Arc;

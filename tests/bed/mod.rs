@@ -1,5 +1,5 @@
-//! A control plane to test on, with two backings: the embedded server, and a real kube-apiserver where one is present. What
-//! a real one answers is recorded, so that the embedded one is held to it everywhere.
+//! A control plane for tests, with two backings: the embedded server, and a real kube-apiserver where one is present.
+//! Responses of a real one are recorded, so that the embedded one is compared with them everywhere.
 //!
 //! ```ignore
 //! Bed::same("what the line shows", "namespace", async |bed| { ...; bed.said() }).await;

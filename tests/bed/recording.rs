@@ -1,4 +1,4 @@
-//! What a real kube-apiserver answered to the lines of [`Bed::same`](super::Bed::same): a file of
+//! Recorded responses of a real kube-apiserver to the lines of [`Bed::same`](super::Bed::same): a file of
 //! `tests/fixtures/conformance` for each. I/O: files, environment.
 
 use std::path::PathBuf;

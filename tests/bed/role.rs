@@ -1,5 +1,5 @@
-//! A client with no more rights than the roles of an installation give, for servers that ask nobody who they are. What goes
-//! through the cluster proxy needs the rights in members, too.
+//! A client with only the permissions of an installation's roles, for servers without authentication. Requests through
+//! the cluster proxy need the permissions in members, too.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

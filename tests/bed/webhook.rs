@@ -1,4 +1,4 @@
-//! A webhook over TLS on loopback that answers as a test says.
+//! A webhook over TLS on the loopback interface with responses from a test.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Talking to estimators, old and new, good and bad.
+//! Connections to estimators, old and new, valid and invalid.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -113,7 +113,7 @@ async fn a_newer_server_reads_the_fields_of_bytes() {
     assert_eq!(ask(&server, &question()).await, Ok(-1));
 }
 
-/// What the only question that is put to a server looks like on the wire, behind the name of the cluster.
+/// Wire form of the only request to a server, after the name of the cluster.
 async fn wire(question: &Question) -> Vec<u8> {
     let seen: Arc<Mutex<Bytes>> = Arc::default();
     let keep = Arc::clone(&seen);

@@ -1,4 +1,4 @@
-//! What is heard from estimators, in virtual time: how long it is good, and how long it is waited for.
+//! Cached results of estimators, in virtual time: how long they are used, and how long a caller waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -273,7 +273,7 @@ async fn an_answer_that_nobody_waits_for_is_told_when_it_is_another_one() {
         estimators.look("a", &web, fresh);
         sleep(Duration::from_millis(1)).await;
         assert_eq!(estimators.changed().contains(&web), told);
-        assert!(estimators.word("a", &web).refused.is_some());
+        assert!(estimators.cached("a", &web).refused.is_some());
     }
 }
 

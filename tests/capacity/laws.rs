@@ -1,4 +1,4 @@
-//! What holds for every cluster and every demand.
+//! Laws for every cluster and every demand.
 
 use fhpa::decision::capacity::{Answer, Demand, PODS, Stock, Summary, smallest};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! How many replicas clusters have room for.
+//! How many replicas fit into clusters.
 
 mod grpc;
 mod hearing;

@@ -1,4 +1,4 @@
-//! Estimators to talk to: small gRPC servers over HTTP/2, plain or with TLS.
+//! Test estimators: small gRPC servers over HTTP/2, plaintext or with TLS.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What the Secret holds, read and written.
+//! The content of the Secret, read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 

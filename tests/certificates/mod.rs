@@ -1,4 +1,4 @@
-//! The certificate that replicas share: its whole life, and the Secret that holds it.
+//! The certificate that replicas share: its life cycle, and its Secret.
 
 mod content;
 #[cfg(feature = "playground")]

@@ -1,5 +1,5 @@
-//! Two processes that share their certificate: the Secret is deleted under a stream of applies, and none fails. On a real
-//! kube-apiserver where one is present, with the rights of the chart; else on the embedded one.
+//! Two processes that share their certificate: the Secret is deleted during a stream of applies, and none fails. On a
+//! real kube-apiserver where one is present, with the permissions of the chart; else on the embedded one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The Secret in an API server: made once, renewed by whoever comes first, made anew, left alone.
+//! The Secret in an API server: created once, renewed by the first replica that is due, created again, left alone.
 
 use std::sync::Arc;
 use std::time::Duration;

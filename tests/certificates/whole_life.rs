@@ -1,5 +1,5 @@
-//! Decades of CA and leaf in virtual time, with replicas that lag, a registration that lags, and people who delete or spoil the
-//! Secret: whoever trusts what is registered accepts every leaf that is served.
+//! Decades of CA and leaf in virtual time, with replicas that lag, a registration that lags, and users who delete or
+//! damage the Secret: a client that trusts the registered CAs accepts every served leaf.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The files in `certs/`: the throw-away pair serves, and the manifests are what the chart makes.
+//! The files in `certs/`: the sample pair can be served, and the manifests are those of the chart.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What the chart runs is what the program understands: arguments by the real parser, probes by the real router.
+//! The program accepts the chart's arguments and probes: with the real parser and the real router.
 
 use std::sync::Arc;
 

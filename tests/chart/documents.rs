@@ -1,4 +1,4 @@
-//! The guides are complete, and lead where they say.
+//! The guides are complete, and their links resolve.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The real Helm engine: `helm` where it is on PATH, its library in helm-sdkpy elsewhere. Renders all cases once.
+//! The real Helm engine: `helm` where it is on PATH, else its library in helm-sdkpy. Renders all cases once.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What the hooks do, with the arguments that the chart gives them, on a real API server.
+//! The hooks, with the arguments of the chart, on a real API server.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The chart, the certificates' files, the guides and the Dockerfile. What needs a Helm engine or a linter says so where there
-//! is none; `FHPA_FETCH=1` fetches both.
+//! The chart, the certificates' files, the guides and the Dockerfile. Tests that need a Helm engine or a linter report
+//! when there is none; `FHPA_FETCH=1` downloads both.
 
 mod certificates;
 mod command;

@@ -1,4 +1,4 @@
-//! Alerts and dashboard ask for series that the program has, and each alert has its runbook.
+//! Alerts and dashboard use series that the program has, and each alert has its runbook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

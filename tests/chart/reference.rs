@@ -1,5 +1,5 @@
-//! The reference of reasons, metrics and flags is made from the code. `UPDATE_REFERENCE=1 cargo test --test all -- reference`
-//! writes it anew.
+//! The reference of reasons, metrics and flags is generated from the code. `UPDATE_REFERENCE=1 cargo test --test all --
+//! reference` writes it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

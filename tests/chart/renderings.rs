@@ -1,4 +1,4 @@
-//! Values in many combinations, and what two of them make.
+//! Values in many combinations, and snapshots of two of them.
 
 use std::borrow::Cow;
 

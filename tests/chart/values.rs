@@ -1,4 +1,4 @@
-//! values.yaml, values.schema.json and the tables of the chart's README say the same.
+//! values.yaml, values.schema.json and the tables of the chart's README agree.
 
 use std::collections::BTreeMap;
 

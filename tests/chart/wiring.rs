@@ -1,4 +1,4 @@
-//! What refers to what in a release: ports, volumes, labels, names, times.
+//! References within a release: ports, volumes, labels, names, times.
 
 use std::collections::BTreeSet;
 

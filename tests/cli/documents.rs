@@ -1,4 +1,4 @@
-//! What the documents show is what the program prints.
+//! Console blocks in documents are the output of the program.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Every manifest in `examples/`: the good ones pass, the wrong ones are refused in words that say what to write.
+//! Every manifest in `examples/`: the valid ones pass, the invalid ones are rejected with a message that says how to
+//! fix them.
 
 use std::fs;
 

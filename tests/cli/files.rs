@@ -1,4 +1,4 @@
-//! What `fhpa validate` reads, and what it says when it cannot.
+//! The inputs of `fhpa validate`, and its messages for unreadable ones.
 
 use std::fs;
 

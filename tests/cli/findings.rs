@@ -1,4 +1,4 @@
-//! How findings are printed: as JSON, in colour, bounded; and what they do to the exit code.
+//! Output of findings: as JSON, in colour, bounded; and their effect on the exit code.
 
 use super::command::{fhpa, fhpa_with_input};
 

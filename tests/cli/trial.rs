@@ -1,4 +1,4 @@
-//! `fhpa try`: a real webhook in the process, asked over TLS.
+//! `fhpa try`: a real webhook in the process, called over TLS.
 
 use super::command::{fhpa, fhpa_with_input};
 

@@ -1,4 +1,4 @@
-//! The webhook, registered in a real kube-apiserver: what `kubectl apply` prints, and what is stored.
+//! The webhook, registered in a real kube-apiserver: the output of `kubectl apply`, and the stored objects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@
 //! let answer = plane.kubectl(&["apply", "-f", "-"], &manifest);
 //! ```
 //!
-//! The programs are looked for in `KUBEBUILDER_ASSETS` (default `/usr/local/kubebuilder/bin`); without them a test
-//! says so and passes.
+//! The programs must be in `KUBEBUILDER_ASSETS` (default `/usr/local/kubebuilder/bin`); without them a test reports
+//! this and passes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

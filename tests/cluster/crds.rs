@@ -1,4 +1,4 @@
-//! Our CRDs in a real kube-apiserver: it serves them, and judges objects as the evaluator of the tests does.
+//! fhpa's CRDs in a real kube-apiserver: it serves them, and judges objects like the evaluator of the tests.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What only a real kube-apiserver can show. Without one these tests say so and pass.
+//! Tests that need a real kube-apiserver. Without one they report this and pass.
 
 mod admission;
 pub mod control_plane;

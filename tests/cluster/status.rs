@@ -1,4 +1,4 @@
-//! How large a status may become: written as the controller writes it, into a real kube-apiserver where there is one, and
+//! The largest possible status: written like the controller does, into a real kube-apiserver where there is one, and
 //! estimated where there is none.
 
 use fhpa::api::FederatedHPA;

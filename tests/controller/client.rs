@@ -1,4 +1,4 @@
-//! The client of the control plane: its kubeconfig changes, answers do not come, requests are counted.
+//! The client of the control plane: changes of its kubeconfig, missing responses, request metrics.
 
 use std::convert::Infallible;
 use std::path::Path;

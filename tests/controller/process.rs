@@ -1,4 +1,4 @@
-//! The commands with a controller, as processes against an embedded control plane that listens.
+//! The commands with a controller, as processes with an embedded control plane on a socket.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Cron rules on a real kube-apiserver, by processes that are really killed.
+//! Cron rules on a real kube-apiserver, with processes that are killed.
 
 use std::path::PathBuf;
 use std::time::Duration;

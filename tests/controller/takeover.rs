@@ -1,5 +1,5 @@
-//! A distributed FederatedHPA on a real kube-apiserver: what is taken over, written and handed back there. Karmada's own
-//! controllers are not there; the test says what they would say.
+//! A distributed FederatedHPA on a real kube-apiserver: takeover, writes and release. Karmada's own controllers do not
+//! run; the test writes in their place.
 
 use fhpa::api::FederatedHPA;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};

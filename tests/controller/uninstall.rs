@@ -1,5 +1,6 @@
-//! `fhpa uninstall` on a real kube-apiserver while a process holds a workload: its replicas stay, its binding goes back, and plain
-//! objects can be applied afterwards. Karmada's own controllers are not there; the test does what they would do.
+//! `fhpa uninstall` on a real kube-apiserver while a process holds a workload: its replicas stay, its binding is handed
+//! back, and plain objects can be applied afterwards. Karmada's own controllers do not run; the test writes in their
+//! place.
 
 use kube::Client;
 use kube::api::{ListParams, Patch, PatchParams};

@@ -1,7 +1,7 @@
-//! One verdict from everyone who judges an object: the CRD (schema and CEL), the rules of the webhook, a real API server.
+//! All judges of an object have one verdict: the CRD (schema and CEL), the rules of the webhook, a real API server.
 //!
-//! A case is a good object with some members changed, and the place that must be refused. The webhook may point below
-//! that place (`spec.rules[1].targetReplicas` where CEL can only say `spec.rules`), never elsewhere.
+//! A case is a valid object with some changed members, and the path that must be rejected. The webhook may report a
+//! path below (`spec.rules[1].targetReplicas` where CEL can only report `spec.rules`), never another one.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::verdict::Denial;

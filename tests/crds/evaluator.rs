@@ -1,4 +1,4 @@
-//! The verdict of a CRD on an object, as kube-apiserver gives it: completed, checked by schema, then by CEL. No I/O.
+//! The verdict of a CRD on an object, as in kube-apiserver: defaulted, checked by schema, then by CEL. No I/O.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions: the files, what they accept, and that they and the rules agree.
+//! The CustomResourceDefinitions: the files, the objects they accept, and their agreement with the rules.
 
 pub mod agreement;
 pub mod evaluator;

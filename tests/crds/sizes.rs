@@ -1,4 +1,4 @@
-//! Whether everything that a user writes has an end, and what the lists of the status are.
+//! Limits on everything that a user writes, and the types of the lists in the status.
 
 use fhpa::api::crd;
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! An object -> what the API server makes of it by a structural schema: pruned, defaulted, checked. No I/O.
+//! An object -> its form after the structural schema of the API server: pruned, defaulted, checked. No I/O.
 //!
-//! Covers what the CRDs of this project use. CEL rules and metadata are not looked at.
+//! Covers the features that the CRDs of this project use. CEL rules and metadata are ignored.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The decisions of a kube-apiserver with Karmada's own CRDs and webhooks, line by line against ours.
+//! The decisions of a kube-apiserver with Karmada's own CRDs and webhooks, compared with fhpa's line by line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

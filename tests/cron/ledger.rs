@@ -1,4 +1,4 @@
-//! The ledger's law: every due instant ends as exactly one record, whatever comes between.
+//! The ledger's law: every due instant ends as exactly one record, in all circumstances.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Tests of: cron.
+//! Tests of cron schedules.
 
 mod cases;
 mod command;

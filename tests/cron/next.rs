@@ -1,4 +1,5 @@
-//! Next and previous runs against the recorded answers of robfig/cron, and by our own rules around clock changes.
+//! Next and previous runs compared with the recorded results of robfig/cron, and with fhpa's rules around clock
+//! changes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! An evaluator that is slow and plain: it reads simple expressions on its own and looks at every minute of the calendar.
+//! A slow and simple evaluator: it parses simple expressions itself and checks every minute of the calendar.
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};

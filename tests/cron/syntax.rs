@@ -1,4 +1,4 @@
-//! The parser against the recorded decisions of kube-apiserver.
+//! The parser compared with the recorded decisions of kube-apiserver.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `fhpa plan --kubeconfig`: on the clusters as they are.
+//! `fhpa plan --kubeconfig`: with the current clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -53,10 +53,10 @@ async fn estimators_are_asked_when_that_is_wanted_and_who_answered_is_said() {
     let plan = [&["plan", "--kubeconfig", &kubeconfig, "prod/web"][..], &asked].concat();
     let told = run(&plan).await;
     assert_eq!(told.code, 0, "{}", told.stderr);
-    let none = "estimators answered: none; not: member1, member2, member3, of which counts what they say of themselves";
+    let none = "estimators answered: none; not: member1, member2, member3, whose resource summaries count instead";
     assert!(told.stdout.contains(none), "{}", told.stdout);
     let alone = run(&[&["plan", "examples/plan/g3-weights.yaml"][..], &asked].concat()).await;
-    let said = "fhpa plan: estimators are asked about the clusters of a control plane: give --kubeconfig\n";
+    let said = "fhpa plan: estimators need a control plane: give --kubeconfig\n";
     assert_eq!((alone.stderr.as_str(), alone.code), (said, 1));
 }
 

@@ -1,4 +1,4 @@
-//! What would be assigned, asked of a control plane with members: by dry runs and by the command line.
+//! Previews of an assignment on a control plane with members: by dry runs and on the command line.
 
 mod live;
 mod preview;

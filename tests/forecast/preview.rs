@@ -1,4 +1,4 @@
-//! A dry run of a FederatedHPA is told its assignment: through the router in the process, in virtual time, and by a whole
+//! The preview on a dry run of a FederatedHPA: through the router in the process, in virtual time, and with a real
 //! process.
 
 use std::sync::Arc;

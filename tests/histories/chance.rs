@@ -1,4 +1,4 @@
-//! Chance with a seed: which histories there are. No I/O.
+//! Seeded random numbers: they determine the histories. No I/O.
 
 use serde_json::{Value, json};
 

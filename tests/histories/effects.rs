@@ -1,4 +1,4 @@
-//! Operations of histories do what they say: so that none is passed over for ever. No sockets.
+//! Operations of histories have their effect: none is skipped in all histories. No sockets.
 
 use fhpa::playground::json::{int, items};
 use fhpa::playground::objects::Objects;

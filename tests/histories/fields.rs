@@ -1,5 +1,5 @@
-//! The fields of both kinds, from their schemas, with values to set them to: so that a field without an operation is
-//! noticed. No I/O.
+//! The fields of both kinds, from their schemas, with values to set: so that a field without an operation is detected.
+//! No I/O.
 
 use fhpa::api;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A way to the control plane that fails as a test says: for one replica of fhpa, and for nobody else. No sockets.
+//! Access to the control plane that a test can make fail: for one replica of fhpa only. No sockets.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

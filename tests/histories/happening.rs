@@ -1,4 +1,4 @@
-//! What happens to a scene: what users do, and what the world does. No sockets.
+//! Applies operations to a scene: those of users, and faults. No sockets.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Installs fhpa in a scene and takes it back, as `fhpa install` and `fhpa uninstall` do. No sockets.
+//! Installs and uninstalls fhpa in a scene, like `fhpa install` and `fhpa uninstall`. No sockets.
 
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
-//! Generated histories: what users and the world do by chance, against the whole controller - two replicas, the webhook in
-//! the path, an embedded Karmada with its members - in virtual time. The laws are looked at with every event; at the end
-//! everything is well again, and fhpa comes to rest.
+//! Generated histories: random operations of users and random faults, with the whole controller - two replicas, the
+//! webhook, an embedded Karmada with its members - in virtual time. The laws are checked on every event; at the end all
+//! faults are removed, and fhpa must come to rest.
 //!
-//! * `FHPA_HISTORIES=10000` runs so many, over all cores (`FHPA_THREADS`); `FHPA_HISTORY_FROM` is the first seed.
-//! * `FHPA_HISTORY_SEED=17` replays one, and tells what happens.
-//! * A failing history is shrunk (for `FHPA_SHRINKING` seconds, 120); what it shrinks to goes into `cases`, where it is replayed with each run of the tests.
+//! * `FHPA_HISTORIES=10000` runs this many, on all cores (`FHPA_THREADS`); `FHPA_HISTORY_FROM` is the first seed.
+//! * `FHPA_HISTORY_SEED=17` replays one, and prints its events.
+//! * A failing history is shrunk (for `FHPA_SHRINKING` seconds, default 120); the result belongs into `cases`, where it
+//!   is replayed with each run of the tests.
 
 mod chance;
 mod effects;

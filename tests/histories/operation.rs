@@ -1,4 +1,4 @@
-//! What users and the world do, as data: made by chance, shrunk, kept in files.
+//! Operations of users and faults, as data: generated, shrunk, stored in files.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

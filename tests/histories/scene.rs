@@ -1,4 +1,4 @@
-//! A fleet with two replicas of the controller and the webhook in the path, and what happens to it. Virtual time.
+//! A fleet with two replicas of the controller and the webhook, and the operations on it. Virtual time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The end of a history: inputs frozen and faults off, fhpa comes to rest, in a state that the rules explain.
+//! The end of a history: without operations and faults, fhpa comes to rest, in a state that the rules explain.
 
 use fhpa::api::FederatedHPA;
 use fhpa::playground::json::text;

@@ -1,4 +1,4 @@
-//! Every decision in the fixture comes out the same, but for the ones where upstream is wrong; these are named here.
+//! Every decision in the fixture is the same, except where upstream is wrong; these are named here.
 
 use fhpa::decision::hpa::decide::{History, Policy};
 use fhpa::decision::hpa::limits::{Events, Range, limit_plain};

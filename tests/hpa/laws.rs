@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Laws for every input.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The HPA algorithm against the decisions of the program it follows, and its laws.
+//! The HPA algorithm compared with the decisions of kube-controller-manager, and its laws.
 
 mod agreement;
 mod laws;

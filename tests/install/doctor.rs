@@ -1,4 +1,4 @@
-//! What `fhpa doctor` finds, on the embedded API server with a webhook that really serves.
+//! The findings of `fhpa doctor`, on the embedded API server with a webhook on a socket.
 
 use fhpa::install::doctor::{State, TROUBLES};
 use fhpa::playground::fleet::{Fleet, Plan};
@@ -132,7 +132,7 @@ async fn estimators_are_looked_for_in_each_cluster() {
             "metadata": {"name": port.to_string()}, "spec": {"syncMode": "Push"}});
         stand.bed.server().create(&cluster).await.unwrap();
         let (_, _, all) = stand.found().await;
-        let seen = format!("{count} clusters have one that is reached from here");
+        let seen = format!("{count} clusters have one that is reachable from here");
         let estimators = of(&all, "estimators");
         assert_eq!((&estimators["state"], &estimators["seen"]), (&json!(state), &json!(seen)));
     }

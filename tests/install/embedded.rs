@@ -1,4 +1,4 @@
-//! On the embedded API server, with Karmada's own definitions and webhooks.
+//! On the embedded API server, with Karmada's own CRDs and webhooks.
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
@@ -229,7 +229,10 @@ async fn doctor_and_a_removal_find_a_binding_that_was_suspended_for_nobody() {
     let (code, _, found) = super::doctor::found(&stand.desk).await;
     let finding = super::doctor::of(&found, "suspended bindings");
     assert_eq!((code, &finding["state"]), (1, &json!("fail")));
-    assert_eq!(finding["seen"], "nobody acts on prod/web-deployment (for web), and nobody schedules them");
+    assert_eq!(
+        finding["seen"],
+        "no FederatedHPA acts on prod/web-deployment (for web), and karmada-scheduler is suspended for them"
+    );
     let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
     assert_eq!(removed.code, 0, "{}", removed.stdout);
     let given_back = stand.get(&format!("{BINDINGS}/web-deployment")).await;

@@ -1,4 +1,4 @@
-//! What is rendered, without any API server.
+//! Rendered manifests, without an API server.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! On a real kube-apiserver: over Karmada's own definitions with live objects, and after a simulated upgrade of
-//! Karmada.
+//! On a real kube-apiserver: over Karmada's own CRDs with live objects, and after a simulated upgrade of Karmada.
 
 use serde_json::{Value, json};
 

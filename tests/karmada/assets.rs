@@ -1,4 +1,4 @@
-//! The programs of a real Karmada, where they are found. I/O: reads directories.
+//! Finds the programs of a real Karmada. I/O: reads directories.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The nodes of a member: what kube-scheduler binds to them runs, and uses what a story says. I/O: talks to the member.
+//! The nodes of a member: pods that kube-scheduler binds to them run, with the usage that a story sets. I/O: talks to
+//! the member.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
 //! Stories on a real Karmada: etcd, kube-apiservers, controller managers, schedulers and Karmada's own components as
-//! processes on loopback; only kubelets and metrics are the suite's own. Every state goes through the checkers of the laws.
+//! processes on the loopback interface; only kubelets and metrics are the suite's own. The laws check every state.
 //!
-//! The programs are looked for in the directory that `KARMADA_ASSETS` names (see [`assets`]). Without it all stories are
-//! ignored, and a line says so. They run one after the other on one Karmada.
+//! The programs must be in the directory that `KARMADA_ASSETS` names (see [`assets`]). Without it all stories are
+//! ignored, and a line reports this. They run one after the other on one Karmada.
 #![allow(
     missing_docs,
     unreachable_pub,

@@ -1,4 +1,4 @@
-//! The API `metrics.k8s.io` of a member, from what its kubelets know. I/O: serves on loopback.
+//! The API `metrics.k8s.io` of a member, from the data of its kubelets. I/O: serves on the loopback interface.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Hears of every change of the control planes, for the laws and for a line of ready pods. I/O: watches.
+//! Observes every change of the control planes, for the laws and for a line of ready pods. I/O: watches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

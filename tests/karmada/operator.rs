@@ -1,4 +1,4 @@
-//! fhpa as its operator runs it: installed once, two replicas behind one address. I/O: processes, sockets.
+//! An installation of fhpa: installed once, two replicas behind one address. I/O: processes, sockets.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

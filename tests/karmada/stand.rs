@@ -1,4 +1,4 @@
-//! What the stories share: a Karmada, an installation, an observer, and the words to write objects and to look at them.
+//! Common parts of the stories: a Karmada, an installation, an observer, and helpers to write and read objects.
 
 use std::time::Duration;
 

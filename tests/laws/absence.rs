@@ -1,7 +1,7 @@
-//! Law 5: with the control plane or fhpa down, member HPAs go on within the last bounds.
+//! Law 5: with the control plane or fhpa down, member HPAs keep scaling within the last bounds.
 //!
-//! What can be seen of it: at every moment each HPA in a member can be run by the member alone, and nothing of fhpa waits in
-//! a member for fhpa to come back.
+//! The observable part: at every moment each HPA in a member can be run by the member alone, and nothing of fhpa in a
+//! member waits for fhpa to return.
 
 use super::world::Name;
 use super::{Change, Court, Law};

@@ -1,4 +1,4 @@
-//! Law 1: nothing is admitted that the controller cannot run.
+//! Law 1: no object is admitted that the controller cannot run.
 
 use super::world::Name;
 use super::{Change, Court, Law};

@@ -1,9 +1,9 @@
-//! Law 2: the member HPAs together never allow more than `spec.maxReplicas`.
+//! Law 2: the sum of the member HPAs never exceeds `spec.maxReplicas`.
 //!
-//! Tolerated: Duplicated; a sum that a lowered max left behind, as long as nothing is raised; a raise that was written when
-//! max was greater and is still on its way; the bounds of a cluster that does not answer and whose Work is gone, which are
-//! given away until the member's HPA is gone, too, or is written anew; an HPA that somebody else edited in the member counts
-//! with what its Work says.
+//! Tolerated: Duplicated; a sum from before max was lowered, as long as no bound is raised; a raise that was written
+//! when max was greater and is still in flight; the bounds of a cluster that does not answer and whose Work is gone,
+//! which are given to others until the member's HPA is also gone, or is written again; an HPA that another client
+//! edited in the member counts with the bounds of its Work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

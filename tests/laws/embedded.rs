@@ -1,4 +1,4 @@
-//! The embedded fleet tells the laws of every change, at the moment of the change.
+//! The embedded fleet reports every change to the laws, at the moment of the change.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,5 +1,5 @@
-//! Law 11: cluster-scoped writes of fhpa are for kinds that the installation allowed, by name, and nothing outside the
-//! namespace of an object changes through it.
+//! Law 11: cluster-scoped writes of fhpa are for kinds that the installation enabled, by name, and an object changes
+//! nothing outside its namespace.
 
 use super::managed::{changed, owners};
 use super::world::{Name, text};

@@ -1,6 +1,7 @@
-//! Law 8: what was taken over is always let go, in bounded time, without a change of the user's replicas.
+//! Law 8: every workload that was taken over can be handed back, in bounded time, without a change of the user's
+//! replicas.
 //!
-//! Deadlines count the time in which somebody could act.
+//! Deadlines count only the time in which a controller could act.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Law 7: nothing of a workload, its binding or Karmada's interpreter is written before it is known that it can be scaled.
+//! Law 7: a workload, its binding and Karmada's interpreter are not written before it is known that the workload can be
+//! scaled.
 
 use super::world::Name;
 use super::{Change, Court, Law};

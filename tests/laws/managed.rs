@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns a field, and which leaves of two states differ. No I/O.
+//! `metadata.managedFields`: the owner of a field, and the leaves in which two states differ. No I/O.
 
 use serde_json::Value;
 

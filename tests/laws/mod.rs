@@ -1,10 +1,10 @@
-//! The laws, as code that looks at a stream of states and names the one that is broken, with the moment and the objects.
+//! The laws, as code that checks a stream of states and reports the broken law, with the moment and the objects.
 //!
-//! A [`Laws`] is told of every [`Change`] of an object, in the control plane and in the members, by whoever can hear of it:
-//! stories and histories of the embedded fleet by the store's observer, the suite on a real Karmada by watches. It knows
-//! nothing of where the states come from: objects are plain JSON. It does no I/O.
+//! A [`Laws`] receives every [`Change`] of an object, in the control plane and in the members: in stories and histories
+//! of the embedded fleet from the store's observer, in the suite on a real Karmada from watches. It does not know the
+//! source of the states: objects are plain JSON. It does no I/O.
 //!
-//! Who wrote a field is read from `metadata.managedFields`: whoever changes a field owns it.
+//! The writer of a field is read from `metadata.managedFields`: a client that changes a field owns it.
 
 mod absence;
 mod acceptance;

@@ -1,17 +1,17 @@
-//! Law 3: no decision removes a ready pod unless its replacement is ready elsewhere, and what a lost cluster ran is run by
-//! the others at once.
+//! Law 3: no decision removes a ready pod unless its replacement is ready elsewhere, and other clusters run the
+//! replicas of a lost cluster at once.
 //!
-//! For each cluster the ledger knows what is *asked of it by load or by users*: what ran when the workload was taken over,
-//! and what its own HPA made of it since. What is ready beyond that is spare: fhpa raised it. A removal is a write that asks
-//! a member's workload for fewer replicas than are ready, or that deletes it, while a FederatedHPA holds the workload and for
-//! a while after. It is covered by what is spare in other clusters, which carry that demand from then on, so that a pod
-//! replaces one only. Spare pods that nobody used become demand after a while.
+//! For each cluster the ledger keeps the *demand of load and users*: the replicas at takeover, and the changes by its
+//! own HPA since then. Further ready replicas are spare: fhpa raised them. A removal is a write that requests fewer
+//! replicas of a member's workload than are ready, or that deletes it, while a FederatedHPA holds the workload and for
+//! a while after. It is covered by spare replicas in other clusters, which serve that demand from then on, so that a
+//! pod replaces one only. Unused spare pods become demand after a while.
 //!
-//! Tolerated: the member's own HPA, within bounds that allow what is asked for; the user's `maxReplicas` below what is ready;
-//! `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that
-//! did not answer when it was left; the whole copy of a Duplicated workload while another serves; a quarter of what each cluster
-//! ran that leaves where `maxReplicas` leaves no headroom; the end of the
-//! time for a replacement.
+//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas` below the ready
+//! replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
+//! cluster that did not answer when it left; the whole copy of a Duplicated workload while another serves; a quarter of
+//! the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
+//! replacement.
 
 use std::collections::{BTreeMap, BTreeSet};
 

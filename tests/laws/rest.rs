@@ -1,4 +1,4 @@
-//! Stillness: who wrote what since the inputs were frozen, and which bounds went to and fro.
+//! Stillness: writes since the inputs were frozen, and bounds that changed to and fro.
 
 use std::collections::BTreeMap;
 

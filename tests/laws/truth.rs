@@ -1,6 +1,6 @@
-//! Law 9: status never says more than is known.
+//! Law 9: status never claims more than is known.
 //!
-//! What it says may be late by [`super::Terms::telling`] of the time in which somebody could act.
+//! It may be late by [`super::Terms::telling`] of the time in which a controller could act.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Law 10: while the definitions that are served are not fhpa's, both kinds are left as they are; and no write of fhpa
-//! takes a field of the user away.
+//! Law 10: while foreign CRDs are served, objects of both kinds are not written; and no write of fhpa removes a field
+//! of the user.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Law 4: no value is written by two writers. The table says which fields each manager of fhpa may write, and which fields
-//! belong to fhpa alone; a write outside of it breaks the law.
+//! Law 4: no value is written by two writers. The table lists the fields that each manager of fhpa may write, and the
+//! fields that belong to fhpa alone; any other write breaks the law.
 
 use super::managed::{Owner, changed, owners};
 use super::{Change, Court, Law, is_ours};

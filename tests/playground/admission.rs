@@ -1,7 +1,7 @@
-//! Conformance of admission: the embedded server and a real kube-apiserver ask the same webhooks, over TLS, in the same
-//! order, and say the same of what comes back.
+//! Conformance of admission: the embedded server and a real kube-apiserver call the same webhooks, over TLS, in the
+//! same order, and treat their responses alike.
 //!
-//! Configurations hold for the namespace of their line alone, since all lines share the real server.
+//! Configurations are limited to the namespace of their line, because all lines share the real server.
 
 use http::Method;
 use serde_json::{Value, json};

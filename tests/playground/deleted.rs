@@ -1,4 +1,4 @@
-//! Objects that are being deleted while no webhook answers: our own entries do not keep them.
+//! Objects that are being deleted while no webhook answers: fhpa's registration does not block them.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::registration::{self, Location};

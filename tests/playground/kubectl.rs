@@ -1,4 +1,4 @@
-//! The real kubectl on the embedded server. Without kubectl on PATH these tests say so and pass.
+//! The real kubectl on the embedded server. Without kubectl on PATH these tests report this and pass.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};

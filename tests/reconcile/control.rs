@@ -1,4 +1,4 @@
-//! A right to write that a test can take away, and a client that lets something happen just before a request.
+//! A permission to write that a test can revoke, and a client that runs an action just before a request.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Events are posted beside the turns, as the API server wants them, and lost ones are counted.
+//! Events are posted beside the reconciles, in a form that the API server accepts, and lost ones are counted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The controller's talk with the API server: the embedded one, and a real one where present.
+//! The controller's requests to the API server: the embedded one, and a real one where present.
 
 mod control;
 mod events;

@@ -1,5 +1,5 @@
-//! What a machine may lack for a test: the test says so in a line that shows and passes, or fails where the environment
-//! requires it. I/O: environment, standard error.
+//! Missing requirements of a test: the test reports them in a visible line and passes, or fails where the environment
+//! requires them. I/O: environment, standard error.
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
-//! What tests with real programs are built of: processes that end with the test, ports, certificates. I/O.
-//! Each of the two binaries of tests uses a part of it.
+//! Building blocks of tests with real programs: processes that end with the test, ports, certificates. I/O. Both test
+//! binaries use parts of it.
 #![allow(dead_code)]
 
 pub mod absent;

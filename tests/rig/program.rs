@@ -1,7 +1,7 @@
-//! Programs that live no longer than the test that started them. I/O: processes, sockets.
+//! Programs that end with the test that started them. I/O: processes, sockets.
 //!
-//! They run under a shell that reads a pipe of ours: when this process goes, however it goes, the pipe closes, the shell
-//! kills its program and removes its files.
+//! They run under a shell that reads a pipe of this process: when the process ends, for any reason, the pipe closes,
+//! and the shell kills its program and removes its files.
 
 use std::ffi::{OsStr, OsString};
 use std::net::TcpListener;

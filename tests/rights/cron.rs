@@ -1,4 +1,4 @@
-//! Cron rules on everything that can be their target.
+//! Cron rules on all kinds of targets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Workloads of both kinds: held, divided, and handed back.
+//! Workloads of both kinds: taken over, divided, and handed back.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is asked and set in members through the cluster proxy.
+//! Reads and writes in members through the cluster proxy.
 
 use fhpa::install::permissions::PermissionScope::{ControlPlane, Members};
 use fhpa::playground::fleet::Plan;

@@ -1,8 +1,8 @@
-//! Each right of the roles is needed: a story goes well with all of them, and fails without any one that it is said to need. That they
-//! suffice is told by all other stories too: their controllers have no others.
+//! Each permission of the roles is needed: a story succeeds with all of them, and fails without any one that it names.
+//! All other stories show that they suffice: their controllers have no others.
 //!
-//! A [`Story`] says what went wrong instead of panicking, and names the rights that it needs; together the stories name all
-//! rights of the table.
+//! A [`Story`] returns an error instead of panicking, and names the permissions that it needs; together the stories
+//! name all permissions of the table.
 
 mod centralized;
 mod cron;

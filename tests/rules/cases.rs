@@ -1,4 +1,4 @@
-//! What a wrong manifest is told, word by word.
+//! The messages for invalid manifests, word by word.
 
 use fhpa::admission::endpoint::Endpoint;
 

@@ -1,4 +1,4 @@
-//! What is filled in, as the smallest patch.
+//! Defaults, as the smallest patch.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;

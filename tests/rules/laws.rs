@@ -1,4 +1,4 @@
-//! What holds for every object.
+//! Laws for every object.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;

@@ -1,4 +1,4 @@
-//! Objects that meet on one workload.
+//! Several objects on one workload.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;

@@ -1,9 +1,9 @@
-//! One spelling for objects that mean the same, so that our patched object and Karmada's can be compared.
+//! A normal form for objects with the same meaning, so that fhpa's patched object and Karmada's can be compared.
 //!
-//! Karmada reads the object into its Go types and writes them out again; we add what is missing and leave the rest
-//! alone. So the differences that mean nothing are removed from both: members that the Go types do not have, `status`,
-//! members with a zero value, other spellings of numbers and quantities, and what only
-//! we add (`mode`) or keep (`tolerance`, which Karmada drops).
+//! Karmada reads the object into its Go types and writes them out again; fhpa adds missing members and leaves the rest
+//! unchanged. So differences without meaning are removed from both: members that the Go types do not have, `status`,
+//! members with a zero value, other spellings of numbers and quantities, and members that only fhpa adds (`mode`) or
+//! keeps (`tolerance`, which Karmada drops).
 
 use serde_json::{Map, Number, Value};
 

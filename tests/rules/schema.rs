@@ -1,4 +1,4 @@
-//! The reader of requests and the schema of the wire types know the same members.
+//! The reader of requests and the schema of the wire types have the same members.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::verdict::{Denial, Verdict};

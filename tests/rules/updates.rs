@@ -1,4 +1,4 @@
-//! Updates are judged by what they change.
+//! Updates are judged by their changes.
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;

@@ -1,5 +1,5 @@
-//! Against the recorded decisions of Karmada's webhook: every line is decided alike, unless it falls in a class where
-//! the design is stricter or looser on purpose. A class is a predicate on the request, never a list of names.
+//! Compared with the recorded decisions of Karmada's webhook: every line has the same decision, unless it is in a class
+//! where the design is intentionally stricter or looser. A class is a predicate on the request, never a list of names.
 
 use std::collections::BTreeMap;
 

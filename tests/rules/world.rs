@@ -1,4 +1,4 @@
-//! A reviewer, requests, and the other objects a test wants around.
+//! A reviewer, requests, and the other objects of a test.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `fhpa simulate`: what it prints for programs, and what it says of a wrong scenario.
+//! `fhpa simulate`: its output for programs, and its messages for an invalid scenario.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `examples/simulate/`: each scenario as its snapshot and its chart say.
+//! `examples/simulate/`: each scenario matches its snapshot and its chart.
 
 use std::fs;
 

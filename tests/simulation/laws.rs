@@ -1,4 +1,4 @@
-//! What holds at every second of every scenario.
+//! Laws for every second of every scenario.
 
 use std::collections::BTreeMap;
 

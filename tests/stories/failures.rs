@@ -1,4 +1,4 @@
-//! What goes wrong beside a cron rule, and what is kept right: crashes, outages, clocks, targets, other writers.
+//! Faults during a cron rule, and their handling: crashes, outages, clocks, targets, other writers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Many objects whose rules are due in one minute.
+//! Many objects with rules that are due in the same minute.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Whatever happens in whatever order, each due instant ends as exactly one record. The law itself is proven on the ledger
-//! (`cron::ledger`); here the whole controller is put through it, with fewer cases.
+//! In every order of events, each due instant ends as exactly one record. The law itself is proven on the ledger
+//! (`cron::ledger`); here it is tested with the whole controller, with fewer cases.
 
 use std::collections::BTreeSet;
 

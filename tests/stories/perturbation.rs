@@ -1,5 +1,6 @@
-//! Every write of the controller, perturbed: it is killed before it or after it, its answer comes when nobody waits any more,
-//! or the watches of what it writes fall silent around it. However it was, the story has to end as it does undisturbed.
+//! Perturbs every write of the controller: it is killed before or after it, its response comes after the controller
+//! stopped waiting, or the watches of the written objects are delayed. In all cases the story must end as without the
+//! perturbation.
 //!
 //! Each `cargo test` tries a few writes of each story. `FHPA_PERTURB=all` tries all of them in all ways, and
 //! `FHPA_PERTURB=created:7:Stale` the one that a failure names.

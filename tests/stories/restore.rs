@@ -1,4 +1,4 @@
-//! The control plane goes back to a backup: the versions of its objects are smaller than those that were seen.
+//! The control plane is restored from a backup: the versions of its objects are smaller than earlier ones.
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Several CronFederatedHPAs on one target: runs that are late leave what they would have left in time.
+//! Several CronFederatedHPAs on one target: late runs have the same final result as runs on time.
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! CronFederatedHPAs while Karmada's definitions are served.
+//! CronFederatedHPAs while Karmada's CRDs are served.
 
 use fhpa::api;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};

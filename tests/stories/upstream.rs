@@ -1,5 +1,5 @@
-//! Where the CronFederatedHPA of Karmada breaks, one story each. Told also elsewhere: a bad schedule stops the rules after it, a
-//! missed run leaves no trace, a run is tried once, clock changes, rules of one minute race.
+//! Failures of Karmada's CronFederatedHPA, one story each. Covered elsewhere: an invalid schedule stops later rules, a
+//! missed run has no record, a run is tried once, clock changes, races of rules in one minute.
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What a Service is to the webhook: new connections go in turn to replicas whose `/readyz` answers; existing ones stay where they
-//! are. I/O: sockets on loopback.
+//! A load balancer in the role of a Service: new connections go round-robin to replicas whose `/readyz` answers;
+//! existing ones stay. I/O: sockets on the loopback interface.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

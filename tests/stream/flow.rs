@@ -1,4 +1,4 @@
-//! A constant stream of server-side applies, several in flight, of which none may fail.
+//! A constant stream of server-side applies, several in flight, none of which may fail.
 //!
 //! ```ignore
 //! let flow = Flow::start(&client, "prod").await;

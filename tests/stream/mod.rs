@@ -1,5 +1,6 @@
-//! No admission request is lost: a constant stream of applies while replicas are restarted and certificates exchanged, through the
-//! API server, a balancer and real processes. On a real kube-apiserver where one is present, else on the embedded one.
+//! No admission request is lost: a constant stream of applies while replicas restart and certificates are replaced,
+//! through the API server, a balancer and real processes. On a real kube-apiserver where one is present, else on the
+//! embedded one.
 
 mod balancer;
 pub mod flow;

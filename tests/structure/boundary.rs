@@ -1,4 +1,4 @@
-//! Modules know only the modules that an arrow leads to.
+//! Modules use only the modules that an arrow allows.
 
 use super::sources::{Source, root, sources};
 

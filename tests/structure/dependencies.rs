@@ -1,5 +1,5 @@
-//! Dependencies: the ban list of deny.toml holds for Cargo.lock, so that it is checked without cargo-deny too; the manifest
-//! lists in order what is used. What `src` does not use of it, the compiler says (`unused_crate_dependencies`).
+//! Dependencies: the ban list of deny.toml is checked against Cargo.lock without cargo-deny; the manifest lists the
+//! used crates in order. The compiler reports crates that `src` does not use (`unused_crate_dependencies`).
 
 use std::fs;
 

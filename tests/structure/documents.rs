@@ -1,4 +1,4 @@
-//! The documents and the source hold together: references resolve, and what a document names exists.
+//! Documents and source agree: references resolve, and names in documents exist.
 
 use std::collections::BTreeSet;
 use std::fs;

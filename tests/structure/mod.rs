@@ -1,5 +1,5 @@
-//! The tree as a whole: arrows between the modules, the purity of the core, what may not come in, and
-//! that documents and source hold together.
+//! The tree as a whole: arrows between the modules, the purity of the core, banned dependencies, and the agreement of
+//! documents and source.
 
 mod boundary;
 mod dependencies;

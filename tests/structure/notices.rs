@@ -1,6 +1,6 @@
-//! The notices of the image: each crate that is linked into it, its licence, and the text that its licence asks to pass on.
+//! The notices of the image: each linked crate, its licence, and the text that its licence requires.
 //!
-//! `UPDATE_NOTICES=1 cargo test --test all -- structure::notices` writes the file anew.
+//! `UPDATE_NOTICES=1 cargo test --test all -- structure::notices` writes the file again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Reads the source tree once for the tests beside this file.
+//! Reads the source tree once for the other tests of this folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A client that connects as kube-apiserver does: TLS with ALPN, connections reused until the server asks to leave.
+//! A client that connects like kube-apiserver: TLS with ALPN, connections reused until the server asks to close them.
 
 use std::convert::Infallible;
 use std::io;

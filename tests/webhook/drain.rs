@@ -1,4 +1,4 @@
-//! The end: not ready first, then parting, and nothing in flight is lost.
+//! Shutdown: first not ready, then closing connections, and no request in flight is lost.
 
 use std::time::Duration;
 

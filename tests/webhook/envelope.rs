@@ -1,4 +1,4 @@
-//! Odd bodies: the answers of Karmada's webhook beside ours, and the rule that a uid is never lost.
+//! Unusual bodies: the responses of Karmada's webhook compared with fhpa's, and the rule that a uid is never lost.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

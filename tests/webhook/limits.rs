@@ -1,4 +1,4 @@
-//! Slow, greedy and broken clients.
+//! Slow, demanding and broken clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Tests of the webhook: by its router, over TLS, and as a process.
+//! Tests of the webhook: its router, over TLS, and as a process.
 
 pub mod client;
 pub mod drain;

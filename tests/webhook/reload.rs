@@ -1,4 +1,4 @@
-//! A new certificate while reviews are in flight, as the kubelet brings it: by moving the link `..data`.
+//! A new certificate while reviews are in flight, as the kubelet delivers it: by moving the link `..data`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The property of the fuzz target on recorded requests and objects with seeded damage, and what they cost in memory.
+//! The property of the fuzz target on recorded requests and objects with seeded damage, and their memory use.
 
 #[path = "../../fuzz/properties/review_decoder.rs"]
 mod review_decoder;

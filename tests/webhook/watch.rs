@@ -1,4 +1,4 @@
-//! The watches, against a scripted API server. Time is paused: waiting costs nothing.
+//! The watches, with a scripted API server. Time is paused: waiting costs nothing.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

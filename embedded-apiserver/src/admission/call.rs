@@ -20,10 +20,10 @@ use tokio_rustls::TlsConnector;
 
 use super::hook::{Hook, Target};
 
-/// Bytes read of an answer.
+/// Most bytes of a response.
 const MOST: usize = 3 * 1024 * 1024;
 
-/// Sends a review and returns the answer. Errors are worded as kube-apiserver words them.
+/// Sends a review and returns the response. Errors are worded as in kube-apiserver.
 pub(super) async fn review(hook: &Hook, review: &Value) -> Result<Value, String> {
     let (url, trust) = match &hook.target {
         Target::Url(url, trust) => (url, trust),

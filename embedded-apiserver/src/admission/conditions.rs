@@ -28,7 +28,8 @@ impl Conditions {
         Self { conditions: conditions.into_iter().map(compile).collect(), fails_open }
     }
 
-    /// Whether all hold. Errors: what could not be evaluated, unless another is false or the webhook fails open.
+    /// Whether all conditions are true. Errors: one that could not be evaluated, unless another is false or the webhook
+    /// fails open.
     pub(super) fn hold(&self, request: &AdmissionRequest, invocation: &Invocation) -> Result<bool, String> {
         if self.conditions.is_empty() {
             return Ok(true);
@@ -64,7 +65,7 @@ impl Conditions {
     }
 }
 
-/// The request as rules see it: every member is there.
+/// The request as input of the expressions: every member is set.
 fn for_rules(request: &AdmissionRequest, invocation: &Invocation) -> Value {
     let mut out = request_json("", request, invocation);
     if let Some(members) = out.as_object_mut() {

@@ -17,11 +17,11 @@ use serde_json::Value;
 use super::super::object;
 use super::conditions::Conditions;
 
-/// Where the webhook is.
+/// Location of the webhook.
 pub(super) enum Target {
-    /// A URL and how to trust what answers there.
+    /// A URL and the TLS configuration that trusts it.
     Url(String, Arc<ClientConfig>),
-    /// It cannot be called, and why.
+    /// It cannot be called: the reason.
     Unreachable(String),
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Hook {
     pub(super) conditions: Conditions,
 }
 
-/// Seconds, when the configuration does not say.
+/// Default timeout in seconds.
 const TIMEOUT: i32 = 10;
-/// Webhooks taken from all configurations together.
+/// Most webhooks of all configurations together.
 const MOST: usize = 1000;
 
-/// The webhooks of all configurations, by configuration name and then as they stand there. A validating configuration is
-/// one that never asks for a second call.
+/// The webhooks of all configurations, by configuration name and then in their order. A validating configuration is one
+/// that never asks for reinvocation.
 pub(super) fn read(configurations: &[Value]) -> Vec<Hook> {
     let decoded = configurations.iter().filter_map(|configuration| decode_configuration(configuration).ok());
     let mut configurations: Vec<MutatingWebhookConfiguration> = decoded.collect();
@@ -57,15 +57,15 @@ pub(super) fn read(configurations: &[Value]) -> Vec<Hook> {
     hooks.take(MOST).map(hook).collect()
 }
 
-/// Why a configuration cannot be read; such a one must be refused when it is written.
+/// Why a configuration cannot be read; it must then be rejected when it is written.
 pub(super) fn unreadable(configuration: &Value) -> Option<String> {
     decode_configuration(configuration).err().map(|error| error.to_string())
 }
 
-/// A configuration of either kind, by the type of which the other one is a part.
+/// Decodes a configuration of either kind, with the type that contains all fields of the other.
 fn decode_configuration(configuration: &Value) -> Result<MutatingWebhookConfiguration, serde_json::Error> {
     let mut configuration = configuration.clone();
-    // The type refuses the name of the other kind.
+    // The type rejects the name of the other kind.
     object::remove(&mut configuration, "kind");
     serde_json::from_value(configuration)
 }
@@ -108,7 +108,7 @@ fn target(config: WebhookClientConfig) -> Target {
     }
 }
 
-/// Trust in the given authorities, and in nobody else.
+/// Trusts only the given authorities.
 fn trust(bundle: Option<Vec<u8>>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(&bundle.unwrap_or_default()) {
@@ -121,7 +121,7 @@ fn trust(bundle: Option<Vec<u8>>) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Base64 of reviews' patches.
+/// Decodes base64, the encoding of patches in reviews.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

@@ -1,4 +1,4 @@
-//! Which webhooks a request concerns: rules, selectors, conditions. No I/O.
+//! Which webhooks a request matches: rules, selectors, conditions. No I/O.
 
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -8,7 +8,7 @@ use super::hook::Hook;
 use super::outcome::{Failed, forbidden, not_found};
 use super::{AdmissionRequest, Kind, Operation, Resource};
 
-/// The version in which the webhook is asked.
+/// The version in which the webhook is called.
 pub(super) struct Invocation {
     pub(super) resource: Resource,
     pub(super) kind: Kind,
@@ -52,7 +52,7 @@ fn is_everything(selector: &LabelSelector) -> bool {
         && selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
 }
 
-/// Whether labels fit a selector.
+/// Whether labels match a selector.
 pub(super) fn selects(selector: &LabelSelector, labels: Option<&Value>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
     let equal = selector.match_labels.iter().flatten().all(|(key, wanted)| value(key) == Some(wanted));
@@ -74,7 +74,7 @@ fn labels(object: Option<&Value>) -> Option<&Value> {
     object?.get("metadata")?.get("labels")
 }
 
-/// `Err`: the namespace is not there.
+/// `Err`: the namespace does not exist.
 fn namespace_selected(selector: &LabelSelector, request: &AdmissionRequest) -> Result<bool, Failed> {
     let namespace = is_namespace(&request.resource);
     if (request.namespace.is_empty() && !namespace) || is_everything(selector) {
@@ -96,7 +96,7 @@ fn object_selected(selector: &LabelSelector, request: &AdmissionRequest) -> bool
 }
 
 impl Hook {
-    /// In which version the webhook is to be asked about the request; `None`: it is not concerned.
+    /// The version in which to call the webhook about the request; `None`: it does not match.
     pub(super) fn concerns(&self, request: &AdmissionRequest) -> Result<Option<Invocation>, Failed> {
         let selected = namespace_selected(&self.namespaces, request);
         if matches!(selected, Ok(false)) || !object_selected(&self.objects, request) {

@@ -1,4 +1,4 @@
-//! Admission webhooks: the configurations that hold, and the calls they ask for. Calls go out over TLS.
+//! Admission webhooks: their configurations, and the calls to them. Calls use TLS.
 
 mod call;
 mod conditions;
@@ -20,21 +20,21 @@ use self::outcome::{Answer, Failed};
 
 pub use self::outcome::Refused;
 
-/// What is done to the object.
+/// Operation on the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A new object.
     Create,
     /// A changed object.
     Update,
-    /// The object goes away.
+    /// A deleted object.
     Delete,
     /// A connection to a subresource.
     Connect,
 }
 
 impl Operation {
-    /// As rules and reviews write it.
+    /// The name in rules and reviews.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -68,10 +68,10 @@ pub struct Resource {
     pub resource: String,
 }
 
-/// What is about to happen, for the webhooks to judge.
+/// Input of the webhooks.
 #[derive(Clone, Debug)]
 pub struct AdmissionRequest {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The kind in the request.
     pub kind: Kind,
@@ -79,19 +79,19 @@ pub struct AdmissionRequest {
     pub resource: Resource,
     /// Empty for the object itself.
     pub subresource: String,
-    /// Other versions in which the same object is served. Objects are taken to differ in `apiVersion` only.
+    /// Other versions in which the same object is served. Objects are assumed to differ in `apiVersion` only.
     pub equivalents: Vec<(Resource, Kind)>,
     /// May be empty on a create with `generateName`.
     pub name: String,
     /// Empty for cluster-wide objects; its own name for a namespace.
     pub namespace: String,
-    /// Labels of the namespace as stored; `None`: there is no such namespace.
+    /// Labels of the namespace as stored; `None`: it does not exist.
     pub namespace_labels: Option<Value>,
     /// The new object; absent on a delete.
     pub object: Option<Value>,
     /// The stored object; absent on a create.
     pub old_object: Option<Value>,
-    /// `CreateOptions` and their like.
+    /// `CreateOptions` or similar.
     pub options: Option<Value>,
     /// Whether nothing will be stored.
     pub dry_run: bool,
@@ -99,22 +99,22 @@ pub struct AdmissionRequest {
     pub user: Value,
 }
 
-/// What mutation made of the object.
+/// Result of mutation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mutated {
-    /// The object to go on with; absent on a delete.
+    /// The mutated object; absent on a delete.
     pub object: Option<Value>,
-    /// For the client, in the order they came.
+    /// Warnings for the client, in order.
     pub warnings: Vec<String>,
 }
 
-/// Brings an object that a webhook changed into form: defaults and pruning of its kind.
+/// Normalizes an object that a webhook changed: defaults and pruning of its kind.
 pub type Normalize<'a> = &'a (dyn Fn(&mut Value) + Sync);
 
-/// Answers reviews in the process: path and review to the answer, or to why there is none.
+/// Answers reviews in the process: from path and review to the response, or to an error.
 pub type Inside = Arc<dyn Fn(&str, Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
-/// The webhooks that are asked, in order.
+/// The webhooks, in order.
 pub struct Chain {
     mutating: ArcSwap<Vec<Hook>>,
     validating: ArcSwap<Vec<Hook>>,
@@ -122,16 +122,17 @@ pub struct Chain {
     uid: Box<dyn Fn() -> String + Send + Sync>,
 }
 
-/// Who is asked a second time: those that wish it, once another has changed the object after them, in either pass.
+/// Reinvocation state: webhooks that request it are called a second time, when another changed the object after them,
+/// in either pass.
 #[derive(Default)]
 struct Reinvocation {
-    /// Asked, and nothing changed since.
+    /// Called, without a later change.
     asked: BTreeSet<usize>,
-    /// Asked before a change.
+    /// Called before a change.
     wanted: BTreeSet<usize>,
 }
 
-/// Kinds that no webhook may judge, lest nobody can repair them.
+/// Kinds that no webhook may review, because a broken webhook could then not be repaired.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -142,7 +143,7 @@ const EXEMPT: [&str; 6] = [
 ];
 
 impl Chain {
-    /// A chain without webhooks. `uid` makes the identity of each review.
+    /// A chain without webhooks. `uid` creates the uid of each review.
     pub fn new(uid: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self {
             mutating: ArcSwap::default(),
@@ -152,7 +153,7 @@ impl Chain {
         }
     }
 
-    /// Has the webhooks at `base`, `https://HOST:PORT`, answered without a socket, as virtual time needs it.
+    /// Answers calls to the webhooks at `base`, `https://HOST:PORT`, without a socket, as virtual time needs it.
     pub fn answer_inside(&self, base: &str, inside: &Inside) {
         self.inside.rcu(|known| {
             let mut all = BTreeMap::clone(known);
@@ -172,32 +173,32 @@ impl Chain {
         review(hook, &sent).await
     }
 
-    /// Why a configuration, of either kind, cannot be read. The server refuses to store such a one; here it is passed over.
+    /// Why a configuration, of either kind, cannot be read. The server rejects it on write; here it is skipped.
     #[must_use]
     pub fn unreadable(configuration: &Value) -> Option<String> {
         hook::unreadable(configuration)
     }
 
-    /// Takes over all mutating configurations; they are asked in the order of their names.
+    /// Sets all mutating configurations; they are called in the order of their names.
     pub fn set_mutating(&self, configurations: &[Value]) {
         self.mutating.store(Arc::new(hook::read(configurations)));
     }
 
-    /// Takes over all validating configurations.
+    /// Sets all validating configurations.
     pub fn set_validating(&self, configurations: &[Value]) {
         self.validating.store(Arc::new(hook::read(configurations)));
     }
 
-    /// Whether any webhook may be asked about the kind at all; when not, the caller can spare itself the request.
+    /// Whether there are no webhooks for the kind; the caller can then skip building the request.
     pub fn is_empty(&self) -> bool {
         self.mutating.load().is_empty() && self.validating.load().is_empty()
     }
 
-    /// Asks the mutating webhooks one after the other; those that ask for it a second time when a later one changed the
-    /// object.
+    /// Calls the mutating webhooks one after the other; those that request reinvocation a second time when a later one
+    /// changed the object.
     ///
     /// # Errors
-    /// The Status of the first refusal, or of a failed call that does not fail open.
+    /// The Status of the first denial, or of a failed call that does not fail open.
     pub async fn mutate(&self, request: &AdmissionRequest, normalize: Normalize<'_>) -> Result<Mutated, Refused> {
         let hooks = self.mutating.load_full();
         let mut state = Mutated { object: request.object.clone(), warnings: Vec::new() };
@@ -212,7 +213,7 @@ impl Chain {
         Ok(state)
     }
 
-    /// One pass: the first over all webhooks, the second over those that are wanted again.
+    /// One pass: the first over all webhooks, the second over those to reinvoke.
     async fn round(
         &self,
         hooks: &[Hook],
@@ -247,10 +248,10 @@ impl Chain {
         Ok(())
     }
 
-    /// Asks the validating webhooks, all at once; returns their warnings.
+    /// Calls the validating webhooks, all at once; returns their warnings.
     ///
     /// # Errors
-    /// The Status of the first refusal in the order of the configurations, or of a failed call that does not fail open.
+    /// The Status of the first denial in the order of the configurations, or of a failed call that does not fail open.
     pub async fn validate(&self, request: &AdmissionRequest) -> Result<Vec<String>, Refused> {
         let hooks = self.validating.load_full();
         if exempt(&request.kind) {
@@ -276,7 +277,7 @@ impl Chain {
         }
     }
 
-    /// Asks one webhook; nothing when it is not concerned.
+    /// Calls one webhook; `None` when it does not match.
     async fn ask(
         &self,
         hook: &Hook,
@@ -308,7 +309,7 @@ fn exempt(kind: &Kind) -> bool {
     kind.group == "admissionregistration.k8s.io" && EXEMPT.contains(&kind.kind.as_str())
 }
 
-/// A refusal, or nothing when the webhook fails open.
+/// An error, unless the webhook fails open.
 fn refuse(failed: Failed, hook: &Hook, warnings: &mut Vec<String>) -> Result<(), Refused> {
     match failed {
         Failed::Refused { status, warnings: own } => {
@@ -331,7 +332,7 @@ fn resource_json(resource: &Resource) -> Value {
     json!({ "group": resource.group, "version": resource.version, "resource": resource.resource })
 }
 
-/// The object in the version that the webhook asks for.
+/// The object in the version of the call.
 fn in_version(object: Option<&Value>, kind: &Kind) -> Value {
     let mut object = object.cloned().unwrap_or_default();
     if let Some(members) = object.as_object_mut() {

@@ -1,4 +1,4 @@
-//! What a webhook answered: allowed with a patch, refused, or nothing that can be used. No I/O.
+//! Response of a webhook: allowed with a patch, denied, or invalid. No I/O.
 
 use json_patch::{Patch, patch};
 use serde_json::{Map, Value, json};
@@ -6,20 +6,20 @@ use serde_json::{Map, Value, json};
 use super::hook::{Hook, decode};
 use super::{Normalize, Resource};
 
-/// The request is refused.
+/// The request is denied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     /// A `Status`; its `code` is the HTTP status.
     pub status: Value,
-    /// Warnings that came with it or before it.
+    /// Warnings of this and earlier webhooks.
     pub warnings: Vec<String>,
 }
 
-/// Why there is no answer to go on with.
+/// Why the request cannot continue.
 pub(super) enum Failed {
     /// The call failed; the failure policy decides.
     Call(String),
-    /// The request is refused.
+    /// The request is denied.
     Refused { status: Value, warnings: Vec<String> },
 }
 
@@ -93,7 +93,7 @@ pub(super) fn not_found(resource: &str, name: &str) -> Value {
     status(404, "NotFound", &format!("{resource} {name:?} not found"), Some(details))
 }
 
-/// A refusal in kube-apiserver's words: the webhook's status, with its name before the message.
+/// A denial in kube-apiserver's format: the webhook's status, with its name before the message.
 fn denial(hook: &Hook, result: Option<&Value>) -> Value {
     let mut members: Map<String, Value> = result.and_then(Value::as_object).cloned().unwrap_or_default();
     let text = |key: &str| members.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -117,7 +117,7 @@ fn denial(hook: &Hook, result: Option<&Value>) -> Value {
     Value::Object(members)
 }
 
-/// Reads the answer to one review.
+/// Reads the response to one review.
 pub(super) fn read(hook: &Hook, uid: &str, mutating: bool, body: &Value) -> Result<Answer, Failed> {
     let invalid = |why: String| Failed::Call(format!("received invalid webhook response: {why}"));
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

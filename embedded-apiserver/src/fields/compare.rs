@@ -8,14 +8,14 @@ use super::element::{Element, Ordered, same};
 use super::kinds::{ListKinds, ListOf, MapOf, Scalar, Shape, TypeId};
 use super::set::Set;
 
-/// What the second object did to the first.
+/// Differences between two objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
-    /// Fields only the first has.
+    /// Fields that only the first has.
     pub(crate) removed: Set,
-    /// Fields both have, with different values.
+    /// Fields that both have, with different values.
     pub(crate) modified: Set,
-    /// Fields only the second has.
+    /// Fields that only the second has.
     pub(crate) added: Set,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn element_of(kinds: &ListKinds, list: &ListOf, item: &Value) -> Resu
     Ok(Element::Key(keys))
 }
 
-/// Elements by path element, in the order they first stand in the list; elements without one are left out.
+/// Elements by path element, in the order of their first occurrence; elements without one are left out.
 fn grouped<'a>(kinds: &ListKinds, list: &ListOf, items: &'a [Value]) -> BTreeMap<Element, Vec<&'a Value>> {
     let mut out: BTreeMap<Element, Vec<&Value>> = BTreeMap::new();
     for item in items {
@@ -103,7 +103,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns whether the place is a leaf.
+    /// Returns whether the path is a leaf.
     fn shaped(&mut self, shape: Shape, of: TypeId, old: Option<&Value>, new: Option<&Value>) -> bool {
         let atom = self.kinds.atom(of);
         match (shape, &atom.list, &atom.map) {
@@ -173,7 +173,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An element that stands in a list more than once is owned as a whole.
+    /// An element that occurs more than once in a list is owned as a whole.
     fn item(&mut self, list: &ListOf, element: Element, old: &[&Value], new: &[&Value]) {
         let (was, is) = (old.first().copied(), new.first().copied());
         match (old.len() > 1, new.len() > 1) {
@@ -243,7 +243,7 @@ fn own(kinds: &ListKinds, of: TypeId, value: &Value, path: &mut Vec<Element>, se
     }
 }
 
-/// What in an object does not fit its kind, as `path: what`.
+/// The parts of an object that do not match its kind, as `path: error`.
 pub(crate) fn misfits(kinds: &ListKinds, object: &Value) -> Vec<String> {
     let mut found = Vec::new();
     fit(kinds, kinds.root(), object, "", &mut found);

@@ -22,7 +22,7 @@ impl Ordered {
     }
 }
 
-/// Compares two JSON values; numbers by what they are worth.
+/// Compares two JSON values; numbers by value.
 pub(crate) fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(l), Value::Number(r)) => match (l.as_i64(), r.as_i64()) {
@@ -60,7 +60,7 @@ fn compare_objects(left: &Map<String, Value>, right: &Map<String, Value>) -> Ord
     l.len().cmp(&r.len())
 }
 
-/// Whether two JSON values say the same.
+/// Whether two JSON values are equal in meaning.
 #[must_use]
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     compare(left, right).is_eq()
@@ -100,7 +100,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// Reads `f:name`, `k:{...}`, `v:...` or `i:n`. `None`: a form that is not known, which is dropped.
+    /// Reads `f:name`, `k:{...}`, `v:...` or `i:n`. `None`: an unknown form, which is dropped.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (form, rest) = text.split_once(':')?;
         match form {
@@ -117,7 +117,7 @@ impl Element {
         }
     }
 
-    /// The form that stands in `fieldsV1`.
+    /// The form in `fieldsV1`.
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -132,7 +132,7 @@ impl Element {
     }
 }
 
-/// A value as conflict messages show it.
+/// A value in the format of conflict messages.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
@@ -156,7 +156,7 @@ impl fmt::Display for Element {
     }
 }
 
-/// The path as conflict messages show it: `.spec.containers[name="web"].image`.
+/// The path in the format of conflict messages: `.spec.containers[name="web"].image`.
 pub(crate) fn path_text(path: &[Element]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

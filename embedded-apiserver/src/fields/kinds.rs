@@ -1,4 +1,4 @@
-//! What each list and object of a kind is to ownership - map, set, granular or atomic - compiled from its schema. No I/O.
+//! How each list and object of a kind is owned - map, set, granular or atomic - compiled from its schema. No I/O.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -12,7 +12,7 @@ use crate::builtins;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeId(usize);
 
-/// What scalars a place takes.
+/// Allowed scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     /// Integers and floats.
@@ -52,7 +52,7 @@ pub(crate) struct MapOf {
     pub(crate) atomic: bool,
     /// Declared members.
     pub(crate) fields: BTreeMap<String, Field>,
-    /// The type of all other members; `None`: there may be no others.
+    /// The type of all other members; `None`: others are not allowed.
     pub(crate) element: Option<TypeId>,
 }
 
@@ -63,7 +63,7 @@ impl MapOf {
     }
 }
 
-/// A type: what a place takes, and how it is owned.
+/// A type: the allowed values, and how they are owned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Atom {
     /// As a scalar.
@@ -74,7 +74,7 @@ pub(crate) struct Atom {
     pub(crate) map: Option<MapOf>,
 }
 
-/// The shape a value takes at a place.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Number, string or boolean.
@@ -86,7 +86,7 @@ pub(crate) enum Shape {
 }
 
 impl Atom {
-    /// The shape that fits the value; when none does, the first that the type knows.
+    /// The shape that matches the value; if none does, the first that the type allows.
     pub(crate) const fn shape(&self, value: Option<&Value>) -> Shape {
         match value {
             Some(Value::Number(_) | Value::String(_) | Value::Bool(_)) if self.scalar.is_some() => Shape::Scalar,
@@ -176,7 +176,7 @@ impl ListKinds {
         }
     }
 
-    /// Says whether `status` is written through its subresource only.
+    /// Sets whether `status` is written through its subresource only.
     #[must_use]
     pub fn with_status_subresource(mut self, yes: bool) -> Self {
         self.status_subresource = yes;
@@ -188,7 +188,7 @@ impl ListKinds {
         self.status_subresource
     }
 
-    /// Whether the kind writes no member here rather than this empty value.
+    /// Whether the kind omits a member instead of writing this empty value.
     pub(crate) fn drops_when_empty(&self, of: TypeId, value: &Value) -> bool {
         let plain_map = || self.atom(of).map.as_ref().is_some_and(|map| map.fields.is_empty());
         self.built_in
@@ -199,7 +199,7 @@ impl ListKinds {
             }
     }
 
-    /// What an object of the kind holds before anything is set.
+    /// The content of an object of the kind before anything is set.
     pub(crate) const fn blank(&self) -> &Value {
         &self.blank
     }
@@ -214,7 +214,7 @@ impl ListKinds {
         self.root
     }
 
-    /// What a type is.
+    /// The type with this id.
     pub(crate) fn atom(&self, id: TypeId) -> &Atom {
         static NOTHING: Atom = Atom { scalar: None, list: None, map: None };
         self.types.get(id.0).unwrap_or(&NOTHING)

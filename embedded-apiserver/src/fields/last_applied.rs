@@ -1,4 +1,5 @@
-//! The hand-over from client-side to server-side apply: the annotation `kubectl` keeps its last configuration in. No I/O.
+//! Migration from client-side to server-side apply: the annotation in which `kubectl` stores its last configuration. No
+//! I/O.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::kinds::ListKinds;
 use super::managed::without_entries;
 use super::set::Set;
 
-/// The only manager that is handed over.
+/// The only manager that is migrated.
 pub(super) const MANAGER: &str = "kubectl";
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -15,7 +16,7 @@ fn annotation(object: &Value) -> Option<&str> {
     object.get("metadata")?.get("annotations")?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The fields that the annotation proves to be this manager's own.
+/// The fields that belong to this manager according to the annotation.
 pub(super) fn allowed(kinds: &ListKinds, live: &Value, api_version: &str) -> Option<Set> {
     let last: Value = serde_json::from_str(annotation(live)?).ok()?;
     if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
@@ -26,7 +27,7 @@ pub(super) fn allowed(kinds: &ListKinds, live: &Value, api_version: &str) -> Opt
     Some(owned.difference(&found.modified).difference(&found.added).difference(&found.removed))
 }
 
-/// Brings the annotation up to date, where there is one.
+/// Updates the annotation, if it exists.
 pub(super) fn refresh(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: who owns what, since when. No I/O.
+//! The entries of `metadata.managedFields`: owners, their fields, and times. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::kinds::ListKinds;
 use super::set::Set;
 
-/// How a manager came to own its fields.
+/// Operation by which a manager owns its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     /// By server-side apply.
@@ -21,7 +21,7 @@ pub(crate) enum Operation {
 pub(crate) struct Owner {
     /// The field manager's name.
     pub(crate) manager: String,
-    /// How it writes.
+    /// Its operation.
     pub(crate) operation: Operation,
     /// Empty for an apply.
     pub(crate) api_version: String,
@@ -29,10 +29,10 @@ pub(crate) struct Owner {
     pub(crate) subresource: String,
 }
 
-/// What an owner holds.
+/// Fields of an owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owned {
-    /// The version its fields are named in.
+    /// The API version of its fields.
     pub(crate) api_version: String,
     /// Its fields.
     pub(crate) set: Set,
@@ -40,7 +40,7 @@ pub(crate) struct Owned {
     pub(crate) time: Option<String>,
 }
 
-/// Updaters kept apart; older ones are folded into one.
+/// Most separate updaters; older ones are merged into one.
 const MAX_UPDATERS: usize = 10;
 const FOLDED: &str = "ancient-changes";
 
@@ -53,7 +53,7 @@ fn text<'a>(entry: &'a Value, key: &str) -> &'a str {
 }
 
 impl Managed {
-    /// Reads the entries. Errors: an entry that no server writes.
+    /// Reads the entries. Errors: an invalid entry.
     pub(crate) fn decode(entries: Option<&Value>) -> Result<Self, String> {
         let mut out = BTreeMap::new();
         for (at, entry) in entries.and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -84,14 +84,15 @@ impl Managed {
         Ok(Self(out))
     }
 
-    /// Follows a change of the schema since the entries were written.
+    /// Adapts the entries to a changed schema.
     pub(crate) fn reconcile(&mut self, kinds: &ListKinds) {
         for owned in self.0.values_mut() {
             owned.set = owned.set.reconciled(kinds);
         }
     }
 
-    /// The entries in Kubernetes' order: applies first, then by time, manager, version, subresource. `None`: there are none.
+    /// The entries in Kubernetes' order: applies first, then by time, manager, version, subresource. `None`: there are
+    /// none.
     pub(crate) fn encode(&self) -> Option<Value> {
         let mut entries: Vec<(&Owner, &Owned)> = self.0.iter().collect();
         entries.sort_by(|(a, x), (b, y)| {
@@ -107,7 +108,7 @@ impl Managed {
         (!entries.is_empty()).then_some(Value::Array(entries))
     }
 
-    /// Folds the oldest updaters of each version into one entry while there are more than ten.
+    /// Merges the oldest updaters of each version into one entry while there are more than ten.
     pub(crate) fn cap(&mut self) {
         let mut updaters: Vec<(Option<String>, Owner)> = self
             .0
@@ -171,7 +172,7 @@ pub(crate) fn without_entries(object: &Value) -> Value {
     super::super::object::unmanaged(object)
 }
 
-/// Writes the entries, or takes them away when there are none.
+/// Writes the entries, or removes them when there are none.
 pub(crate) fn set_entries(object: &mut Value, entries: Option<Value>) {
     let Some(root) = object.as_object_mut() else { return };
     let meta = root.entry("metadata").or_insert_with(|| json!({}));
@@ -183,7 +184,7 @@ pub(crate) fn set_entries(object: &mut Value, entries: Option<Value>) {
     }
 }
 
-/// Whether the writer asks for all ownership to be forgotten: `[{}]`, and `[]` in built-in kinds.
+/// Whether the client asks to reset all ownership: `[{}]`, and `[]` in built-in kinds.
 pub(crate) fn asks_for_reset(object: &Value, built_in: bool) -> bool {
     match entries(object).and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => built_in,

@@ -1,4 +1,4 @@
-//! Merges an applied configuration into an object, and takes fields out of it, along the types of the kind. No I/O.
+//! Merges an applied configuration into an object, and removes fields from it, by the types of the kind. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::element::Element;
 use super::kinds::{ListKinds, ListOf, MapOf, Shape, TypeId};
 use super::set::Set;
 
-/// The live object with the applied one laid over it. Errors: a list element without its keys, or twice the same.
+/// The live object merged with the applied one. Errors: a list element without its keys, or a duplicate.
 pub(crate) fn merge(kinds: &ListKinds, live: &Value, applied: &Value) -> Result<Value, String> {
     let mut errors = Vec::new();
     let merged = at(kinds, kinds.root(), Some(live), Some(applied), &mut errors);
@@ -69,7 +69,7 @@ fn merge_map(
     (!out.is_empty()).then_some(Value::Object(out))
 }
 
-/// Path elements in order with their values. A live element that stands twice has no value to merge with.
+/// Path elements in order with their values. A duplicate live element has no value to merge with.
 struct Indexed<'a> {
     order: Vec<(Element, &'a Value)>,
     values: BTreeMap<Element, Option<&'a Value>>,
@@ -100,7 +100,7 @@ fn index<'a>(
     out
 }
 
-/// The applied order of shared and new elements, with live elements that are not applied kept in their places.
+/// The applied order of shared and new elements, with live elements that are not applied kept in their positions.
 fn merge_list(
     kinds: &ListKinds,
     list: &ListOf,
@@ -160,8 +160,7 @@ fn merge_list(
     (!out.is_empty()).then_some(Value::Array(out))
 }
 
-/// The object without these fields. What becomes empty stays as an empty list or object in custom kinds; built-in
-/// kinds do not write empty lists and maps.
+/// The object without these fields. Empty lists and objects stay in custom kinds; built-in kinds omit them.
 pub(crate) fn remove(kinds: &ListKinds, object: &Value, fields: &Set) -> Value {
     remove_at(kinds, kinds.root(), object, fields)
 }
@@ -201,7 +200,7 @@ fn remove_at(kinds: &ListKinds, of: TypeId, value: &Value, fields: &Set) -> Valu
             }
             Value::Object(kept)
         }
-        // Fields below an atomic value were owned before it became atomic; the value itself goes.
+        // Fields below an atomic value were owned before it became atomic; the value itself is removed.
         (Value::Array(_), Some(_), _) => Value::Array(Vec::new()),
         (Value::Object(_), _, Some(_)) => Value::Object(Map::new()),
         (other, ..) => other.clone(),

@@ -26,11 +26,11 @@ use self::set::Set;
 pub struct Apply<'a> {
     /// The stored object; `None`: it is created.
     pub live: Option<&'a Value>,
-    /// What is applied.
+    /// The applied configuration.
     pub config: &'a Value,
     /// The field manager.
     pub manager: &'a str,
-    /// Takes fields that others own.
+    /// Whether to take fields that others own.
     pub force: bool,
     /// Empty for the object itself.
     pub subresource: &'a str,
@@ -42,10 +42,10 @@ pub struct Apply<'a> {
     pub schema: &'a ListKinds,
 }
 
-/// A field that someone else owns with another value.
+/// A field that another manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The other manager, as messages name it: `"kubectl" using apps/v1 `.
+    /// The other manager, in the format of messages: `"kubectl" using apps/v1 `.
     pub manager: String,
     /// The field: `.spec.replicas`.
     pub path: String,
@@ -59,14 +59,14 @@ impl Conflict {
     }
 }
 
-/// Why an apply is refused.
+/// Why an apply is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
     /// 409 Conflict, one `FieldManagerConflict` cause for each.
     Conflicts(Vec<Conflict>),
-    /// The applied object does not fit its kind. 500 InternalError, as kube-apiserver answers.
+    /// The applied object does not match its kind. 500 InternalError, as in kube-apiserver.
     Invalid(String),
-    /// The request is wrong. 400 BadRequest.
+    /// The request is invalid. 400 BadRequest.
     BadRequest(String),
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for ApplyError {
 
 impl std::error::Error for ApplyError {}
 
-/// Fields that nobody owns.
+/// Fields without an owner.
 fn system_fields() -> Set {
     Set::of_fields(&[
         &["apiVersion"],
@@ -112,7 +112,8 @@ fn system_fields() -> Set {
     ])
 }
 
-/// What a write through this endpoint may own: the status endpoint the status, the object's endpoint the rest.
+/// The fields that a write through this endpoint may own: the status endpoint the status, the object's endpoint the
+/// rest.
 fn reachable(kinds: &ListKinds, subresource: &str, set: &Set) -> Set {
     match subresource {
         "status" => set.only_field("status"),
@@ -160,10 +161,10 @@ fn shown_owner(owner: &Owner) -> String {
     text
 }
 
-/// Applies a configuration: the merged object, with its managed fields.
+/// Applies a configuration; returns the merged object, with its managed fields.
 ///
 /// # Errors
-/// Fields that others own with other values, unless forced; a configuration that does not fit its kind.
+/// Fields that others own with other values, unless forced; a configuration that does not match its kind.
 pub fn apply(request: Apply<'_>) -> Result<Value, ApplyError> {
     check(&request)?;
     let first = apply_once(&request, request.force);
@@ -251,7 +252,7 @@ fn apply_once(request: &Apply<'_>, force: bool) -> Result<Value, Refused> {
     Ok(out)
 }
 
-/// Metadata is typed in all kinds: what is empty in it is not written.
+/// Metadata is typed in all kinds: empty members are omitted.
 fn without_empty_metadata(object: &mut Value) {
     let empty = |value: &Value| match value {
         Value::Null => true,
@@ -264,7 +265,7 @@ fn without_empty_metadata(object: &mut Value) {
     }
 }
 
-/// The owner of what an object held before anyone applied to it.
+/// The owner of the fields of an object before the first apply.
 fn adopted(request: &Apply<'_>, live: &Value) -> Managed {
     let mut owners = Managed::default();
     let write = Write {
@@ -277,7 +278,7 @@ fn adopted(request: &Apply<'_>, live: &Value) -> Managed {
     owners
 }
 
-/// Takes away what the manager applied last time and not this time, unless someone else owns it.
+/// Removes the fields that the manager applied last time and not this time, unless another manager owns them.
 fn prune(kinds: &ListKinds, merged: Value, owners: &Managed, last: Option<&Set>) -> Value {
     let Some(last) = last.filter(|last| !last.is_empty()) else { return merged };
     let root = Some(kinds.root());
@@ -287,13 +288,13 @@ fn prune(kinds: &ListKinds, merged: Value, owners: &Managed, last: Option<&Set>)
     let before = field_set(kinds, &merged).with_declared_parents(kinds, root);
     let pruned = merge::remove(kinds, &merged, &last);
     let left = field_set(kinds, &pruned).with_declared_parents(kinds, root);
-    // Back come the fields that an owner claims, then those that this manager never owned.
+    // Restores the fields that an owner claims, then those that this manager never owned.
     let pruned = merge::remove(kinds, &merged, &before.difference(&left.union(&claimed)));
     let left = field_set(kinds, &pruned).with_declared_parents(kinds, root);
     merge::remove(kinds, &merged, &before.difference(&left).intersection(&last))
 }
 
-/// Takes changed fields from their owners and removed fields from everyone.
+/// Removes changed fields from their owners and removed fields from all owners.
 fn take(
     kinds: &ListKinds,
     owners: &mut Managed,
@@ -336,7 +337,7 @@ fn strip(owners: &mut Managed, owner: &Owner) {
     }
 }
 
-/// A write that is no apply.
+/// A write that is not an apply.
 struct Write<'a> {
     manager: &'a str,
     subresource: &'a str,
@@ -344,7 +345,7 @@ struct Write<'a> {
     now: &'a str,
 }
 
-/// Gives the changed fields to the writer. The time moves only when it took something.
+/// Assigns the changed fields to the writer. The time changes only when fields were assigned.
 fn update(owners: &mut Managed, kinds: &ListKinds, old: &Value, new: &Value, write: &Write<'_>) {
     let owner = Owner {
         manager: if write.manager.is_empty() { "unknown".to_owned() } else { write.manager.to_owned() },
@@ -352,7 +353,7 @@ fn update(owners: &mut Managed, kinds: &ListKinds, old: &Value, new: &Value, wri
         api_version: write.api_version.to_owned(),
         subresource: write.subresource.to_owned(),
     };
-    // Nobody is this writer, so that what the manager took before counts as owned by another.
+    // No real manager has this name, so the earlier fields of the manager count as owned by another.
     let nobody = Owner { manager: String::new(), ..owner.clone() };
     let Ok(found) = take(kinds, owners, old, new, &nobody, write.subresource, true) else { return };
     let taken = found.modified.union(&found.added);
@@ -371,8 +372,8 @@ fn is_stored(object: &Value) -> bool {
     object.pointer("/metadata/uid").and_then(Value::as_str).is_some_and(|uid| !uid.is_empty())
 }
 
-/// Records who owns what after a create, an update or a patch that is no apply: writes `metadata.managedFields` of
-/// `after`. An object that is stored without entries stays without them until someone applies to it.
+/// Records ownership after a create, an update or a patch that is not an apply: writes `metadata.managedFields` of
+/// `after`. An object that is stored without entries stays without them until the first apply.
 pub fn track_update(
     before: Option<&Value>,
     after: &mut Value,

@@ -1,4 +1,4 @@
-//! A set of field paths, as a tree: what one manager owns. No I/O.
+//! A set of field paths, as a tree: the fields of one manager. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl Set {
         set
     }
 
-    /// Adds a path. The empty path stands for the whole object, which nobody owns.
+    /// Adds a path. The empty path is the whole object, which has no owner.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
@@ -50,17 +50,17 @@ impl Set {
         self.members.contains(element)
     }
 
-    /// Whether no path is in it.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// What lies below one step, when anything does.
+    /// The set below one step, if it is not empty.
     pub(crate) fn below(&self, element: &Element) -> Option<&Self> {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
-    /// Only what lies at or below the named member.
+    /// Only the paths at or below the named member.
     pub(crate) fn only_field(&self, name: &str) -> Self {
         let element = Element::Field(name.to_owned());
         let mut out = Self::default();
@@ -73,7 +73,7 @@ impl Set {
         out
     }
 
-    /// All but what lies at or below the named member.
+    /// All paths except those at or below the named member.
     pub(crate) fn without_field(&self, name: &str) -> Self {
         let element = Element::Field(name.to_owned());
         let mut out = self.clone();
@@ -149,7 +149,7 @@ impl Set {
         out
     }
 
-    /// The same set where nothing lies below a value that the kind, by now, owns as a whole: the value is owned instead.
+    /// The set adapted to values that the kind now owns as a whole: paths below them are replaced by the value.
     pub(crate) fn reconciled(&self, kinds: &ListKinds) -> Self {
         let mut out = Self::default();
         for path in self.paths() {
@@ -159,7 +159,7 @@ impl Set {
         out
     }
 
-    /// Reads a `fieldsV1` object. What is not understood is dropped.
+    /// Reads a `fieldsV1` object. Unknown parts are dropped.
     pub(crate) fn decode(fields: &Value) -> Self {
         Self::decode_below(fields, 0).0.unwrap_or_default()
     }
@@ -209,7 +209,7 @@ impl Set {
     }
 }
 
-/// How many steps of a path lead through granular values.
+/// Number of steps of a path that lead through granular values.
 fn granular(kinds: &ListKinds, path: &[Element]) -> usize {
     let mut of = Some(kinds.root());
     for (at, element) in path.iter().enumerate() {

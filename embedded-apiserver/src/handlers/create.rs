@@ -24,13 +24,13 @@ use super::{
 /// Creates the object in the body.
 ///
 /// # Errors
-/// 400, 404 for the namespace, 409, 422, and as admission refuses.
+/// 400, 404 for the namespace, 409, 422, and the denials of admission.
 pub async fn create(call: &Call) -> Result<Reply, StatusError> {
     let object = call.parsed_body()?;
     create_from(call, object, false).await
 }
 
-/// Creates an object; `applied` when server-side apply has noted its fields already.
+/// Creates an object; `applied` is whether server-side apply has already recorded its fields.
 ///
 /// # Errors
 /// As [`create`].
@@ -102,7 +102,7 @@ fn terminating(call: &Call, name: &str, namespace: &str) -> StatusError {
     failure
 }
 
-/// Puts the object into the namespace of the path, and gives it a name.
+/// Sets the namespace of the path, and a name.
 fn place(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     if call.resource.namespaced {
         if call.path.namespace.is_empty() {
@@ -143,7 +143,7 @@ fn check_namespace(call: &Call, name: &str) -> Result<(), StatusError> {
     }
 }
 
-/// System metadata, first status and checks. Gives the stored form.
+/// System metadata, initial status and checks. Returns the stored form.
 fn prepared(call: &Call, mut object: Value) -> Result<Value, StatusError> {
     let (uid, now) = (call.server.identity().uid(), call.server.now());
     prepare_create(&call.resource, &call.version, &mut object, uid, &now);

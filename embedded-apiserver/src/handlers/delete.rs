@@ -20,7 +20,7 @@ use super::{
 /// Deletes the object in the path.
 ///
 /// # Errors
-/// 404, 409 for a precondition, 422 for options that do not fit.
+/// 404, 409 for a precondition, 422 for invalid options.
 pub async fn delete(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let manner = manner(call)?;
@@ -51,7 +51,7 @@ fn details(resource: &Resource, object: &Value) -> Value {
 /// Deletes all selected objects of a collection.
 ///
 /// # Errors
-/// As the first deletion that fails.
+/// The first deletion that fails.
 pub async fn delete_collection(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let manner = manner(call)?;

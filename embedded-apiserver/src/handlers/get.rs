@@ -32,7 +32,7 @@ pub fn selection(call: &Call) -> Result<Selection, StatusError> {
     Selection::parse(labels, fields, &call.resource.kind, &call.version.selectable)
 }
 
-/// Where a list goes on: the version of its first page, and the last path seen. Version 0 is the present.
+/// Position of a list: the version of its first page, and the last path. Version 0 is the current one.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
     version: u64,
@@ -86,7 +86,7 @@ fn invalid_options(field: &str, detail: &str) -> StatusError {
 /// A collection.
 ///
 /// # Errors
-/// 400 for options that do not fit, 410 for a continue token or version that is too old, 504 for one that is to come.
+/// 400 for invalid options, 410 for a continue token or version that is too old, 504 for a version in the future.
 pub fn list(call: &Call) -> Result<Reply, StatusError> {
     let view = View::of(call)?;
     let query = query(call)?;

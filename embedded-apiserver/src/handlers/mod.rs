@@ -1,4 +1,4 @@
-//! One file per verb, and what they share: the call, reading bodies, choosing the form of answers. No sockets.
+//! One file per verb, and their common parts: the call, reading bodies, selecting the form of responses. No sockets.
 
 pub mod create;
 pub mod delete;
@@ -36,7 +36,7 @@ pub struct Call {
     pub server: ApiServer,
     /// The kind.
     pub resource: Arc<Resource>,
-    /// The version asked for.
+    /// The requested version.
     pub version: Arc<Version>,
     /// Path.
     pub path: Path,
@@ -53,7 +53,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call from within the process, to create an object.
+    /// A call from within the process that creates an object.
     ///
     /// # Errors
     /// When the version is not served.
@@ -84,12 +84,12 @@ impl Call {
         })
     }
 
-    /// What errors are about: the resource and a name.
+    /// Subject of errors: the resource and a name.
     pub fn subject(&self, name: &str) -> StatusDetails {
         StatusDetails::new(&self.resource.group, &self.resource.plural, name)
     }
 
-    /// What `Invalid` is about: the kind and a name.
+    /// Subject of `Invalid`: the kind and a name.
     pub fn kind_subject(&self, name: &str) -> StatusDetails {
         StatusDetails::new(&self.resource.group, &self.resource.kind, name)
     }
@@ -104,12 +104,12 @@ impl Call {
         self.key(&self.path.namespace, &self.path.name)
     }
 
-    /// `apiVersion` of the version asked for.
+    /// `apiVersion` of the requested version.
     pub fn api_version(&self) -> String {
         self.resource.api_version(&self.version.name)
     }
 
-    /// Who writes: `fieldManager`, or the program's name.
+    /// The field manager: `fieldManager`, or the program's name.
     pub fn manager(&self) -> String {
         match self.options.get("fieldManager") {
             "" => self.agent.split('/').next().filter(|name| !name.is_empty()).unwrap_or("unknown").to_owned(),
@@ -120,7 +120,7 @@ impl Call {
     /// The body as a value.
     ///
     /// # Errors
-    /// 415 for a media type that is not read here, 400 for a body that does not parse.
+    /// 415 for an unsupported media type, 400 for a body that does not parse.
     pub fn parsed_body(&self) -> Result<Value, StatusError> {
         match self.content_type.as_str() {
             "" | JSON => serde_json::from_slice(&self.body).map_err(|error| {
@@ -135,7 +135,7 @@ impl Call {
         }
     }
 
-    /// The body as YAML, of which JSON is a part.
+    /// The body as YAML, which includes JSON.
     ///
     /// # Errors
     /// 400 for a body that does not parse.
@@ -149,10 +149,10 @@ impl Call {
     }
 }
 
-/// Sends a call to its verb.
+/// Dispatches a call to its verb.
 ///
 /// # Errors
-/// As the verb fails; 405 for what the kind does not know.
+/// Those of the verb; 405 for a verb that the kind does not support.
 pub async fn handle(method: &Method, call: Call) -> Result<Reply, StatusError> {
     let path = &call.path;
     if call.resource.behaviour.review {

@@ -1,4 +1,4 @@
-//! The body of a write -> an object in the form of its kind: known fields only, defaults filled in. No I/O.
+//! The body of a write -> an object in the form of its kind: known fields only, with defaults. No I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::{
     Call,
 };
 
-/// Checks `apiVersion` and `kind`, drops unknown fields and fills in defaults. Gives the warnings.
+/// Checks `apiVersion` and `kind`, drops unknown fields and sets defaults. Returns the warnings.
 ///
 /// # Errors
 /// 400 for an object of another kind, for a wrong type, and for unknown fields in strict mode.
@@ -42,7 +42,7 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
     }
 }
 
-/// Go leaves these members out when they are empty.
+/// Go omits these members when they are empty.
 fn drop_empty(object: &mut Value) {
     if let Some(members) = object.as_object_mut() {
         members.retain(|key, value| !(matches!(key.as_str(), "data" | "binaryData") && is_empty(value)));

@@ -26,13 +26,13 @@ use super::{
     view::View,
 };
 
-/// How often a write without a resource version is tried again when others come first.
+/// Attempts of a write without a resource version when other writes come first.
 const TRIES: usize = 100;
 
-/// How a new state follows from the present one.
+/// How a new state is derived from the current one.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// It is this.
+    /// The new state itself.
     Whole(Value),
     /// By JSON patch.
     Json(json_patch::Patch),
@@ -45,7 +45,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The kind of options that refusals name.
+    /// The kind of options in error messages.
     fn options(&self) -> &'static str {
         match self {
             Self::Whole(_) => "UpdateOptions",
@@ -57,7 +57,7 @@ impl Change {
 /// Replaces an object.
 ///
 /// # Errors
-/// 400, 404, 409, 422, and as admission refuses.
+/// 400, 404, 409, 422, and the denials of admission.
 pub async fn update(call: &Call) -> Result<Reply, StatusError> {
     let mut object = call.parsed_body()?;
     check_names(call, &mut object)?;
@@ -70,7 +70,7 @@ pub async fn update(call: &Call) -> Result<Reply, StatusError> {
 /// Changes an object by a patch.
 ///
 /// # Errors
-/// As [`update`], and 415 for a kind of patch that is not known.
+/// As [`update`], and 415 for an unknown kind of patch.
 pub async fn patch(call: &Call) -> Result<Reply, StatusError> {
     let change = read_patch(call)?;
     let is_new = || call.path.subresource.is_empty() && call.server.store().get(&call.path_key()).is_none();
@@ -156,7 +156,7 @@ fn applied(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, S
     })
 }
 
-/// 409 that names each manager and its fields.
+/// 409 with each manager and its fields.
 fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> StatusError {
     let cause = |conflict: &fields::Conflict| serde_json::json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.path});
     let causes: Vec<Value> = conflicts.iter().map(cause).collect();
@@ -186,7 +186,7 @@ fn unpatchable(call: &Call, error: &json_patch::PatchError) -> StatusError {
     failure
 }
 
-/// Fills in, and checks, the name and namespace of the path.
+/// Sets and checks the name and namespace of the path.
 fn check_names(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     let name = object::name(object);
     if name.is_empty() {
@@ -209,7 +209,7 @@ fn check_names(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     Ok(())
 }
 
-/// Makes a change, and tries again when another write came between and the change does not mind.
+/// Makes a change, and retries when another write came first and the change allows it.
 ///
 /// # Errors
 /// As [`update`].
@@ -219,7 +219,7 @@ pub async fn write(call: &Call, change: &Change) -> Result<Reply, StatusError> {
     Ok(Reply::bytes(200, view.encode(&object)).warn(warnings))
 }
 
-/// Makes a change, and gives the new state.
+/// Makes a change, and returns the new state.
 ///
 /// # Errors
 /// As [`update`].
@@ -257,7 +257,7 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         if dry_run {
             return Ok(Arc::new(Object::new(new, old.version())));
         }
-        // What is stored counts: a write that seems to change nothing stores what was decoded.
+        // The stored state counts: a write without an apparent change stores the decoded object.
         match commit(call, &key, &stored, new) {
             Ok(object) => return Ok(object),
             Err(_) if pinned => return Err(StatusError::modified(&call.subject(&call.path.name))),
@@ -267,7 +267,7 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
     Err(StatusError::modified(&call.subject(&call.path.name)))
 }
 
-/// Whether the change names the version that it is for.
+/// Whether the change requires a resource version.
 fn pins_version(change: &Change) -> bool {
     match change {
         Change::Whole(object) | Change::Merge(object) | Change::Strategic(object) | Change::Apply(object) => {
@@ -309,7 +309,7 @@ fn check_version(call: &Call, old: &Object, change: &Change, object: &mut Value)
     Ok(())
 }
 
-/// What the write may not change is put back, the rest is checked. Gives the stored form.
+/// Restores the parts that the write may not change, and checks the rest. Returns the stored form.
 fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Value, StatusError> {
     let now = call.server.now();
     let mut new = to_storage(&call.resource, &call.version.name, object);
@@ -362,7 +362,7 @@ fn same(old: &Value, new: &Value) -> bool {
             object
         };
         let fields = |object: &Value| object::meta(object, "managedFields").is_some();
-        // Most writes change something else, which is seen without a copy.
+        // Most writes change other fields, which is detected without a copy.
         (fields(old) || fields(new)) && same_but_metadata(old, new) && without_times(old) == without_times(new)
     }
 }

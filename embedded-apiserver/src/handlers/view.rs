@@ -1,4 +1,4 @@
-//! The form of an answer: the object, its metadata only, or a table. No I/O.
+//! The form of a response: the object, its metadata only, or a table. No I/O.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::{
     Call,
 };
 
-/// The form that the client asked for.
+/// The form that the client requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Objects as they are.
+    /// Objects unchanged.
     Full,
     /// `PartialObjectMetadata`.
     Partial,
@@ -42,10 +42,10 @@ pub struct View {
 }
 
 impl View {
-    /// The form that `Accept` asks for.
+    /// The form that `Accept` requests.
     ///
     /// # Errors
-    /// 406 when nothing in it is served.
+    /// 406 when none of it is supported.
     pub fn of(call: &Call) -> Result<Self, StatusError> {
         let accept = if call.accept.trim().is_empty() { "*/*" } else { call.accept.as_str() };
         let include = table::Include::parse(call.options.get("includeObject"));
@@ -57,12 +57,12 @@ impl View {
         Ok(Self { resource: call.resource.clone(), version: call.version.clone(), form, clock })
     }
 
-    /// An object in its stored form -> in the version asked for.
+    /// An object in its stored form -> in the requested version.
     fn versioned(&self, stored: &Value) -> Value {
         from_storage(&self.resource, &self.version.name, stored.clone())
     }
 
-    /// An object of the store in the version asked for.
+    /// An object of the store in the requested version.
     pub fn of_store(&self, object: &Object) -> Value {
         let decoded = self.resource.decoded(&self.version, object);
         self.versioned(decoded.as_ref().unwrap_or(object).value())
@@ -83,7 +83,7 @@ impl View {
         encoded(&self.shown(object.value()))
     }
 
-    /// One object in its stored form, as it is shown.
+    /// One object in its stored form, in the form of this view.
     pub fn shown(&self, stored: &Value) -> Value {
         match self.form {
             Form::Full => self.versioned(stored),

@@ -25,10 +25,10 @@ use super::{
     view::View,
 };
 
-/// Changes that are sent in one piece.
+/// Most changes that are sent in one piece.
 const BATCH: usize = 500;
 
-/// How often a quiet watch is told how far it has come.
+/// How often a quiet watch gets a bookmark.
 const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 
 struct Watch {
@@ -49,7 +49,7 @@ struct Watch {
 /// Starts a watch.
 ///
 /// # Errors
-/// For options that do not fit. A version that is too old is told in the stream.
+/// For invalid options. A version that is too old is reported in the stream.
 pub fn watch(call: &Call) -> Result<Reply, StatusError> {
     let store = call.server.store();
     let (changed, epoch) = (store.subscribe(&call.resource.bucket), call.server.faults().epoch());
@@ -80,7 +80,7 @@ pub fn watch(call: &Call) -> Result<Reply, StatusError> {
     Ok(Reply { body: Body::from_stream(lines), ..Reply::bytes(200, Bytes::new()) })
 }
 
-/// Whether the watch begins with what there is.
+/// Whether the watch begins with the existing objects.
 fn send_initial(call: &Call, from: Option<u64>) -> Result<bool, StatusError> {
     let matching = call.options.get("resourceVersionMatch");
     let refused = |field: &str, detail: &str| {
@@ -146,14 +146,14 @@ impl Watch {
         }
     }
 
-    /// Waits while the watches of the resource are held back.
+    /// Waits while the watches of the resource are delayed.
     async fn thaw(&mut self) {
         let resource = &self.view.resource.plural;
-        // The sender lives as long as the server, so waiting ends only by a change.
+        // The sender lives as long as the server, so the wait ends only with a change.
         let _: Result<_, RecvError> = self.frozen.wait_for(|frozen| !frozen.contains(&**resource)).await.map(|_| ());
     }
 
-    /// Waits for a change. Gives a bookmark when it is time for one.
+    /// Waits for a change. Returns a bookmark when one is due.
     async fn wait(&mut self) -> Option<Bytes> {
         let until = async {
             match self.until.as_mut() {
@@ -184,7 +184,7 @@ impl Watch {
         Some(lines.into())
     }
 
-    /// Whether the kind is served by another definition than when the watch began.
+    /// Whether the kind is served by another CRD than when the watch began.
     fn is_served_anew(&self) -> bool {
         let catalog = self.server.catalog();
         let resource = catalog.find(&self.view.resource.group, &self.view.resource.plural);
@@ -209,7 +209,7 @@ impl Watch {
                 self.tell(&mut lines, change);
             }
             self.after = reached;
-            // A batch of which nothing is selected must not end the wait.
+            // A batch without selected changes must not end the wait.
             if !lines.is_empty() || changes.len() < BATCH {
                 return Ok(lines);
             }
@@ -220,7 +220,7 @@ impl Watch {
         self.namespace.is_empty() || object::namespace(object.value()) == self.namespace
     }
 
-    /// What a change means for the selection: an object can move in and out of it.
+    /// The event of a change for the selection: an object can move into and out of it.
     fn tell(&self, lines: &mut Vec<u8>, change: &Change) {
         if !self.is_inside(&change.after) {
             return;

@@ -1,4 +1,4 @@
-//! Versions of one kind over one storage: HPA v1 <-> v2, and the two groups of events. No I/O.
+//! Versions of one kind with one stored form: HPA v1 <-> v2, and the two groups of events. No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -124,7 +124,7 @@ fn hpa_to_v2(object: &mut Value) {
     }
 }
 
-/// The annotation spells the fields of a behavior as Go does, and writes those that are not set.
+/// The annotation spells the fields of a behavior as Go does, and includes unset ones.
 fn first_letters(value: &Value, change: fn(&char) -> char) -> Value {
     match value {
         Value::Object(map) => {
@@ -214,7 +214,7 @@ fn source_key(metric: &Value) -> String {
     letters.next().map(|first| first.to_ascii_lowercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
-/// (name in v1's annotation, path in v2); the first that is present in the source is taken.
+/// (name in v1's annotation, path in v2); the first that exists in the source is used.
 type Names = &'static [(&'static str, &'static [&'static str])];
 
 fn names_of(key: &str) -> Names {

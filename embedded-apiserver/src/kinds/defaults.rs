@@ -1,11 +1,11 @@
-//! Defaults of the built-in kinds, as kube-apiserver fills them in. No I/O.
+//! Defaults of the built-in kinds, as in kube-apiserver. No I/O.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::super::object::{as_map, at, member_mut, metadata_mut, put_at, remove, text_at};
 
-/// Fills in the defaults of a built-in kind.
+/// Sets the defaults of a built-in kind.
 pub fn apply(group: &str, version: &str, kind: &str, object: &mut Value) {
     drop_empty_metadata(object);
     match (group, kind) {

@@ -1,4 +1,4 @@
-//! What is particular to a kind: its type, defaults, checks and conversions.
+//! Specifics of kinds: types, defaults, checks and conversions.
 
 pub mod conversion;
 pub mod defaults;

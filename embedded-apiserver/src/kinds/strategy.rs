@@ -1,4 +1,4 @@
-//! What a write may change: system metadata, status isolation, generation. No I/O.
+//! Restrictions on writes: system metadata, status isolation, generation. No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use super::super::{
 const SYSTEM: &[&str] =
     &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"];
 
-/// Takes away what a client may not set on a new object, and sets its uid, time and generation.
+/// Removes the fields that a client may not set on a new object, and sets its uid, time and generation.
 pub fn prepare_create(resource: &Resource, version: &Version, new: &mut Value, uid: String, now: &str) {
     let metadata = metadata_mut(new);
     for key in SYSTEM {
@@ -72,7 +72,7 @@ fn quality(pod: &Value) -> &'static str {
     }
 }
 
-/// Puts back what this write may not change, and counts the generation.
+/// Restores the fields that this write may not change, and increments the generation.
 pub fn prepare_update(
     resource: &Resource,
     version: &Version,
@@ -135,7 +135,7 @@ fn counts(resource: &Resource, version: &Version, old: &Value, new: &Value) -> b
     annotated || rest(old) != rest(new)
 }
 
-/// Writes the status of a CustomResourceDefinition: its names are taken, and it is served.
+/// Writes the status of a CustomResourceDefinition: its names are accepted, and it is served.
 fn establish(new: &mut Value, old: Option<&Value>, now: &str) {
     let names = at(new, &["spec", "names"]).cloned().unwrap_or_default();
     let versions = at(new, &["spec", "versions"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

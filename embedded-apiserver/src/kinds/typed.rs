@@ -1,4 +1,4 @@
-//! Built-in kinds read by their types: unknown fields fall away, wrong types are refused. No I/O.
+//! Built-in kinds read by their types: unknown fields are dropped, wrong types are rejected. No I/O.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, Stri
     serde_json::to_value(&typed).map_err(|error| error.to_string())
 }
 
-/// How a built-in kind is read.
+/// The reader of a built-in kind.
 pub fn normaliser(group: &str, version: &str, kind: &str) -> Option<Normalise> {
     Some(match (group, version, kind) {
         ("", _, "ConfigMap") => through::<ConfigMap>,
@@ -81,7 +81,7 @@ fn collect(given: &Value, kept: &Value, path: &mut String, paths: &mut Vec<Strin
                 path.push_str(key);
                 match kept.get(key) {
                     Some(other) => collect(value, other, path, paths),
-                    // A null, or an empty value that the type leaves out, is not an unknown field.
+                    // A null, or an empty value that the type omits, is not an unknown field.
                     None if value.is_null() => {}
                     None => paths.push(path.clone()),
                 }

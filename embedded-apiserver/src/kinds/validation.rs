@@ -1,4 +1,4 @@
-//! Checks of metadata and of the built-in kinds, in the words of kube-apiserver. No I/O.
+//! Checks of metadata and of the built-in kinds, with the messages of kube-apiserver. No I/O.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,8 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Findings on a new or changed object of any kind by a server of this version of Kubernetes. `new` is in its stored form.
+/// Findings on a new or changed object of any kind for a server of this version of Kubernetes. `new` is in its stored
+/// form.
 pub fn check(resource: &Resource, new: &Value, old: Option<&Value>, kubernetes: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     name(resource, new, &mut causes);
@@ -80,7 +81,7 @@ fn finalizers(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"
         );
-        // The check stands in the general part and in the part of each kind; both causes are listed.
+        // Both the general checks and those of each kind include it; both causes are listed.
         causes.extend([(), ()].map(|()| Cause::forbidden("metadata.finalizers", &detail)));
     }
 }
@@ -124,7 +125,7 @@ fn containers(new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     }
 }
 
-/// From Kubernetes 1.37 on, by a metric that does not come from the pods.
+/// From Kubernetes 1.37 on, with a metric that does not come from the pods.
 fn scales_to_zero(autoscaler: &Value, kubernetes: &str) -> bool {
     let metrics = at(autoscaler, &["spec", "metrics"]).and_then(Value::as_array).into_iter().flatten();
     let mut kinds = metrics.map(|metric| text_at(metric, &["type"]));

@@ -1,4 +1,4 @@
-//! The schemas of a document: kinds, their lists, and all that they refer to. No I/O.
+//! The schemas of a document: kinds, their lists, and all schemas they refer to. No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// The schemas that were collected.
+/// The collected schemas.
 pub(super) struct Schemas {
     group: String,
     version: String,
@@ -104,7 +104,7 @@ impl Schemas {
         })
     }
 
-    /// Takes a built-in definition and all that it refers to.
+    /// Adds a built-in definition and all definitions it refers to.
     fn collect(&mut self, name: &str) {
         let mut waiting = vec![name.to_owned()];
         while let Some(name) = waiting.pop() {
@@ -120,7 +120,7 @@ impl Schemas {
     }
 }
 
-/// Puts references that stand beside other members into an `allOf`, as OpenAPI v3 asks, and notes where they lead.
+/// Moves references beside other members into an `allOf`, as OpenAPI v3 requires, and collects their targets.
 fn settle(schema: &mut Value, waiting: &mut Vec<String>) {
     match schema {
         Value::Object(members) => {
@@ -140,7 +140,7 @@ fn settle(schema: &mut Value, waiting: &mut Vec<String>) {
     }
 }
 
-/// The two definitions that take more than one type.
+/// The two definitions with more than one type.
 fn union(name: &str, definition: &mut Value) {
     let other = match name.rsplit('.').next() {
         Some("Quantity") => "number",

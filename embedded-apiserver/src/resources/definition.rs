@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition -> the kind that it describes, and objects of the store as that kind reads them. No I/O.
+//! A CustomResourceDefinition -> its kind, and stored objects decoded by that kind. No I/O.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +12,8 @@ use super::super::{
 use super::{Behaviour, Column, Resource, ScalePaths, Version};
 
 impl Resource {
-    /// The object as it is decoded from the store, where that differs from what is stored: by the schema that is served now,
-    /// whichever it was written by.
+    /// The object as decoded from the store, where that differs from the stored one: by the current schema, regardless
+    /// of the schema with which it was written.
     pub fn decoded(&self, version: &Version, object: &Object) -> Option<Object> {
         let schema = version.schema.as_ref().filter(|_| object.version() <= self.since)?;
         let mut value = object.value().clone();
@@ -23,7 +23,7 @@ impl Resource {
     }
 }
 
-/// The kind that a CustomResourceDefinition describes.
+/// The kind of a CustomResourceDefinition.
 ///
 /// # Errors
 /// When a schema is not structural.

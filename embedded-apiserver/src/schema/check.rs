@@ -1,4 +1,5 @@
-//! Validates a value against its schema, with kube-apiserver's texts, and lets through what was wrong before. No I/O.
+//! Validates a value against its schema, with kube-apiserver's messages, and ignores unchanged errors of the old value.
+//! No I/O.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use super::node::{Bound, ListType, Node, Others};
 use crate::field::{Fault, FieldError};
 use crate::fields::element::same;
 
-/// What one place yields: its errors and how many of its checks held, by which the best alternative is chosen.
+/// Result of one path: its errors and the number of passed checks, by which the best alternative is selected.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<FieldError>,
@@ -26,10 +27,10 @@ impl Outcome {
     }
 }
 
-/// The old value of a place: none to compare with, or one.
+/// The old value at a path, if any.
 pub(super) type Old<'a> = Option<&'a Value>;
 
-/// All errors against the schema but CEL rules.
+/// All errors against the schema except those of CEL rules.
 pub(super) fn validate(node: &Node, new: &Value, old: Old<'_>) -> Vec<FieldError> {
     let mut errors = place(node, "", new, old).errors;
     if old.is_some_and(|old| same(old, new)) {
@@ -42,7 +43,7 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A place below: unchanged from its old value, its errors do not count.
+/// A child: if it is unchanged, its errors do not count.
 fn ratcheted(node: &Node, path: &str, value: &Value, old: Old<'_>) -> Outcome {
     let mut outcome = place(node, path, value, old);
     if old.is_some_and(|old| same(old, value)) {
@@ -98,7 +99,7 @@ fn body(path: &str, rest: &str) -> String {
     format!("{path} in body {rest}")
 }
 
-/// The JSON type and the format of a value, as decoded.
+/// The JSON type and the format of a decoded value.
 fn seen(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -204,7 +205,7 @@ fn whole_number(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// The type that the number does not fit into.
+/// The type that cannot represent the number.
 fn out_of_range(node: &Node, value: &Value) -> Option<String> {
     let type_ = node.types.first().filter(|_| node.types.len() == 1)?;
     let fits = match (type_.as_str(), node.format.as_str()) {
@@ -240,7 +241,7 @@ fn size_errors(path: &str, size: usize, least: Option<i64>, most: Option<i64>, w
     errors
 }
 
-/// The old element that an element of a list continues: only lists of kind `map` know it.
+/// The old element that matches an element of a list: only lists of kind `map` have one.
 pub(super) fn old_item<'a>(node: &Node, item: &Value, old: Old<'a>) -> Old<'a> {
     if node.list_type != ListType::Map {
         return None;
@@ -338,7 +339,7 @@ fn junctors(node: &Node, path: &str, value: &Value, old: Old<'_>) -> Outcome {
     out
 }
 
-/// The first alternative that holds, otherwise the one of which most holds.
+/// The first alternative without errors, otherwise the one with the most passed checks.
 fn chosen(all: Vec<Outcome>) -> Outcome {
     let mut best: Option<Outcome> = None;
     for outcome in all {

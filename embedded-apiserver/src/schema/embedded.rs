@@ -1,4 +1,4 @@
-//! Objects within objects: they must say what they are. No I/O.
+//! Embedded objects: they must have their type. No I/O.
 
 use serde_json::Value;
 

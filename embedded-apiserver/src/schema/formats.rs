@@ -45,7 +45,7 @@ fn prefix(text: &str) -> bool {
     (address.parse::<Ipv4Addr>().is_ok() && within(32)) || (address.parse::<Ipv6Addr>().is_ok() && within(128))
 }
 
-/// Whether the text has the format. Formats that are not checked here hold for every text.
+/// Whether the text has the format. Formats that are not implemented accept every text.
 pub(super) fn holds(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "datetime" => text.parse::<jiff::Timestamp>().is_ok() && text.contains('T'),

@@ -1,4 +1,4 @@
-//! Elements that must be unique: sets by value, maps by key. No I/O.
+//! Uniqueness of elements: sets by value, maps by key. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::node::{ListType, Node};
 use crate::field::{Fault, FieldError};
 use crate::fields::element::same;
 
-/// Elements that stand more than once below `path`.
+/// Duplicate elements below `path`.
 pub(super) fn check(node: &Node, path: &str, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     at(node, path, value, &mut errors);
@@ -43,7 +43,7 @@ fn at(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The second appearance of each value that is there more than once.
+/// The second occurrence of each duplicate value.
 fn repeated(path: &str, items: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {

@@ -25,7 +25,7 @@ impl Structural {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// The schema is not structural, or a pattern or a CEL rule in it does not compile: `place: what`.
+    /// The schema is not structural, or a pattern or a CEL rule in it does not compile: `path: error`.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let root = Node::compile(schema)?;
         if let Some(error) = first_rule_error(&root) {
@@ -35,18 +35,18 @@ impl Structural {
         Ok(Self { root, has_rules })
     }
 
-    /// Takes away the members that the schema does not know; returns their paths, sorted: `spec.items[0].nmae`.
+    /// Removes unknown members; returns their paths, sorted: `spec.items[0].nmae`.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         shape::prune(&self.root, object)
     }
 
-    /// Takes away nulls that are no value and fills in defaults.
+    /// Removes nulls that are not values and sets defaults.
     pub fn default(&self, object: &mut Value) {
         shape::drop_nulls(Some(&self.root), object);
         shape::fill(&self.root, object);
     }
 
-    /// What is wrong with the object. What was wrong in `old` and has not changed is let through.
+    /// Errors of the object. Unchanged errors of `old` are ignored.
     #[must_use]
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = check::validate(&self.root, new, old);
@@ -72,7 +72,7 @@ impl Structural {
     }
 }
 
-/// Brings a validated object into the form in which Kubernetes stores it: whole numbers without a fraction.
+/// Converts a validated object to the stored form of Kubernetes: whole numbers without a fraction.
 pub fn stored_form(object: &mut Value) {
     shape::whole_numbers(object);
 }

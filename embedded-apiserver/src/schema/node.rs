@@ -10,40 +10,40 @@ use serde_json::{Map, Value};
 
 use super::rules::Rules;
 
-/// What members an object may have beside the declared ones.
+/// Further members of an object.
 #[derive(Debug, Default)]
 pub(super) enum Others {
-    /// Nothing is said.
+    /// Not specified.
     #[default]
     Unsaid,
     /// Any.
     Any,
-    /// None.
+    /// Not allowed.
     Never,
-    /// Those that fit.
+    /// Those that match a schema.
     Like(Box<Node>),
 }
 
-/// A bound and whether the bound itself is outside.
+/// A bound and whether it is exclusive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) at: f64,
     pub(super) exclusive: bool,
 }
 
-/// How a list is merged, which decides what must be unique in it.
+/// How a list is merged, which determines its uniqueness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ListType {
-    /// A value as a whole.
+    /// As one value.
     #[default]
     Atomic,
-    /// Each element once.
+    /// Elements are unique.
     Set,
-    /// Each key once.
+    /// Keys are unique.
     Map,
 }
 
-/// The schema of one place.
+/// The schema of one path.
 #[allow(clippy::struct_excessive_bools, reason = "the schema language has that many switches")]
 #[derive(Debug, Default)]
 pub(super) struct Node {
@@ -88,12 +88,12 @@ impl Node {
         }
     }
 
-    /// The type as CEL errors show it.
+    /// The type in the format of CEL errors.
     pub(super) fn type_name(&self) -> &str {
         self.types.first().map_or("", String::as_str)
     }
 
-    /// Whether this or any place below has CEL rules.
+    /// Whether this node or any below has CEL rules.
     pub(super) fn has_rules(&self) -> bool {
         let others = match &self.others {
             Others::Like(node) => node.has_rules(),
@@ -105,7 +105,7 @@ impl Node {
             || self.properties.values().chain(&self.all_of).any(Self::has_rules)
     }
 
-    /// Compiles a schema. Errors carry the place in the schema.
+    /// Compiles a schema. Errors include the path in the schema.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
         let props: JSONSchemaProps =
             serde_json::from_value(schema.clone()).map_err(|error| format!("{ROOT}: Invalid value: {error}"))?;
@@ -151,7 +151,7 @@ const FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
-/// The format, when the server knows it for this type.
+/// The format, if the server supports it for this type.
 fn known_format(type_: Option<&str>, format: Option<String>) -> String {
     let format = format.unwrap_or_default();
     let known = match type_.unwrap_or_default() {
@@ -313,7 +313,7 @@ fn inner(
     Ok((members, items, others))
 }
 
-/// The schema with the rules of all places below taken out.
+/// The schema without the rules of nested nodes.
 pub(super) fn own_rules_only(schema: &Value) -> Value {
     const RULES: &str = "x-kubernetes-validations";
     let Some(members) = schema.as_object() else { return schema.clone() };

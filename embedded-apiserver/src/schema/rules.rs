@@ -1,4 +1,4 @@
-//! CEL rules of one place, evaluated by kube-cel and reported as kube-apiserver does. No I/O.
+//! CEL rules of one node, evaluated by kube-cel and reported as in kube-apiserver. No I/O.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::node::{Node, own_rules_only};
 use crate::field::{Fault, FieldError};
 use crate::fields::element::same;
 
-/// The compiled rules of one place.
+/// The compiled rules of one node.
 #[derive(Debug)]
 pub(super) struct Rules {
     plain: Vec<ValidationRule>,
     compiled: CompiledSchema,
-    /// Rules that see the old value as an optional one. The library gives them the plain value, so they run here.
+    /// Rules that get the old value as an optional. The library passes the plain value, so they run here.
     optional: Vec<Optional>,
 }
 
@@ -29,13 +29,13 @@ struct Optional {
     message: Option<Program>,
 }
 
-/// What became of one rule that does not hold.
+/// Result of a violated rule.
 enum Broken<'a> {
-    /// It is false; with the text of its message expression or its message.
+    /// It is false; with its message expression or its message.
     False(&'a str),
     /// It could not be evaluated.
     Failed(&'a str),
-    /// It could not be run at all.
+    /// It could not be run.
     Unusable(&'a str),
 }
 
@@ -60,15 +60,15 @@ impl Rules {
         Self { plain, compiled: compile_schema(&schema), optional: optional.into_iter().map(prepare).collect() }
     }
 
-    /// Rules that do not compile, for the refusal of a custom resource definition.
+    /// Errors of rules that do not compile, to reject a CustomResourceDefinition.
     pub(super) fn errors(&self) -> Vec<String> {
         let optional = self.optional.iter().filter_map(|rule| rule.program.as_ref().err().cloned());
         let others = self.compiled.compilation_errors().into_iter().map(ToString::to_string);
         others.chain(optional).collect()
     }
 
-    /// The violations of the value at `path`. `unchanged`: the value is as it was, so that only rules about the change
-    /// count.
+    /// The violations of the value at `path`. `unchanged` is whether the value did not change, so that only transition
+    /// rules count.
     pub(super) fn check(
         &self,
         type_name: &str,
@@ -80,7 +80,7 @@ impl Rules {
         let mut found = Vec::new();
         let counts = !unchanged || self.plain.iter().any(|rule| rule.rule.contains("oldSelf"));
         if counts && let Err(errors) = validate_compiled(&self.compiled, value, old) {
-            // A real server has functions that the library has not, such as `type`: what it cannot judge holds.
+            // A real server has functions that the library lacks, such as `type`: rules that cannot be evaluated pass.
             for error in errors.iter().filter(|error| error.kind != ErrorKind::UnsupportedReference) {
                 let rule = self.plain.iter().find(|rule| rule.rule == error.rule);
                 let about_change = rule.is_some_and(|rule| rule.rule.contains("oldSelf"));
@@ -165,7 +165,7 @@ fn report(
     }
 }
 
-/// `No such key: x` as kube-apiserver writes it: `no such key: x`.
+/// `No such key: x` in the format of kube-apiserver: `no such key: x`.
 fn lower(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
@@ -177,7 +177,7 @@ pub(super) fn check(node: &Node, new: &Value, old: Old<'_>, errors: &mut Vec<Fie
     rules_at(node, "", new, old, unchanged, errors);
 }
 
-/// `unchanged`: this place, or the nearest one above that has an old value, is as it was.
+/// `unchanged` is whether this value, or the nearest parent with an old value, did not change.
 fn rules_at(node: &Node, path: &str, value: &Value, old: Old<'_>, unchanged: bool, errors: &mut Vec<FieldError>) {
     if value.is_null() {
         return;

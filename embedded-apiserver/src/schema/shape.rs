@@ -1,4 +1,4 @@
-//! Prunes what the schema does not know and fills in defaults. No I/O.
+//! Prunes unknown members and sets defaults. No I/O.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::node::{Node, Others};
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Takes unknown members away; returns their paths, sorted.
+/// Removes unknown members; returns their paths, sorted.
 pub(super) fn prune(node: &Node, object: &mut Value) -> Vec<String> {
     let mut walk = Pruner { unknown: Vec::new() };
     walk.at(Some(node), object, "", true);
@@ -59,7 +59,7 @@ impl Pruner {
         }
     }
 
-    /// Below a place that keeps unknown members: only what is declared is looked at.
+    /// Below a node that keeps unknown members: only declared members are pruned.
     fn declared_only(&mut self, node: &Node, value: &mut Value, path: &str, root: bool) {
         match value {
             Value::Object(members) => {
@@ -86,7 +86,7 @@ impl Pruner {
     }
 }
 
-/// Takes away nulls where null is no value and there is no default.
+/// Removes nulls where null is not a value and there is no default.
 pub(super) fn drop_nulls(node: Option<&Node>, value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -126,7 +126,7 @@ fn bad_null(node: &Node, value: &Value) -> bool {
     value.is_null() && !node.nullable
 }
 
-/// Fills in defaults.
+/// Sets defaults.
 pub(super) fn fill(node: &Node, value: &mut Value) {
     match value {
         Value::Object(members) => {

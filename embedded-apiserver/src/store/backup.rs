@@ -1,4 +1,4 @@
-//! Going back to an earlier state of everything, as a restore of etcd does. In memory; no I/O.
+//! Restores an earlier state of all objects, like a restore of etcd. In memory; no I/O.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,15 +16,15 @@ pub struct Backup {
 }
 
 impl Store {
-    /// All objects as they are, as a snapshot of etcd.
+    /// All current objects, like a snapshot of etcd.
     pub fn backup(&self) -> Backup {
         let inner = self.inner.read();
         let objects = inner.buckets.iter().map(|(name, bucket)| (name.clone(), bucket.objects.clone())).collect();
         Backup { version: inner.version, objects }
     }
 
-    /// Goes back to `backup`. The next version is one after those of the backup, or, with `bump`, greater than any before:
-    /// what a careful restore of etcd does, and what a careless one does. Nobody can watch from an earlier version.
+    /// Restores `backup`. The next version is one after those of the backup, or, with `bump`, greater than all earlier
+    /// ones: like a restore of etcd without or with `--bump-revision`. No watch can continue from an earlier version.
     pub fn restore(&self, backup: &Backup, bump: bool) {
         let mut inner = self.inner.write();
         let version = if bump { inner.version.saturating_add(1) } else { backup.version };

@@ -1,9 +1,9 @@
-//! What the log forgets: then watches and continue tokens from before expire. No I/O.
+//! Drops entries of the log: older watches and continue tokens then expire. No I/O.
 
 use super::Store;
 
 impl Store {
-    /// Forgets the log of one kind and wakes its watches.
+    /// Drops the log of one kind and notifies its watches.
     pub fn forget(&self, bucket: &str) {
         let mut inner = self.inner.write();
         let version = inner.version;
@@ -14,7 +14,7 @@ impl Store {
         }
     }
 
-    /// Forgets the log, as a compaction of etcd does: older watches and continue tokens expire.
+    /// Drops the log, like a compaction of etcd: older watches and continue tokens expire.
     pub fn compact(&self) {
         let mut inner = self.inner.write();
         let version = inner.version;

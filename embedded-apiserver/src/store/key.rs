@@ -1,8 +1,8 @@
-//! Places of objects. No I/O.
+//! Keys of objects. No I/O.
 
 use std::{fmt, sync::Arc};
 
-/// Place of an object: its bucket (`deployments.apps`) and `namespace/name` in it.
+/// Key of an object: its bucket (`deployments.apps`) and `namespace/name` in it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub(super) bucket: Arc<str>,

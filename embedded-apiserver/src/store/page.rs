@@ -7,22 +7,22 @@ use super::{
     Bucket,
 };
 
-/// What a list asks for.
+/// Parameters of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     /// One namespace, or all.
     pub namespace: Option<String>,
     /// Labels and fields.
     pub selection: Selection,
-    /// At most so many objects; 0 for all.
+    /// Most objects; 0 for all.
     pub limit: usize,
-    /// State to read; now if not given.
+    /// State to read; the current one if absent.
     pub version: Option<u64>,
-    /// Path after which to go on.
+    /// Path after which to continue.
     pub after: Option<String>,
 }
 
-/// An answer to a list.
+/// Result of a list.
 #[derive(Debug)]
 pub struct Page {
     /// The objects, in order of namespace and name.
@@ -31,19 +31,19 @@ pub struct Page {
     pub version: u64,
     /// Path of the last object when there are more.
     pub more: Option<String>,
-    /// How many more; known only without selectors.
+    /// Number of further objects; known only without selectors.
     pub remaining: Option<usize>,
 }
 
-/// Everything from a path on.
+/// The range from a path on.
 pub(super) fn from(start: &str) -> (Bound<&str>, Bound<&str>) {
     (Bound::Included(start), Bound::Unbounded)
 }
 
-/// Reads a bucket as it was at a version that its log reaches.
+/// Reads a bucket at a version that its log contains.
 pub(super) fn read_page(bucket: &Bucket, query: &Query, version: u64) -> Page {
     let prefix = query.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    // The state at an earlier version: what an object was before its first change since then.
+    // The state at an earlier version: each object before its first change since then.
     let mut earlier: BTreeMap<&str, Option<&Arc<Object>>> = BTreeMap::new();
     for change in bucket.since(version) {
         earlier.entry(&change.path).or_insert(change.before.as_ref());

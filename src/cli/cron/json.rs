@@ -1,4 +1,4 @@
-//! Runs -> JSON for programs. The form is stable: members are only added. No I/O.
+//! Runs -> JSON for programs. The format is stable: members are only added. No I/O.
 
 use serde::Serialize;
 
@@ -42,12 +42,12 @@ enum Answer<'a> {
     FailureLine(FailureLine<'a>),
 }
 
-/// The answer for a schedule that was given as an argument.
+/// The result for a schedule given as an argument.
 pub(super) fn one(listing: &Listing) -> String {
     pretty(&answer(listing))
 }
 
-/// The answers for all rules, as one array.
+/// The results for all rules, as one array.
 pub(super) fn many(listings: &[Listing]) -> String {
     let rules: Vec<Listed<'_>> = listings
         .iter()

@@ -1,4 +1,4 @@
-//! A schedule and a zone -> the next runs with what is odd about them. No I/O.
+//! A schedule and a zone -> the next runs, with notes on unusual ones. No I/O.
 
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +8,7 @@ use crate::decision::cron::zones::Zones;
 use crate::decision::cron::{Schedule, zone_name};
 use crate::runtime::zones::ZoneDatabase;
 
-/// What is asked of every schedule.
+/// Options of a listing.
 pub(super) struct Question<'a> {
     pub(super) zones: &'a ZoneDatabase,
     pub(super) process_zone: String,
@@ -16,9 +16,9 @@ pub(super) struct Question<'a> {
     pub(super) count: usize,
 }
 
-/// The answer for one schedule.
+/// The result for one schedule.
 pub(super) struct Listing {
-    /// Where the schedule stands; absent when it was given as an argument.
+    /// Location of the schedule; absent when it was given as an argument.
     pub(super) place: Option<RuleLocation>,
     pub(super) expression: String,
     pub(super) time_zone: String,
@@ -29,11 +29,11 @@ pub(super) struct Listing {
 pub(super) struct Run {
     pub(super) at: Timestamp,
     pub(super) offset: Offset,
-    /// What a clock change does to it.
+    /// Effects of a clock change on it.
     pub(super) notes: Vec<String>,
 }
 
-/// A schedule or a zone that is wrong.
+/// An invalid schedule or zone.
 pub(super) struct Refusal {
     /// The field of the schedule, `schedule` for the whole of it, or `timeZone`.
     pub(super) field: &'static str,
@@ -72,20 +72,20 @@ impl Question<'_> {
             .collect()
     }
 
-    /// The zone database in words.
+    /// Description of the zone database.
     pub(super) fn zone_rules(&self) -> String {
         format!("{} ({})", self.zones.version(), self.zones.source())
     }
 }
 
 impl Listing {
-    /// The same, of a rule at `place`.
+    /// The same result, for a rule at `place`.
     pub(super) fn of(self, place: RuleLocation) -> Self {
         Self { place: Some(place), ..self }
     }
 }
 
-/// In words, since the run before.
+/// The change of the offset since the previous run, as text.
 fn offset_change(before: Offset, now: Offset) -> Option<String> {
     let by = before.duration_until(now);
     match by.cmp(&SignedDuration::ZERO) {

@@ -56,9 +56,9 @@ enum Output {
     Json,
 }
 
-/// All went well.
+/// Success.
 const FINE: u8 = 0;
-/// A schedule or a time zone is wrong.
+/// A schedule or a time zone is invalid.
 const WRONG: u8 = 1;
 /// A file could not be read.
 const UNREADABLE: u8 = 2;
@@ -124,7 +124,7 @@ impl Args {
     }
 }
 
-/// Whether an argument names a file, a directory or standard input rather than being a schedule.
+/// Whether an argument is the path of a file or directory, or standard input, rather than a schedule.
 fn is_path(text: &str) -> bool {
     let path = Path::new(text);
     let manifest = || {
@@ -134,7 +134,7 @@ fn is_path(text: &str) -> bool {
     text == "-" || (!text.is_empty() && path.exists()) || manifest()
 }
 
-/// A reader that has gone away is no error.
+/// Prints; a reader that has exited is not an error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -6,14 +6,14 @@ use super::super::manifest::{self, Content, Node, Source};
 use super::super::validate::inputs;
 use crate::decision::api_version::GROUP;
 
-/// A rule with what matters here.
+/// A rule with its location.
 pub(super) struct Rule {
     pub(super) place: RuleLocation,
     pub(super) schedule: String,
     pub(super) time_zone: Option<String>,
 }
 
-/// Where a rule stands.
+/// Location of a rule.
 pub(super) struct RuleLocation {
     pub(super) file: String,
     pub(super) line: usize,
@@ -23,7 +23,7 @@ pub(super) struct RuleLocation {
     pub(super) suspended: bool,
 }
 
-/// What was found in all files.
+/// The rules of all files.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) rules: Vec<Rule>,

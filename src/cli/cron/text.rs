@@ -1,4 +1,4 @@
-//! Runs -> text for people. No I/O.
+//! Runs -> text for users. No I/O.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::listing::{Listing, Question, Refusal, Run};
 use super::rules::RuleLocation;
 use crate::decision::cron::Field;
 
-/// The answer for a schedule that was given as an argument.
+/// The result for a schedule given as an argument.
 pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
     match &listing.outcome {
         Ok(_) => {
@@ -20,7 +20,7 @@ pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
     }
 }
 
-/// The answers for all rules.
+/// The results for all rules.
 pub(super) fn many(listings: &[Listing], question: &Question<'_>) -> String {
     let mut out = format!("zone rules {}\n", question.zone_rules());
     for listing in listings {
@@ -64,7 +64,7 @@ fn offset(offset: Offset) -> String {
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
 }
 
-/// The message below the field that it is about.
+/// The message below the invalid field.
 fn pointed(expression: &str, refusal: &Refusal) -> String {
     let position = Field::ALL.iter().position(|field| field.name() == refusal.field);
     let word = position.and_then(|index| expression.split_ascii_whitespace().nth(index).map(|word| (index, word)));

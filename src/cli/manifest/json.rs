@@ -1,4 +1,4 @@
-//! JSON files: found by their first character, checked by serde_json, then read like YAML for the places. No I/O.
+//! JSON files: recognized by their first character, checked by serde_json, then read like YAML for positions. No I/O.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use super::{Node, Source, SyntaxError, tree};
 /// Most JSON documents in a file.
 const MAX_DOCUMENTS: usize = 100_000;
 
-/// The spans of the JSON values of a text; `None` when it is not JSON. A text in braces that is no JSON is YAML's flow
-/// style, unless the file name says JSON.
+/// The spans of the JSON values of a text; `None` when it is not JSON. A text in braces that is not JSON is YAML in
+/// flow style, unless the file name ends in JSON's extension.
 pub(super) fn segments(source: &Source) -> Option<Result<Vec<Range<usize>>, SyntaxError>> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
     let offset = source.text.len() - text.len();
@@ -58,8 +58,8 @@ pub(super) fn load(source: &Source, segments: &[Range<usize>]) -> Result<Vec<Rc<
     Ok(documents)
 }
 
-/// The same text, as long as before, with the surrogates of `\ud83d\ude00` replaced: YAML has no such pairs. The
-/// meaning of a string is read from the original.
+/// The text in the same length, with surrogate pairs such as `\ud83d\ude00` replaced: YAML has no such pairs. The value
+/// of a string is read from the original.
 fn neutral(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! Bytes of a file -> documents, each a tree whose every key and value knows its place in the text. No I/O.
+//! Bytes of a file -> documents, each a tree whose keys and values have their position in the text. No I/O.
 //!
-//! Findings underline keys and values, and YAML is read as kubectl reads it: scalars of YAML 1.1, merge keys, no key
-//! twice. Crates that decode YAML into types do neither, so the trees are made here, from the events of
+//! Findings underline keys and values, and YAML is read as kubectl reads it: YAML 1.1 scalars, merge keys, no duplicate
+//! keys. Crates that decode YAML into types do neither, so the trees are built here from the events of
 //! `saphyr-parser`.
 
 mod json;
@@ -22,20 +22,20 @@ pub(crate) use source::Source;
 pub(crate) const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Deepest nesting, aliases followed. The admission decoder stops at 128.
 pub(crate) const MAX_DEPTH: usize = 100;
-/// Upper bound of the memory that the documents of a file take, aliases written out, in rough bytes.
+/// Upper bound of the memory for the documents of a file, with aliases expanded, in approximate bytes.
 pub(crate) const MAX_EXPANDED: usize = 8 * MAX_BYTES;
 /// Most brackets, commas and colons in a file: the parser keeps some hundred bytes for each while a bracket is open.
 const MAX_INDICATORS: usize = 2_000_000;
 
-/// Why a text could not be read as documents.
+/// Why a text could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct SyntaxError {
-    /// What is wrong.
+    /// The error.
     pub(crate) message: String,
-    /// Where, in bytes of the text.
+    /// Its position, in bytes of the text.
     pub(crate) span: Range<usize>,
-    /// A second place that belongs to it, and what is there.
+    /// A related position, with a label.
     pub(crate) other: Option<(Range<usize>, &'static str)>,
     /// What to do.
     pub(crate) help: Option<&'static str>,
@@ -52,16 +52,16 @@ impl SyntaxError {
     }
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Where it stands, in bytes of the text; empty where nothing is written.
+    /// Position in bytes of the text; empty where nothing is written.
     pub(crate) span: Range<usize>,
     /// The value.
     pub(crate) content: Content,
-    /// Levels below it.
+    /// Number of levels below it.
     height: usize,
-    /// Rough bytes it takes when aliases are written out.
+    /// Approximate bytes with aliases expanded.
     size: usize,
 }
 
@@ -101,7 +101,7 @@ impl Node {
         }
     }
 
-    /// The plain value, aliases written out. Nesting is bounded by [`MAX_DEPTH`], the size by [`MAX_EXPANDED`].
+    /// The plain value, with aliases expanded. Nesting is bounded by [`MAX_DEPTH`], the size by [`MAX_EXPANDED`].
     pub(crate) fn to_value(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
@@ -116,8 +116,8 @@ impl Node {
     }
 }
 
-/// The documents of a text; empty ones are left out. What was read before an error is lost: a file with a syntax error
-/// is not applied in part.
+/// The documents of a text, without empty ones. After an error there are none: a file with a syntax error is not
+/// applied in part.
 pub(crate) fn load(source: &Source) -> Result<Vec<Rc<Node>>, SyntaxError> {
     let indicator = |byte: &u8| matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b':');
     if source.text.as_bytes().iter().filter(|byte| indicator(byte)).nth(MAX_INDICATORS).is_some() {

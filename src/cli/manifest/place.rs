@@ -1,20 +1,21 @@
-//! A field path -> the place in the file it speaks of. No I/O.
+//! A field path -> its position in the file. No I/O.
 
 use std::ops::Range;
 
 use super::{Content, Entry, Node, Source};
 
-/// Where to point for a path.
+/// Position to point to for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceLocation {
     /// Bytes of the text; never empty unless the text is.
     pub(crate) span: Range<usize>,
-    /// Whether the path itself is written there, not just something around it.
+    /// Whether the path itself is written there, not only a parent of it.
     pub(crate) exact: bool,
 }
 
 impl SourceLocation {
-    /// The place of `path` (Kubernetes' style) in the object `root`; when it is not written, the nearest that is.
+    /// The position of `path` (Kubernetes' style) in the object `root`; when it is not written, that of the nearest
+    /// parent.
     pub(crate) fn of(root: &Node, path: &str, source: &Source) -> Self {
         let (cursor, exact) = walk(root, path);
         Self { span: cursor.span(root, source), exact }
@@ -28,7 +29,7 @@ impl SourceLocation {
     }
 }
 
-/// Follows `path` as far as it is written; whether that is all of it.
+/// Follows `path` as far as it is written; returns whether that is all of it.
 fn walk<'a>(root: &'a Node, path: &str) -> (Cursor<'a>, bool) {
     let mut cursor = Cursor { node: root, entry: None };
     let mut rest = path;
@@ -41,7 +42,7 @@ fn walk<'a>(root: &'a Node, path: &str) -> (Cursor<'a>, bool) {
     (cursor, true)
 }
 
-/// A node on the way, and the entry whose value it is.
+/// A node on the path, and the entry whose value it is.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     node: &'a Node,
@@ -49,7 +50,7 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// What to underline: a scalar itself, else its key, else the first line of the collection.
+    /// The span to underline: a scalar itself, else its key, else the first line of the collection.
     fn span(&self, root: &Node, source: &Source) -> Range<usize> {
         let scalar = !matches!(self.node.content, Content::List(_) | Content::Map(_));
         if scalar && !self.node.span.is_empty() {
@@ -58,7 +59,7 @@ impl Cursor<'_> {
         if let Some(entry) = self.entry {
             return entry.key_span.clone();
         }
-        // The object itself is named by its kind; anything else by its first line.
+        // The object itself is marked at its kind; other nodes at their first line.
         let kind = root.entry("kind").filter(|_| std::ptr::eq(self.node, root));
         kind.map_or_else(|| first_line(&self.node.span, source), |kind| kind.key_span.start..kind.value.span.end)
     }
@@ -69,8 +70,8 @@ fn first_line(span: &Range<usize>, source: &Source) -> Range<usize> {
     span.start..span.end.min(line.end).max(span.start)
 }
 
-/// The member that the head of `rest` names, and what is left. Keys may hold dots and brackets themselves: the longest
-/// that fits counts.
+/// The member with which `rest` begins, and the remaining path. Keys may contain dots and brackets: the longest match
+/// wins.
 fn step<'a, 'p>(node: &'a Node, rest: &'p str) -> Option<(Cursor<'a>, &'p str)> {
     match &node.content {
         Content::Map(entries) => {
@@ -87,7 +88,7 @@ fn step<'a, 'p>(node: &'a Node, rest: &'p str) -> Option<(Cursor<'a>, &'p str)> 
     }
 }
 
-/// What follows `key` in `.key...`, `key...` or `[key]...`.
+/// The path after `key` in `.key...`, `key...` or `[key]...`.
 fn after_key<'p>(rest: &'p str, key: &str) -> Option<&'p str> {
     if let Some(left) = rest.strip_prefix('[').and_then(|rest| rest.strip_prefix(key)?.strip_prefix(']')) {
         return Some(left);

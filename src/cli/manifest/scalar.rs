@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use super::Content;
 
-/// The value of a plain (unquoted, untagged) scalar. An error says why JSON has no such value.
+/// The value of a plain (unquoted, untagged) scalar. An error says why the value does not exist in JSON.
 pub(super) fn plain(text: &str) -> Result<Content, String> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Content::Null,
@@ -84,7 +84,7 @@ fn float(text: &str) -> Option<Number> {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    // Go writes a whole float as an integer, so `10.0` is the replica count 10 to the API server.
+    // Go writes a whole float as an integer, so the API server reads `10.0` as the replica count 10.
     #[allow(clippy::cast_possible_truncation)]
     if value.fract() == 0.0 && value.abs() < EXACT {
         return Some(Number::from(value as i64));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{MAX_BYTES, SyntaxError};
 
-/// A text with the name it is shown under.
+/// A text with its display name.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Path as the user gave it, `<stdin>` for standard input.
@@ -15,7 +15,7 @@ pub(crate) struct Source {
     lines: Vec<usize>,
 }
 
-/// A place as people count: from 1, columns in characters.
+/// A position for users: from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) line: usize,
@@ -56,7 +56,8 @@ impl Source {
         start..start + kept
     }
 
-    /// The span of a place given by line and column, counted from 1; columns in bytes. Used for errors of serde_json.
+    /// The span of a position given by line and column, counted from 1; columns in bytes. Used for errors of
+    /// serde_json.
     pub(super) fn at(&self, line: usize, column: usize) -> Range<usize> {
         let mut start = (self.line_start(line) + column.saturating_sub(1)).min(self.text.len());
         while !self.text.is_char_boundary(start) {
@@ -115,7 +116,7 @@ impl<'a> Offsets<'a> {
 }
 
 impl SyntaxError {
-    /// Moves the places of an error that was found in a part of a text that starts at `offset`.
+    /// Moves the positions of an error in a part of a text that starts at `offset`.
     pub(super) fn shifted(mut self, offset: usize) -> Self {
         self.span = self.span.start + offset..self.span.end + offset;
         self.other = self.other.map(|(span, label)| (span.start + offset..span.end + offset, label));

@@ -17,7 +17,7 @@ fn error(text: &str) -> SyntaxError {
     load(&source(text)).unwrap_err()
 }
 
-/// The text that is pointed at for `path`, and whether it is exact.
+/// The text at the position of `path`, and whether it is exact.
 fn pointed(text: &str, path: &str) -> (String, bool) {
     let source = source(text);
     let documents = load(&source).unwrap();

@@ -1,4 +1,4 @@
-//! YAML events -> trees. Nesting, size and the work for merge keys are bounded. No I/O.
+//! YAML events -> trees. Nesting, size and the cost of merge keys are bounded. No I/O.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,10 +10,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use super::source::Offsets;
 use super::{Content, Entry, MAX_DEPTH, MAX_EXPANDED, Node, Source, SyntaxError, scalar};
 
-/// Rough bytes of a value besides its text.
+/// Approximate bytes of a value without its text.
 const NODE_BYTES: usize = 64;
 
-/// What the documents of a file may still cost.
+/// Remaining budget of the documents of a file.
 pub(super) struct Budget {
     bytes: usize,
 }
@@ -29,7 +29,7 @@ pub(super) fn load(source: &Source) -> Result<Vec<Rc<Node>>, SyntaxError> {
     Builder::new(&source.text, None, 0, &mut Budget::default()).run(&source.text)
 }
 
-/// The document of a JSON text that starts at `offset` of its file; `neutral` is what YAML can read of it.
+/// The document of a JSON text that starts at `offset` of its file; `neutral` is its form that YAML can parse.
 pub(super) fn load_json(
     text: &str,
     neutral: &str,
@@ -58,15 +58,15 @@ enum Key {
 
 struct Builder<'a> {
     offsets: Offsets<'a>,
-    /// The original of a JSON text.
+    /// The original JSON text.
     json: Option<&'a str>,
-    /// Added to every place.
+    /// Offset of every position.
     base: usize,
     budget: &'a mut Budget,
     anchors: HashMap<usize, Rc<Node>>,
     frames: Vec<Frame>,
     documents: Vec<Rc<Node>>,
-    /// End of what was read last.
+    /// End of the last token.
     end: usize,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Builder<'a> {
                 .with_help("indent with spaces");
         }
         let (message, help) = explained(error.info());
-        // What needs quotes reaches to the end of its line.
+        // An unquoted special character extends to the end of its line.
         let rest = self.offsets.text().get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let end = if help.is_some() { at + rest.trim_end().len() } else { at };
         SyntaxError { help, ..SyntaxError::new(message, at..end) }
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
         mut span: Range<usize>,
     ) -> Result<(), SyntaxError> {
         if text.is_empty() && style == ScalarStyle::Plain {
-            // The parser reports the token after it.
+            // The parser reports the next token.
             span = self.end..self.end;
         }
         self.end = span.end;
@@ -209,7 +209,7 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self, span: &Range<usize>) -> Result<(), SyntaxError> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
-        // Only a flow collection has an end of its own; a block ends with what is last in it.
+        // Only a flow collection has its own end; a block ends with its last element.
         self.end = if span.is_empty() { self.end } else { span.end };
         let whole = frame.start..self.end.max(frame.start);
         let content = match frame.open {
@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
         self.finish(content, whole, frame.anchor)
     }
 
-    /// Adds the entries of the merged mappings; what is written in the mapping itself, or came earlier, wins.
+    /// Adds the entries of the merged mappings; entries of the mapping itself, and earlier ones, win.
     fn merge(
         &mut self,
         entries: &mut Vec<Entry>,
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
         self.place(node, span, anchor)
     }
 
-    /// Puts a finished value where it belongs: the list, the mapping, or the documents.
+    /// Adds a finished value to its parent: the list, the mapping, or the documents.
     fn place(&mut self, node: Rc<Node>, span: Range<usize>, anchor: usize) -> Result<(), SyntaxError> {
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
@@ -300,7 +300,7 @@ fn too_deep(span: Range<usize>) -> SyntaxError {
     SyntaxError::new(format!("values are nested deeper than {MAX_DEPTH} levels"), span)
 }
 
-/// Height and rough size of a value.
+/// Height and approximate size of a value.
 fn measure(content: &Content) -> (usize, usize) {
     let children = |nodes: &mut dyn Iterator<Item = &Rc<Node>>| {
         nodes.fold((0, NODE_BYTES), |(height, size), node| (node.height.max(height), node.size.saturating_add(size)))
@@ -319,7 +319,7 @@ fn measure(content: &Content) -> (usize, usize) {
     }
 }
 
-/// The text of a key: other scalars are written out, as Kubernetes does.
+/// The text of a key: other scalars are formatted, as in Kubernetes.
 fn key_text(content: Content) -> Option<String> {
     match content {
         Content::Text(text) => Some(text),
@@ -329,7 +329,7 @@ fn key_text(content: Content) -> Option<String> {
     }
 }
 
-/// The mappings that a merge key brings in.
+/// The mappings that a merge key adds.
 fn mergeable(node: &Rc<Node>) -> Option<Vec<Rc<Node>>> {
     match &node.content {
         Content::Map(_) => Some(vec![Rc::clone(node)]),
@@ -338,7 +338,7 @@ fn mergeable(node: &Rc<Node>) -> Option<Vec<Rc<Node>>> {
     }
 }
 
-/// An error of the parser in plain words, and what most often lies behind it.
+/// A parser error in plain words, and its most frequent cause.
 fn explained(info: &str) -> (&str, Option<&'static str>) {
     if info.contains("anchor") || info.contains("alias") {
         let message = "`*` starts an alias and `&` an anchor, and this is neither";

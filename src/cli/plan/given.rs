@@ -1,4 +1,4 @@
-//! Manifests -> each FederatedHPA with the objects that belong to it. No I/O.
+//! Manifests -> each FederatedHPA with its related objects. No I/O.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use crate::decision::defaults::Mode;
 use crate::decision::{names, quantity};
 use crate::run::forecast::{Forecast, Objects, Rooms};
 
-/// What the files hold.
+/// Objects of the files.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) hpas: Vec<FederatedHPA>,
@@ -26,16 +26,16 @@ pub(super) struct Manifests {
     clusters: Vec<Cluster>,
     works: Vec<Work>,
     scenarios: Vec<Scenario>,
-    /// Workloads, perhaps.
+    /// Possible workloads.
     others: Vec<Value>,
 }
 
-/// A FederatedHPA and what belongs to it.
+/// A FederatedHPA and its related objects.
 pub(super) struct PlanInput {
     pub(super) hpa: FederatedHPA,
     pub(super) objects: Objects,
     pub(super) rooms: Rooms,
-    /// What is to be said beside the plan.
+    /// A note beside the plan.
     pub(super) note: Option<CodedMessage>,
 }
 
@@ -68,7 +68,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Each FederatedHPA with what belongs to it.
+    /// Each FederatedHPA with its related objects.
     pub(super) fn subjects(&self) -> Result<Vec<PlanInput>, PlanError> {
         if self.hpas.is_empty() {
             return Err(PlanError::wrong("no FederatedHPA: give one"));
@@ -91,7 +91,7 @@ impl Manifests {
         Ok(PlanInput { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None })
     }
 
-    /// The binding of the workload: the given one, else the one that the given policy would make.
+    /// The binding of the workload: the given one, else the one that the given policy would create.
     fn binding(&self, hpa: &FederatedHPA) -> Result<ResourceBinding, PlanError> {
         let target = convert::known_federated_hpa(hpa, Mode::default()).target;
         let workload = self.others.iter().find(|object| is(object, &target));
@@ -129,11 +129,11 @@ impl Manifests {
             binding.spec.placement = policy::placement(policy);
             return Ok(binding);
         }
-        // Without a placement every cluster of a scenario is a candidate, if the object says how to divide.
+        // Without a placement every cluster of a scenario is a candidate, if the object has a policy.
         let own = hpa.spec.federated_hpa_assignment.is_some() && !self.scenarios.is_empty();
         let placed = self.scenarios.iter().any(|scenario| scenario.placement.is_some());
         if own && !placed {
-            // As Karmada stores that of a policy that names none.
+            // As Karmada stores that of a policy without a placement.
             binding.spec.placement = json!({});
         }
         if own || placed {
@@ -150,7 +150,7 @@ impl Manifests {
 }
 
 impl PlanInput {
-    /// What the controller would do.
+    /// The decision of the controller, as an outline.
     pub(super) fn outline(&self, default_mode: Mode, now: Timestamp) -> Result<Outline, PlanError> {
         let hpa = &self.hpa;
         let metadata = &hpa.metadata;
@@ -159,8 +159,8 @@ impl PlanInput {
             let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
             return Err(PlanError::wrong(format!("FederatedHPA {}: {message}", name())));
         }
-        let told = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
-        let outline = self.objects.forecast(hpa, self.rooms.clone(), now, told).map(|mut outline| {
+        let to_outline = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
+        let outline = self.objects.forecast(hpa, self.rooms.clone(), now, to_outline).map(|mut outline| {
             outline.notes.extend(self.note.clone());
             outline
         });
@@ -176,7 +176,7 @@ fn text(text: Option<&String>) -> &str {
     text.map_or("", String::as_str)
 }
 
-/// The object, or where and why it cannot be read.
+/// The object, or the position and reason of an error.
 fn read<T: DeserializeOwned>(given: &Given, object: Value) -> Result<T, PlanError> {
     serde_path_to_error::deserialize(object).map_err(|error| {
         let line = given.source.position(given.subject.node.span.start).line;
@@ -198,7 +198,7 @@ fn group(api_version: &str) -> &str {
     ApiVersion::parse(api_version).map_or("", |version| version.group)
 }
 
-/// What each replica asks for, as Karmada reads it from a pod template: the sum over the containers.
+/// Requests of each replica, as Karmada reads them from a pod template: the sum over the containers.
 fn requirements(workload: &Value) -> Option<Value> {
     let containers = workload.pointer("/spec/template/spec/containers")?.as_array()?;
     let mut sums = std::collections::BTreeMap::<&str, i128>::new();

@@ -1,4 +1,4 @@
-//! FederatedHPAs on the clusters of a control plane. Reads from the API server, and asks estimators where that is wanted.
+//! FederatedHPAs on the clusters of a control plane. Reads from the API server, and queries estimators if enabled.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::{Rooms, live};
 use crate::runtime::control_plane::{self, Origin};
 
-/// Where clusters are looked at.
+/// Access to the clusters.
 pub(super) struct LiveSource {
     pub(super) kubeconfig: PathBuf,
     pub(super) context: Option<String>,
-    /// How estimators are asked; none: they are not.
+    /// Settings of the estimators; `None`: they are not queried.
     pub(super) estimators: Option<Settings>,
 }
 
-/// Whether it names an object, not a file.
+/// Whether an argument is the name of an object, not a file.
 pub(super) fn is_name(input: &Path) -> bool {
     parts(input).is_some() && !input.exists()
 }
@@ -31,7 +31,7 @@ fn parts(input: &Path) -> Option<(&str, &str)> {
     (plain && !manifest).then_some((namespace, name))
 }
 
-/// The stored objects of these names and the given ones, each with what the control plane holds for it.
+/// The stored objects of these names and the given ones, each with its related objects in the control plane.
 pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
     let runtime = crate::cli::runtime().map_err(PlanError::unreadable)?;
     runtime.block_on(read(given, names, place))
@@ -59,7 +59,7 @@ async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result
     Ok(subjects)
 }
 
-/// What is given goes by the status of the stored object of that name.
+/// A given object uses the status of the stored object of that name.
 async fn subject(
     client: &Client,
     mut hpa: crate::api::FederatedHPA,
@@ -72,20 +72,20 @@ async fn subject(
     }
     let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
     let note = match rooms {
-        Some(rooms) => Some(heard(objects.hear(rooms).await)),
+        Some(rooms) => Some(estimator_note(objects.hear(rooms).await)),
         None => None,
     };
     Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
 }
 
-/// Whose estimator answered.
-fn heard((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
+/// A note on which estimators answered.
+fn estimator_note((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessage {
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let message = if silent.is_empty() {
         format!("the estimators of all clusters answered: {}", named(&answered))
     } else {
         format!(
-            "estimators answered: {}; not: {}, of which counts what they say of themselves",
+            "estimators answered: {}; not: {}, whose resource summaries count instead",
             named(&answered),
             silent.join(", ")
         )

@@ -1,4 +1,4 @@
-//! A FederatedHPA and what surrounds it -> the bounds that each member cluster would get, and why.
+//! A FederatedHPA and its related objects -> the bounds that each member cluster would get, and why.
 
 mod given;
 mod live;
@@ -92,11 +92,11 @@ Exit codes:
   1  an object would be refused, or something is missing
   2  a file or the control plane could not be read";
 
-/// All went well.
+/// Success.
 const FINE: u8 = 0;
-/// Something is wrong or missing.
+/// An object is invalid or missing.
 const WRONG: u8 = 1;
-/// Something could not be read.
+/// An input could not be read.
 const UNREADABLE: u8 = 2;
 
 /// Why there is no plan.
@@ -128,7 +128,7 @@ impl Args {
                     Output::Json => outline::json(&outlines),
                     Output::Yaml => outline::yaml(&outlines),
                 };
-                // A reader that went away early (`| head`) has seen enough.
+                // A reader that exits early (`| head`) has seen enough.
                 let _ = out.write_all(printed.as_bytes());
                 FINE
             }
@@ -142,14 +142,12 @@ impl Args {
         ExitCode::from(code)
     }
 
-    /// The plans; findings that refuse an object are printed as `fhpa validate` does.
+    /// The plans; findings that deny an object are printed as in `fhpa validate`.
     fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, PlanError> {
         let Self { inputs, namespace, kubeconfig, context, estimators, rules, .. } = self;
         let estimators = estimators.settings(false);
         if kubeconfig.is_none() && estimators.is_some() {
-            return Err(PlanError::wrong(
-                "estimators are asked about the clusters of a control plane: give --kubeconfig",
-            ));
+            return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
         }
         let (now, settings) = (clock::wall(), rules.settings());
         let (names, paths): (Vec<_>, Vec<_>) =
@@ -171,7 +169,7 @@ impl Args {
     }
 }
 
-/// Whether the mode of the object assigns anything.
+/// Whether the object is in Distributed mode.
 fn is_distributed(mode: Option<&str>, default_mode: Mode) -> bool {
     mode.and_then(Mode::parse).unwrap_or(default_mode) == Mode::Distributed
 }

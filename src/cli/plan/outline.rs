@@ -1,5 +1,4 @@
-//! A forecast -> what is told of it, in the form that programs read. The form is stable: members are only added. No
-//! I/O.
+//! A forecast -> its output for programs. The format is stable: members are only added. No I/O.
 
 use serde::Serialize;
 
@@ -8,7 +7,7 @@ use crate::decision::plan::{Action, Bounds, Cluster, ClusterState, Entry, Policy
 use crate::decision::split::Replicas;
 use crate::run::forecast::{Forecast, Objects};
 
-/// A plan in words and numbers.
+/// The output of a plan.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outline {
@@ -19,9 +18,9 @@ pub(super) struct Outline {
     pub(super) max_replicas: Replicas,
     pub(super) scaling_to_zero: bool,
     pub(super) policy: &'static str,
-    /// Where the policy comes from.
+    /// Source of the policy.
     pub(super) policy_from: String,
-    /// Group of the placement in use; empty where it has none.
+    /// Affinity group in use; empty where there is none.
     pub(super) affinity_group: String,
     pub(super) clusters: Vec<Row>,
     pub(super) steps: Vec<Move>,
@@ -57,7 +56,7 @@ pub(super) struct Range {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     pub(super) name: String,
-    /// Whether the rules choose it.
+    /// Whether the rules select it.
     pub(super) candidate: bool,
     /// Under StaticWeighted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,18 +64,18 @@ pub(super) struct Row {
     /// Under Prioritized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) priority: Option<i32>,
-    /// Replicas that would still fit; nothing when nobody said.
+    /// Replicas that would still fit; `None` while unknown.
     pub(super) available: Option<Replicas>,
-    /// Replicas that fit, with those that run; nothing when nobody said.
+    /// Replicas that fit, including running ones; `None` while unknown.
     pub(super) capacity: Option<Replicas>,
-    /// The bounds in the end; nothing when it takes no part.
+    /// The final bounds; `None` when it does not take part.
     pub(super) bounds: Option<Range>,
-    /// The bounds that it can have at once, where these are others.
+    /// The initial bounds, where they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) initial_bounds: Option<Range>,
-    /// Replicas now; nothing when nobody said.
+    /// Current replicas; `None` while unknown.
     pub(super) current_replicas: Option<Replicas>,
-    /// Replicas in the binding in the end; nothing when it has no entry.
+    /// Final replicas in the binding; `None` when it has no entry.
     pub(super) planned_replicas: Option<Replicas>,
     pub(super) reason: CodedMessage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +98,7 @@ pub(super) struct Move {
     pub(super) entries: Vec<ClusterReplicas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) evictions: Vec<ClusterReplicas>,
-    /// Nothing: it is done at once.
+    /// `None`: the step is taken at once.
     pub(super) waits_for: Option<CodedMessage>,
     pub(super) reason: CodedMessage,
 }
@@ -146,7 +145,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
     let Forecast { request, plan, .. } = forecast;
     let share = plan.shares.iter().find(|share| share.cluster == cluster.name && share.kept().is_some());
     let entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name);
-    let said = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
+    let message_of = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
     Row {
         name: cluster.name.to_owned(),
         candidate: cluster.chosen,
@@ -158,7 +157,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
         initial_bounds: share.filter(|share| share.now != share.target).map(|share| range(share.now)),
         current_replicas: cluster.current.or(cluster.entry),
         planned_replicas: entry.map(|entry| entry.replicas),
-        reason: share.map_or_else(|| absent(cluster), said),
+        reason: share.map_or_else(|| absent(cluster), message_of),
         hold: share
             .and_then(|share| share.hold)
             .map(|hold| CodedMessage { code: hold.code(), message: hold.to_string() }),
@@ -168,10 +167,10 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
 /// Why a cluster has no share.
 fn absent(cluster: &Cluster<'_>) -> CodedMessage {
     let (code, message) = match cluster.state {
-        ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "has to go: a NoExecute taint is not tolerated"),
-        ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "has to go: it is no candidate any more"),
-        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is no candidate, and does not answer"),
-        ClusterState::Away => ("ClusterFailed", "is not ready, or a taint keeps it off: others have its share"),
+        ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "must leave: a NoExecute taint is not tolerated"),
+        ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "must leave: it is no longer a candidate"),
+        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is not a candidate, and does not answer"),
+        ClusterState::Away => ("ClusterFailed", "is not ready, or excluded by a taint: other clusters have its share"),
         ClusterState::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         ClusterState::Serving => ("NoShare", "gets nothing"),
     };

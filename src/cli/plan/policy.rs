@@ -1,4 +1,4 @@
-//! Of several policies the one that claims a workload, as Karmada's detector chooses. No I/O.
+//! Selects the policy that claims a workload, as Karmada's detector does. No I/O.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -13,10 +13,10 @@ use crate::decision::fleet::affinity;
 use crate::decision::fleet::taint::{NO_EXECUTE, NOT_READY, UNREACHABLE};
 use crate::run::forecast::{CLUSTER_POLICY, POLICY};
 
-/// Seconds for which Karmada's webhook has a placement tolerate clusters that do not answer.
+/// Default toleration, in seconds, that Karmada's webhook adds to a placement for clusters that do not answer.
 const TOLERATED: u32 = 300;
 
-/// How closely a selector fits: all of a kind, by label, by name.
+/// How closely a selector matches: all of a kind, by label, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Kind,
@@ -24,11 +24,11 @@ enum Fit {
     Name,
 }
 
-/// The policy that claims the workload: one of its namespace before one of the cluster, then the greatest priority, then the
-/// closest selector, then the first name.
+/// The policy that claims the workload: first one of its namespace, then the greatest priority, then the closest
+/// selector, then the first name.
 ///
 /// # Errors
-/// A selector goes by labels, and the workload is not given.
+/// A selector uses labels, and the workload is not given.
 pub(super) fn choose<'a>(
     policies: &'a [PropagationPolicy],
     target: &ObjectReference,
@@ -84,7 +84,7 @@ pub(super) fn marks(policy: &PropagationPolicy) -> BTreeMap<String, String> {
     BTreeMap::from([(key.to_owned(), name(policy).to_owned())])
 }
 
-/// The placement as Karmada's webhook completes it: clusters that do not answer are tolerated for a while.
+/// The placement as Karmada's webhook completes it, with tolerations for clusters that do not answer.
 pub(super) fn placement(policy: &PropagationPolicy) -> Value {
     let mut placement = policy.spec.placement.clone();
     if placement.is_null() {
@@ -94,11 +94,11 @@ pub(super) fn placement(policy: &PropagationPolicy) -> Value {
     let tolerations = members.entry("clusterTolerations").or_insert_with(|| json!([]));
     if let Some(tolerations) = tolerations.as_array_mut() {
         for key in [NOT_READY, UNREACHABLE] {
-            let said = |toleration: &Value| {
+            let is_tolerated = |toleration: &Value| {
                 let text = |member| toleration.get(member).and_then(Value::as_str).unwrap_or_default();
                 text("key") == key && matches!(text("effect"), "" | NO_EXECUTE)
             };
-            if !tolerations.iter().any(said) {
+            if !tolerations.iter().any(is_tolerated) {
                 let toleration =
                     json!({"key": key, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": TOLERATED});
                 tolerations.push(toleration);

@@ -1,4 +1,4 @@
-//! The short form of clusters and placement -> the objects that it stands for. No I/O.
+//! The short form of clusters and placement -> the equivalent objects. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -30,13 +30,13 @@ pub(super) struct Scenario {
 struct Member {
     /// Replicas that would still fit.
     available: Option<u32>,
-    /// Replicas that would fit if it were empty; else what fits and what runs.
+    /// Replicas that would fit into the empty cluster; else the ones that fit plus the current ones.
     total: Option<u32>,
-    /// Replicas it runs.
+    /// Current replicas.
     current: Option<u32>,
-    /// Of these, those that are ready; else all.
+    /// Ready replicas; else all.
     ready: Option<u32>,
-    /// Bounds of the HPA it has.
+    /// Bounds of its current HPA.
     hpa: Option<Having>,
     labels: BTreeMap<String, String>,
     provider: String,
@@ -65,7 +65,7 @@ enum State {
 }
 
 impl Scenario {
-    /// Adds the clusters to `objects`; to `binding` the placement and what the clusters run, as far as it does not say.
+    /// Adds the clusters to `objects`; to `binding` the placement and current replicas, where it has none.
     pub(super) fn enter(&self, hpa: &FederatedHPA, binding: &mut ResourceBinding, objects: &mut Objects) {
         if let (true, Some(placement)) = (binding.spec.placement.is_null(), &self.placement) {
             binding.spec.placement = placement.clone();
@@ -90,7 +90,7 @@ impl Scenario {
 }
 
 impl Member {
-    /// The object. What fits is said in pods, as replicas ask for nothing else here.
+    /// The object. Free capacity is given in pods, because replicas request nothing else here.
     fn cluster(&self, name: &str) -> Option<Cluster> {
         let status = match self.state {
             State::Ready => "True",

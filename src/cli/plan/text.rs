@@ -1,4 +1,4 @@
-//! A plan -> text for people. No I/O; colours are stripped by the writer.
+//! A plan -> text for users. No I/O; the writer strips colours.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub(super) fn render(outline: &Outline) -> String {
         let _ = writeln!(out, "\n{BOLD}Steps{PLAIN}");
     }
     for (index, step) in outline.steps.iter().enumerate() {
-        let _ = writeln!(out, "{:>3}. {}", index.saturating_add(1), printable(&told(step)));
+        let _ = writeln!(out, "{:>3}. {}", index.saturating_add(1), printable(&step_text(step)));
     }
     if !outline.notes.is_empty() {
         let _ = writeln!(out, "\n{YELLOW}Notes{PLAIN}");
@@ -91,7 +91,7 @@ fn bounds(range: Range) -> String {
     }
 }
 
-fn told(step: &Move) -> String {
+fn step_text(step: &Move) -> String {
     let cluster = step.cluster.as_deref().unwrap_or_default();
     let places = |places: &[ClusterReplicas]| {
         places.iter().map(|place| format!("{} {}", place.cluster, place.replicas)).collect::<Vec<_>>().join(", ")

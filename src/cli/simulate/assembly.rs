@@ -1,4 +1,4 @@
-//! A FederatedHPA and a document -> the scenario of the simulation. No I/O.
+//! A FederatedHPA and a document -> the scenario of a simulation. No I/O.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::simulation::{self, Disruption, Driver, Scenario, Site, Workload};
 
-/// What the user and the placement say, as the rules read it.
+/// Spec and placement, as input of the rules.
 pub(super) struct Words<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
@@ -35,7 +35,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The policy that they mean.
+    /// The policy that follows from them.
     pub(super) fn policy(&self) -> Policy {
         settings::policy(self.assignment.as_ref(), &self.placement)
     }
@@ -72,7 +72,7 @@ pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -
     })
 }
 
-/// The load shows in the first metric.
+/// The load appears in the first metric.
 fn workload(hpa: &FederatedHPA, document: &Document) -> Result<Workload, SimulateError> {
     let spec = &hpa.spec;
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();

@@ -12,10 +12,10 @@ use super::super::terminal::printable;
 use super::Outcome;
 use super::comparison::Run;
 use super::reader::clock;
-use super::table::{hours, percent, told, whole};
+use super::table::{event_text, hours, percent, whole};
 use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
-/// Clusters with a colour of their own.
+/// Colours of clusters; further clusters share one.
 const COLORS: [RGBColor; 8] = [
     RGBColor(78, 121, 167),
     RGBColor(242, 142, 43),
@@ -32,7 +32,7 @@ const CAPACITY: RGBColor = RGBColor(120, 120, 120);
 const UNSERVED: RGBColor = RGBColor(214, 39, 40);
 const WIDTH: u32 = 960;
 const FONT: &str = "sans-serif";
-/// Most event markers with words.
+/// Most event markers with labels.
 const MARKS: usize = 12;
 
 type Area<'a, 'b> = DrawingArea<SVGBackend<'b>, Shift>;
@@ -44,12 +44,12 @@ pub(super) fn single(title: &str, scenario: &Scenario<'_>, outcome: &Outcome) ->
     let mut out = String::new();
     {
         let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
-        root.fill(&WHITE).map_err(said)?;
+        root.fill(&WHITE).map_err(message_of)?;
         let (upper, lower) = root.split_vertically(380);
         let sheet = Sheet { scenario, record: &outcome.chart };
         sheet.replicas(&upper, &format!("{title}: {}", summed(&outcome.figures)), true, sheet.top())?;
         sheet.bounds(&lower)?;
-        root.present().map_err(said)?;
+        root.present().map_err(message_of)?;
     }
     Ok(out)
 }
@@ -61,14 +61,14 @@ pub(super) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[Run]) -> Dr
     let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
     {
         let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(said)?;
-        let root = root.titled(title, (FONT, 18)).map_err(said)?;
+        root.fill(&WHITE).map_err(message_of)?;
+        let root = root.titled(title, (FONT, 18)).map_err(message_of)?;
         let sheets = || runs.iter().map(|run| Sheet { scenario, record: &run.outcome.chart });
         let top = sheets().map(|sheet| sheet.top()).max().unwrap_or(1);
         for ((area, sheet), run) in root.split_evenly((lines, 2)).iter().zip(sheets()).zip(runs) {
             sheet.replicas(area, &format!("{}: {}", run.name, summed(&run.outcome.figures)), false, top)?;
         }
-        root.present().map_err(said)?;
+        root.present().map_err(message_of)?;
     }
     Ok(out)
 }
@@ -82,34 +82,34 @@ fn summed(figures: &Figures) -> String {
     )
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn message_of(error: impl std::fmt::Display) -> String {
     format!("the chart cannot be drawn: {error}")
 }
 
-/// What is drawn.
+/// A chart.
 #[derive(Clone, Copy)]
 struct Sheet<'s> {
     scenario: &'s Scenario<'s>,
     record: &'s Record,
 }
 
-/// How a chart is framed.
+/// Frame of a chart.
 #[derive(Clone, Copy)]
 struct Axes<'t> {
-    /// With the size of its letters.
+    /// Title and font size.
     title: Option<(&'t str, i32)>,
-    /// Room below for times.
+    /// Space below for times.
     below: i32,
     /// The greatest value.
     top: f64,
-    /// Numbers beside.
+    /// Number of labels on the vertical axis.
     labels: usize,
-    /// What they count.
+    /// Description of the vertical axis.
     what: Option<&'t str>,
 }
 
 impl Sheet<'_> {
-    /// The clusters that are told apart; all others are one.
+    /// Number of clusters with a colour of their own; all others are one.
     fn named(&self) -> usize {
         let sites = self.scenario.sites.len();
         if sites > COLORS.len() { COLORS.len().saturating_sub(1) } else { sites }
@@ -149,14 +149,14 @@ impl Sheet<'_> {
         real(self.scenario.duration.unsigned_abs())
     }
 
-    /// At most a dozen round times.
+    /// At most twelve round times.
     fn times(&self) -> Vec<f64> {
         let steps = [10, 60, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400, 259_200];
         let step = steps.into_iter().find(|step| self.scenario.duration / step <= 12).unwrap_or(259_200);
         (0..=12).map(|number| number * step).filter(|at: &Second| *at <= self.scenario.duration).map(time).collect()
     }
 
-    /// A place to draw in, with its axes.
+    /// A chart area with its axes.
     fn axes<'a, 'b>(&self, area: &Area<'a, 'b>, axes: Axes<'_>) -> Drawn<Chart<'a, 'b>> {
         let across = Across { range: (0.0..self.end()).into(), end: self.end(), marks: self.times() };
         let mut builder = ChartBuilder::on(area);
@@ -164,7 +164,7 @@ impl Sheet<'_> {
         if let Some((title, size)) = axes.title {
             builder.caption(title, (FONT, size));
         }
-        let mut chart = builder.build_cartesian_2d(across, 0.0..axes.top).map_err(said)?;
+        let mut chart = builder.build_cartesian_2d(across, 0.0..axes.top).map_err(message_of)?;
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .light_line_style(TRANSPARENT)
@@ -174,7 +174,7 @@ impl Sheet<'_> {
         if let Some(what) = axes.what {
             mesh.y_desc(what);
         }
-        mesh.draw().map_err(said)?;
+        mesh.draw().map_err(message_of)?;
         Ok(chart)
     }
 
@@ -195,12 +195,12 @@ impl Sheet<'_> {
         if legend {
             let mut labels = chart.configure_series_labels();
             labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.85)).border_style(OTHERS);
-            labels.label_font((FONT, 12)).draw().map_err(said)?;
+            labels.label_font((FONT, 12)).draw().map_err(message_of)?;
         }
         Ok(())
     }
 
-    /// The replicas, one cluster on the other.
+    /// The replicas, stacked by cluster.
     fn stack(&self, chart: &mut Chart<'_, '_>) -> Drawn {
         let stacks: Vec<Vec<u64>> =
             self.record.samples.iter().map(|sample| stacked(&self.values(sample, |row| row.placed))).collect();
@@ -217,7 +217,7 @@ impl Sheet<'_> {
             };
             let outline: Vec<(f64, f64)> =
                 edge(layer.saturating_add(1)).chain(edge(layer).collect::<Vec<_>>().into_iter().rev()).collect();
-            let drawn = chart.draw_series([Polygon::new(outline, color.mix(0.75))]).map_err(said)?;
+            let drawn = chart.draw_series([Polygon::new(outline, color.mix(0.75))]).map_err(message_of)?;
             drawn
                 .label(name)
                 .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.mix(0.75).filled()));
@@ -225,19 +225,19 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Load, capacity, and what is not served.
+    /// Load, capacity, and unserved load.
     fn lines(&self, chart: &mut Chart<'_, '_>, top: u64) -> Drawn {
         let missing: Vec<(f64, f64)> = self.gap();
-        let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(said)?;
+        let drawn = chart.draw_series([Polygon::new(missing, UNSERVED.mix(0.6))]).map_err(message_of)?;
         drawn
             .label("not served")
             .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], UNSERVED.mix(0.6).filled()));
         let capacity = |sample: &Sample| sample.rows.iter().map(|row| u64::from(row.capacity)).sum();
         let capacity = self.line(|sample| real(u64::min(capacity(sample), top.saturating_mul(115) / 100)));
-        let drawn = chart.draw_series(LineSeries::new(capacity, CAPACITY.stroke_width(1))).map_err(said)?;
+        let drawn = chart.draw_series(LineSeries::new(capacity, CAPACITY.stroke_width(1))).map_err(message_of)?;
         drawn.label("capacity").legend(|(x, y)| PathElement::new([(x, y), (x + 14, y)], CAPACITY));
         let load = self.line(|sample| real(sample.load) / 1000.0);
-        let drawn = chart.draw_series(LineSeries::new(load, INK.stroke_width(2))).map_err(said)?;
+        let drawn = chart.draw_series(LineSeries::new(load, INK.stroke_width(2))).map_err(message_of)?;
         drawn.label("load").legend(|(x, y)| PathElement::new([(x, y), (x + 14, y)], INK.stroke_width(2)));
         Ok(())
     }
@@ -245,16 +245,16 @@ impl Sheet<'_> {
     /// The events.
     fn mark(&self, chart: &mut Chart<'_, '_>, height: f64, words: bool) -> Drawn {
         for (at, text) in self.marks() {
-            chart.draw_series([PathElement::new([(at, 0.0), (at, height)], INK.mix(0.4))]).map_err(said)?;
+            chart.draw_series([PathElement::new([(at, 0.0), (at, height)], INK.mix(0.4))]).map_err(message_of)?;
             if words {
                 let text = Text::new(text, (at, height), (FONT, 11).into_font().color(&INK));
-                chart.draw_series([text]).map_err(said)?;
+                chart.draw_series([text]).map_err(message_of)?;
             }
         }
         Ok(())
     }
 
-    /// Between the load and what of it is served.
+    /// The area between the load and its served part.
     fn gap(&self) -> Vec<(f64, f64)> {
         let upper = self.record.samples.iter().map(|sample| (time(sample.second), real(sample.load) / 1000.0));
         let served = |sample: &Sample| real(sample.load.saturating_sub(sample.unserved_peak)) / 1000.0;
@@ -262,7 +262,7 @@ impl Sheet<'_> {
         upper.chain(lower).collect()
     }
 
-    /// A line that goes in steps.
+    /// A step line.
     fn line(&self, of: impl Fn(&Sample) -> f64) -> Vec<(f64, f64)> {
         let mut line: Vec<(f64, f64)> = Vec::new();
         for sample in &self.record.samples {
@@ -270,7 +270,7 @@ impl Sheet<'_> {
             line.extend(line.last().map(|(_, before)| (time(sample.second), *before)));
             line.push((time(sample.second), value));
         }
-        // What lies on the way between two others says nothing.
+        // Points on a line between two others are left out.
         let mut bare: Vec<(f64, f64)> = Vec::new();
         for point in line {
             let flat = |a: &(f64, f64), b: &(f64, f64)| (a.1 - b.1).abs() < f64::EPSILON;
@@ -288,7 +288,7 @@ impl Sheet<'_> {
     fn marks(&self) -> Vec<(f64, String)> {
         let loud = |event: &&crate::simulation::Event| !matches!(event.what, EventKind::Nodes(_));
         let marks = self.record.events.iter().filter(loud).take(MARKS);
-        marks.map(|event| (time(event.second), told(self.scenario, event))).collect()
+        marks.map(|event| (time(event.second), event_text(self.scenario, event))).collect()
     }
 
     fn bounds(&self, area: &Area<'_, '_>) -> Drawn {
@@ -302,20 +302,20 @@ impl Sheet<'_> {
         for (layer, (_, color)) in self.layers().into_iter().enumerate() {
             let max = |row: &Row| row.bounds.map_or(0, |bounds| bounds.max);
             let line = self.line(|sample| real(self.values(sample, max).get(layer).copied().unwrap_or_default()));
-            chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(said)?;
+            chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(message_of)?;
         }
         let sum = self.line(|sample| real(most(sample)));
-        chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(said)?;
+        chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(message_of)?;
         let budget = real(self.scenario.total.max.into());
-        chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(said)?;
+        chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(message_of)?;
         let text = "black: the sum over the members; red: spec.maxReplicas";
         let words = Text::new(text, (self.end() * 0.01, real(top.max(1)) * 1.08), (FONT, 11).into_font().color(&INK));
-        chart.draw_series([words]).map_err(said)?;
+        chart.draw_series([words]).map_err(message_of)?;
         Ok(())
     }
 }
 
-/// The time, with marks at round ones.
+/// The time axis, with ticks at round times.
 struct Across {
     range: RangedCoordf64,
     end: f64,
@@ -359,7 +359,7 @@ const fn time(second: Second) -> f64 {
     real(second.unsigned_abs())
 }
 
-/// A number with a decimal only where it has one.
+/// A number, with a decimal only where needed.
 fn plain(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

@@ -11,14 +11,14 @@ use super::table::{hours, percent, replicas, whole};
 use crate::decision::plan::Policy;
 use crate::simulation::{Driver, Scenario, Second};
 
-/// A run and what it is called.
+/// A run and its name.
 pub(super) struct Run {
     pub(super) name: String,
     pub(super) outcome: Outcome,
 }
 
-/// The scenario as it is, under each other policy that keeps the budget, and under plain HPAs: with the bounds of its own
-/// policy, and with equal ones.
+/// The scenario as configured, under each other policy that keeps the budget, and under plain HPAs: with the bounds of
+/// its own policy, and with equal ones.
 pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<Run> {
     let run = |name: String, policy: Policy, driver: Driver, assist: bool| {
         let changed = Scenario {

@@ -1,4 +1,4 @@
-//! `kind: Simulation` -> what it says, or all that is wrong with it. No I/O.
+//! `kind: Simulation` -> its content, or all its errors. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::decision::split::Replicas;
 use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::simulation::{Curve, Daily, Growth, Point, Second, Timing};
 
-/// The longest time, a month.
+/// Longest time: a month.
 const LONGEST: Second = 31 * 86_400;
 const DAY: Second = 86_400;
 /// Most clusters.
@@ -23,7 +23,7 @@ const POINTS: usize = 10_000;
 /// Most faults.
 const FAULTS: usize = 1_000;
 
-/// A scenario as it is written.
+/// A scenario as written.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) duration: Second,
@@ -73,7 +73,7 @@ pub(super) struct Fault {
     pub(super) by: Second,
 }
 
-/// `what` of a fault.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
     ClusterDown,
@@ -98,7 +98,7 @@ impl Document {
 }
 
 fn document(mut fields: Fields<'_>, reader: &Reader) -> Document {
-    // Known by it.
+    // Identifies the document.
     let _ = fields.value("kind");
     let duration = fields.time("duration", 1..=LONGEST);
     if duration.is_none() && fields.value("duration").is_none() {
@@ -134,7 +134,7 @@ fn document(mut fields: Fields<'_>, reader: &Reader) -> Document {
     }
 }
 
-/// Some thirty lines, at even times.
+/// An interval for about thirty lines, at round times.
 fn sample(duration: Second) -> Second {
     let steps = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600];
     steps.into_iter().find(|step| duration / step <= 32).unwrap_or(DAY)
@@ -172,7 +172,7 @@ fn clusters(fields: &mut Fields<'_>, reader: &Reader) -> Vec<Cluster> {
     let mut names = BTreeSet::new();
     for cluster in &clusters {
         if !names.insert(&cluster.name) {
-            reader.add("clusters", Cause::Duplicate(cluster.name.as_str().into()), "a counted name gives it again");
+            reader.add("clusters", Cause::Duplicate(cluster.name.as_str().into()), "duplicate of a counted name");
         }
     }
     if clusters.len() >= CLUSTERS {
@@ -201,7 +201,7 @@ fn cluster(name: &str, own: &mut Fields<'_>) -> Cluster {
                 nodes.wrong(
                     "capacity",
                     &most.to_string(),
-                    format!("must not be less than what fits at first, {capacity}"),
+                    format!("must not be less than the initial capacity, {capacity}"),
                 );
             }
             _ => {}
@@ -230,7 +230,7 @@ fn cluster(name: &str, own: &mut Fields<'_>) -> Cluster {
 fn load(fields: &mut Fields<'_>, reader: &Reader, names: &BTreeSet<&str>) -> Load {
     let Some(mut own) = fields.fields("load") else {
         if fields.value("load").is_none() {
-            fields.missing("load", "what there is to do, such as {points: [{at: 0s, replicas: 10}]}");
+            fields.missing("load", "the load over time, such as {points: [{at: 0s, replicas: 10}]}");
         }
         return Load::default();
     };
@@ -300,7 +300,7 @@ fn fault(mut own: Fields<'_>, names: &BTreeSet<&str>, reader: &Reader) -> Option
         own.missing("from", "when it begins, such as 10m");
     }
     let from = from.unwrap_or_default();
-    // To the end of time, where it is not said.
+    // Until the end of time, by default.
     let to = own.time("to", 0..=LONGEST).unwrap_or(Second::MAX);
     if to <= from {
         own.wrong("to", &super::reader::clock(to), "must be after from");
@@ -310,7 +310,7 @@ fn fault(mut own: Fields<'_>, names: &BTreeSet<&str>, reader: &Reader) -> Option
     match (kind, &cluster) {
         (Some(FaultKind::ClusterDown), None) => own.missing("cluster", "which cluster is down"),
         (Some(FaultKind::ControlPlaneDown), Some(name)) => {
-            own.wrong("cluster", name, "the control plane is in none: leave it out");
+            own.wrong("cluster", name, "the control plane belongs to no cluster: leave it out");
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::table::told;
+use super::table::event_text;
 use crate::decision::plan::Policy;
 use crate::simulation::{Figures, Record, Row, Sample, Scenario};
 
@@ -34,7 +34,7 @@ pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
     out
 }
 
-/// Names with what would end a cell are not cluster names; they lose it.
+/// Removes characters that would end a cell; they do not occur in names of clusters.
 fn quoted(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, ',' | '"') { '_' } else { c }).collect()
 }
@@ -47,10 +47,11 @@ pub(super) fn decimal(thousandths: u128) -> String {
     }
 }
 
-/// All of it, as one object.
+/// The whole run, as one object.
 pub(super) fn json(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
     let record = &outcome.table;
-    let events = record.events.iter().map(|event| json!({"second": event.second, "event": told(scenario, event)}));
+    let events =
+        record.events.iter().map(|event| json!({"second": event.second, "event": event_text(scenario, event)}));
     let object = json!({
         "scenario": title,
         "policy": policy.name(),
@@ -63,7 +64,7 @@ pub(super) fn json(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome
     format!("{object:#}\n")
 }
 
-/// The figures; loads and replicas are in thousandths where their name says so.
+/// The figures; loads and replicas are in thousandths where the name says so.
 pub(super) fn figures(figures: &Figures) -> Value {
     json!({
         "servedPercent": number(u128::from(figures.served()) * 10),

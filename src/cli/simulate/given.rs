@@ -1,4 +1,4 @@
-//! Files -> a FederatedHPA and the scenario it is to be seen in. Reads files.
+//! Files -> a FederatedHPA and its scenario. Reads files.
 
 use std::fs;
 use std::io::Read;
@@ -20,16 +20,16 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// Most rows of such a file.
 const MAX_ROWS: usize = 50_000;
 
-/// What is to be simulated.
+/// Input of a simulation.
 #[derive(Debug)]
 pub(super) struct SimulationInput {
     pub(super) hpa: FederatedHPA,
     pub(super) document: Document,
-    /// Where the scenario stands.
+    /// Name of the scenario's file.
     pub(super) name: String,
 }
 
-/// Reads the files; findings are told as `fhpa validate` does.
+/// Reads the files; findings are reported as in `fhpa validate`.
 pub(super) fn subject(
     paths: &[PathBuf],
     namespace: &str,
@@ -68,7 +68,7 @@ pub(super) fn subject(
     Ok(SimulationInput { hpa, document, name: given.source.name.clone() })
 }
 
-/// Prints what was found; an error ends the command.
+/// Prints the findings; an error ends the command.
 fn tell(found: &Report) -> Result<(), SimulateError> {
     let code = found.exit_code(false);
     if code != 0 {

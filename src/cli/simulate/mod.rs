@@ -1,4 +1,4 @@
-//! A scenario -> a fleet in virtual time: what it does under load, as a table, for programs, and as a chart.
+//! A scenario -> a simulated fleet in virtual time: its behavior under load, as a table, for programs, and as a chart.
 
 mod assembly;
 mod chart;
@@ -114,12 +114,12 @@ impl SimulateError {
     }
 }
 
-/// A run with what is to be shown of it.
+/// A run with its samples.
 struct Outcome {
     figures: Figures,
-    /// For the table.
+    /// Samples for the table.
     table: Record,
-    /// For the chart.
+    /// Samples for the chart.
     chart: Record,
 }
 
@@ -141,7 +141,7 @@ impl Args {
         let mut out = color.stdout();
         let code = match self.outcome() {
             Ok(printed) => {
-                // A reader that went away early (`| head`) has seen enough.
+                // A reader that exits early (`| head`) has seen enough.
                 let _ = out.write_all(printed.as_bytes());
                 0
             }
@@ -186,7 +186,7 @@ impl Args {
     }
 }
 
-/// The file without its folders and ending.
+/// The file name without folders and extension.
 fn title(subject: &given::SimulationInput) -> String {
     let stem = Path::new(&subject.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     printable(&stem.unwrap_or_else(|| "scenario".to_owned()))

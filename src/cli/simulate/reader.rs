@@ -1,4 +1,4 @@
-//! Members of a document, read one by one; all that is wrong is found at once. No I/O.
+//! Reads the members of a document one by one, and collects all errors. No I/O.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::simulation::Second;
 
 /// Name of the rule in findings.
 const RULE: &str = "simulation";
-/// What a time looks like.
+/// Format of a time.
 const TIME: &str = "a time such as 90s, 5m or 1h30m";
 
-/// What was found in a document.
+/// Errors of a document.
 #[derive(Debug, Default)]
 pub(super) struct Reader(RefCell<Vec<Violation>>);
 
@@ -31,7 +31,7 @@ impl Reader {
     }
 }
 
-/// The members of an object. What is absent or wrong reads as nothing; [`Fields::done`] finds what nobody asked for.
+/// The members of an object. An absent or invalid one reads as `None`; [`Fields::done`] reports unknown ones.
 pub(super) struct Fields<'a> {
     reader: &'a Reader,
     path: String,
@@ -40,7 +40,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of the object at a path.
+    /// The members of the object at a path.
     pub(super) fn of(reader: &'a Reader, path: impl Into<String>, value: &'a Value) -> Self {
         let path = path.into();
         if !value.is_object() && !value.is_null() {
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// A member as it stands; null is absent.
+    /// A member unchanged; null counts as absent.
     pub(super) fn value(&mut self, name: &'static str) -> Option<&'a Value> {
         self.asked.push(name);
         self.members?.get(name).filter(|value| !value.is_null())
@@ -72,12 +72,12 @@ impl<'a> Fields<'a> {
         read
     }
 
-    /// Says that a member is missing.
+    /// Reports that a member is missing.
     pub(super) fn missing(&self, name: &str, detail: &str) {
         self.reader.add(&self.at(name), Cause::Required, detail);
     }
 
-    /// Says that a member is wrong.
+    /// Reports that a member is invalid.
     pub(super) fn wrong(&self, name: &str, value: &str, detail: impl Into<String>) {
         self.reader.add(&self.at(name), Cause::Invalid(value.into()), detail);
     }
@@ -118,12 +118,12 @@ impl<'a> Fields<'a> {
         self.read(name, "text", Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Yes or no.
+    /// A boolean.
     pub(super) fn flag(&mut self, name: &'static str) -> Option<bool> {
         self.read(name, "true or false", Value::as_bool)
     }
 
-    /// One of these words.
+    /// One of these keywords.
     pub(super) fn word<T: Copy>(&mut self, name: &'static str, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text(name)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// Texts by name.
+    /// A map of texts.
     pub(super) fn texts(&mut self, name: &'static str) -> BTreeMap<String, String> {
         let entries = self.entries(name);
         let text = |(key, path, value): (&str, String, &Value)| {
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
         entries.into_iter().filter_map(text).collect()
     }
 
-    /// The members of an object; none where it is absent.
+    /// The members of an object; `None` where it is absent.
     pub(super) fn fields(&mut self, name: &'static str) -> Option<Fields<'a>> {
         let value = self.value(name)?;
         Some(Self::of(self.reader, self.at(name), value))
@@ -171,7 +171,7 @@ impl<'a> Fields<'a> {
         entries.map(|(key, value)| (key.as_str(), format!("{}.{key}", self.at(name)), value)).collect()
     }
 
-    /// Finds the members that nobody asked for.
+    /// Reports members that were not read.
     pub(super) fn done(self) {
         for name in self.members.into_iter().flat_map(Map::keys) {
             if !self.asked.contains(&name.as_str()) {
@@ -214,7 +214,7 @@ pub(super) fn thousandths(text: &str, most: u64) -> Option<u64> {
     (number <= most.saturating_mul(1000)).then_some(number)
 }
 
-/// A time as people write it: `90s`, `5m`, `1h30m`.
+/// A time in the format for users: `90s`, `5m`, `1h30m`.
 pub(super) fn clock(second: Second) -> String {
     let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A run -> a table for people, with its figures. No I/O; colours are stripped by the writer.
+//! A run -> a table for users, with its figures. No I/O; the writer strips colours.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ fn sum(sample: &Sample, of: impl Fn(&Row) -> u32) -> u64 {
     sample.rows.iter().map(|row| u64::from(of(row))).sum()
 }
 
-/// What went unserved on average since the last sample is what people ask for; at its worst.
+/// The average unserved load since the last sample, and its peak.
 fn unserved(sample: &Sample) -> String {
     if sample.unserved_peak == 0 { "-".to_owned() } else { replicas(sample.unserved_peak) }
 }
@@ -81,15 +81,15 @@ fn cell(row: &Row) -> String {
 
 fn events(scenario: &Scenario<'_>, record: &Record, after: Option<Second>, until: Second) -> String {
     let since = |event: &&Event| after.is_none_or(|after| event.second > after) && event.second <= until;
-    let told: Vec<String> = record.events.iter().filter(since).map(|event| told(scenario, event)).collect();
-    match told.len() {
-        0..=3 => told.join(", "),
+    let texts: Vec<String> = record.events.iter().filter(since).map(|event| event_text(scenario, event)).collect();
+    match texts.len() {
+        0..=3 => texts.join(", "),
         more => format!("{more} events"),
     }
 }
 
-/// An event in words.
-pub(super) fn told(scenario: &Scenario<'_>, event: &Event) -> String {
+/// An event as text.
+pub(super) fn event_text(scenario: &Scenario<'_>, event: &Event) -> String {
     let site = event.cluster.and_then(|at| scenario.sites.get(at));
     let who = site.map_or_else(|| "all clusters".to_owned(), |site| printable(&site.member.name));
     match event.what {

@@ -1,4 +1,5 @@
-//! An object -> AdmissionReviews over TLS -> answers. The client's side of the wire, as the API server plays it.
+//! An object -> AdmissionReviews over TLS -> responses. The client's side of the protocol, in the role of the API
+//! server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ use super::super::validate::{Kind, ObjectName};
 use crate::admission::endpoint::Endpoint;
 use crate::decision::api_version;
 
-/// Longest wait for one answer, as the API server is told to wait.
+/// Longest wait for one response, that of the API server.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest answer that is read.
+/// Largest response that is read.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
-/// Why there is no answer, or none that the API server would understand.
+/// Why there is no valid response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AskError {
     #[error("no connection: {0}")]
@@ -47,23 +48,23 @@ pub(super) enum AskError {
     Answer(String),
 }
 
-/// What both paths answered.
+/// Responses of both endpoints.
 pub(super) struct Answers {
     pub(super) mutated: Answer,
-    /// Absent when the object was refused before.
+    /// Absent when the mutating endpoint rejected the object.
     pub(super) validated: Option<Answer>,
 }
 
-/// What one path answered.
+/// Response of one endpoint.
 pub(super) struct Answer {
     pub(super) path: &'static str,
     pub(super) allowed: bool,
-    /// Code and reason of a refusal.
+    /// Code and reason of a denial.
     pub(super) status: Option<(u16, String)>,
     /// Each error with its field.
     pub(super) causes: Vec<String>,
     pub(super) warnings: Vec<String>,
-    /// The defaults that were added: JSON pointer and value.
+    /// The added defaults: JSON pointer and value.
     pub(super) patch: Vec<PatchLine>,
 }
 
@@ -121,7 +122,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects to `address`, trusting `ca` (PEM) and nothing else.
+    /// Connects to `address`, trusting only `ca` (PEM).
     pub(super) async fn connect(address: SocketAddr, ca: &[u8]) -> Result<Self, AskError> {
         let unusable = |error: &dyn std::fmt::Display| AskError::Certificate(error.to_string());
         let mut roots = RootCertStore::empty();
@@ -138,12 +139,12 @@ impl Client {
         let name = ServerName::from(address.ip());
         let tls = TlsConnector::from(Arc::new(config)).connect(name, tcp).await?;
         let (requests, connection) = handshake(TokioIo::new(tls)).await?;
-        // Its errors reach the requests too.
+        // Requests report its errors, too.
         tokio::spawn(connection);
         Ok(Self { requests, asked: 0 })
     }
 
-    /// Has `object` completed, then validated.
+    /// Sends `object` to the mutating endpoint, then to the validating one.
     pub(super) async fn ask(&mut self, kind: Kind, name: &ObjectName, object: Value) -> Result<Answers, AskError> {
         let (mutate, validate) = match kind {
             Kind::FederatedHPA => (Endpoint::MutateFederatedHPA, Endpoint::ValidateFederatedHPA),
@@ -157,7 +158,7 @@ impl Client {
         Ok(Answers { mutated, validated: Some(validated) })
     }
 
-    /// Sends one review; the answer, and the object with the patch applied.
+    /// Sends one review; returns the response, and the object with the patch applied.
     async fn post(
         &mut self,
         endpoint: Endpoint,
@@ -187,7 +188,7 @@ impl Client {
     }
 }
 
-/// The review of an object that is created.
+/// The review of a new object.
 fn review(uid: &str, name: &ObjectName, object: &Value) -> Value {
     let kind = json!({"group": api_version::GROUP, "version": api_version::VERSION, "kind": name.kind});
     let plural = format!("{}s", name.kind.to_lowercase());
@@ -213,7 +214,7 @@ fn review(uid: &str, name: &ObjectName, object: &Value) -> Value {
     })
 }
 
-/// Reads an answer to the review `uid`, and applies its patch.
+/// Reads a response to the review `uid`, and applies its patch.
 fn answer(endpoint: Endpoint, uid: &str, body: &[u8], object: &mut Value) -> Result<Answer, AskError> {
     let wrong = |error: &dyn std::fmt::Display| AskError::Answer(error.to_string());
     let Review { response } = serde_json::from_slice(body).map_err(|error| wrong(&error))?;

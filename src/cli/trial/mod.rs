@@ -1,4 +1,4 @@
-//! Manifests -> the answers of a webhook that is started for them in this process, asked as the API server asks.
+//! Manifests -> the responses of a temporary webhook in this process, in the role of the API server.
 
 mod ask;
 mod print;
@@ -50,18 +50,18 @@ Exit codes:
   0  every object got an answer, refusals included
   2  a file could not be read, or the webhook did not answer as it should";
 
-/// What is sent without a file: names as in the repository, and texts.
+/// Built-in examples: names as in the repository, and texts.
 const BUILT_IN: [(&str, &str); 2] = [
     ("examples/web-shop.yaml", include_str!("../../../examples/web-shop.yaml")),
     ("examples/wrong/schedules.yaml", include_str!("../../../examples/wrong/schedules.yaml")),
 ];
 
-/// Why the trial could not be brought to its end.
+/// Why the trial failed.
 #[derive(Debug, thiserror::Error)]
 enum TrialError {
     #[error("the webhook does not start: {0}")]
     Start(#[from] crate::run::process::Error),
-    #[error("the webhook cannot be asked: {0}")]
+    #[error("the webhook cannot be called: {0}")]
     Ask(#[from] ask::AskError),
     #[error("no threads: {0}")]
     Runtime(std::io::Error),
@@ -69,7 +69,7 @@ enum TrialError {
     Output(std::io::Error),
 }
 
-/// How many objects got which answer.
+/// Number of objects by result.
 #[derive(Debug, Default)]
 struct Tally {
     allowed: usize,
@@ -98,7 +98,7 @@ impl Args {
         }
         match trial(&given, self.rules.settings(), &mut out) {
             Ok(()) => ExitCode::SUCCESS,
-            // A reader that went away early has seen enough.
+            // A reader that exits early has seen enough.
             Err(TrialError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
                 anstream::eprintln!("fhpa try: {error}");
@@ -137,13 +137,13 @@ fn trial(given: &[Given], settings: Settings, out: &mut impl Write) -> Result<()
         print::tally(out, &tally).map_err(TrialError::Output)?;
         drop(client);
         handle.shut_down();
-        // The answers are printed; how the connections end changes nothing.
+        // The responses are printed; errors at the end of a connection do not matter.
         let _ = serving.await;
         Ok(())
     })
 }
 
-/// Sends one object, and prints what comes back.
+/// Sends one object, and prints the responses.
 async fn ask_about(
     given: &Given,
     client: &mut Client,

@@ -1,4 +1,4 @@
-//! Answers -> text for people. Colours are stripped by the writer where they are not wanted.
+//! Responses -> text for users. The writer strips colours where they are disabled.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use super::Tally;
 use super::ask::{Answer, PatchLine};
 use crate::decision::finding::Violation;
 
-/// Characters of a default that are shown.
+/// Most characters of a default that are shown.
 const SHOWN: usize = 160;
-/// Defaults of one object that are shown.
+/// Most defaults of one object that are shown.
 const DEFAULTS: usize = 6;
 
 pub(super) fn greeting(out: &mut impl Write, address: SocketAddr) -> io::Result<()> {
@@ -27,7 +27,7 @@ pub(super) fn object(out: &mut impl Write, given: &Given) -> io::Result<()> {
 }
 
 pub(super) fn skipped(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "  not sent: the webhook is only asked about FederatedHPA and CronFederatedHPA")
+    writeln!(out, "  not sent: the webhook only reviews FederatedHPA and CronFederatedHPA")
 }
 
 pub(super) fn near_miss(out: &mut impl Write, violation: &Violation) -> io::Result<()> {
@@ -35,7 +35,7 @@ pub(super) fn near_miss(out: &mut impl Write, violation: &Violation) -> io::Resu
     writeln!(out, "    {}", printable(&violation.to_string()))
 }
 
-/// What one path answered.
+/// The response of one endpoint.
 pub(super) fn answer(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
     let verdict = match &answer.status {
         None if answer.patch.is_empty() => format!("{GREEN}allowed{PLAIN}"),

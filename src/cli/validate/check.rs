@@ -19,23 +19,23 @@ use crate::decision::defaults::Mode;
 use crate::decision::finding::{Violation, Warning};
 use crate::decision::validation::Settings;
 
-/// What the check depends on besides the files.
+/// Further input of a check.
 pub(super) struct Surroundings {
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
     pub(super) schemas: Schemas,
-    /// What the operator of the webhook chose.
+    /// Settings of the webhook's operator.
     pub(super) settings: Settings,
 }
 
-/// An object and the file it stands in.
+/// An object and its file.
 pub(crate) struct Given {
     pub(crate) source: Rc<Source>,
     pub(crate) subject: InputObject,
     pub(crate) name: ObjectName,
 }
 
-/// Checks all objects of all files, each beside the others.
+/// Checks all objects of all files, each together with the others.
 pub(super) fn check(files: &[File], around: &Surroundings) -> Report {
     let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
@@ -53,7 +53,7 @@ pub(super) fn check(files: &[File], around: &Surroundings) -> Report {
     report
 }
 
-/// Kind, namespace and name of an object -> where it was given first.
+/// Kind, namespace and name of an object -> its first position.
 type Firsts = HashMap<(String, String, String), Spot>;
 
 impl Report {
@@ -87,7 +87,7 @@ pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File 
     Ok(subjects.map(|subject| Given::new(&source, subject, namespace)).collect())
 }
 
-/// What the rules on other objects may know of the given ones.
+/// Facts about the given objects for the rules of other objects.
 pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
     let mut known = GivenObjects::default();
     for object in given {
@@ -116,7 +116,7 @@ impl Given {
         Self { source: Rc::clone(source), subject, name }
     }
 
-    /// The object as the API server would see it: in a namespace.
+    /// The object as the API server would store it: in a namespace.
     pub(crate) fn object(&self) -> Value {
         let mut object = self.subject.node.to_value();
         if let Some(members) = object.as_object_mut() {
@@ -177,7 +177,7 @@ impl Given {
         Finding { detail: unknown.detail, ..finding }
     }
 
-    /// A finding at the place that the violation names.
+    /// A finding at the position of the violation.
     pub(crate) fn violation(&self, violation: &Violation) -> Finding {
         let place = SourceLocation::of(&self.subject.node, &violation.path, &self.source);
         let message = violation.message();

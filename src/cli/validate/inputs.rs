@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::super::manifest::{MAX_BYTES, Source};
 
-/// Most files that one call reads.
+/// Most files of one call.
 const MAX_FILES: usize = 10_000;
-/// Deepest directory that is entered.
+/// Deepest directory level.
 const MAX_DEPTH: usize = 32;
 
 /// A path that could not be read.
@@ -19,13 +19,13 @@ pub(crate) struct Unreadable {
     pub(crate) message: String,
 }
 
-/// A file to read, with the name it is shown under.
+/// A file to read, with its display name.
 enum Input {
     Stdin,
     File(PathBuf),
 }
 
-/// The sources of all `paths`: files as given, directories with all manifests below them, in order of names.
+/// The sources of all `paths`: files as given, directories with all manifests below them, ordered by name.
 pub(crate) fn read(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
     let mut inputs = Vec::new();
     let mut seen = BTreeSet::new();
@@ -107,7 +107,7 @@ fn source(input: Input) -> Result<Source, Unreadable> {
     Source::new(name.clone(), bytes).map_err(|message| Unreadable { name, message })
 }
 
-/// One byte more than is allowed, so that the excess is seen.
+/// Reads one byte more than allowed, so that the excess is detected.
 fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -118,7 +118,7 @@ fn unreadable(path: &Path, message: &str) -> Result<Input, Unreadable> {
     Err(Unreadable { name: path.display().to_string(), message: message.to_owned() })
 }
 
-/// The error without the number of the operating system.
+/// The error without the error number of the operating system.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),

@@ -1,4 +1,4 @@
-//! Findings -> JSON for programs. The form is stable: members are only added. No I/O.
+//! Findings -> JSON for programs. The format is stable: members are only added. No I/O.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ struct Record<'a> {
     message: String,
 }
 
-/// The first `most` findings, as one JSON array. A place of 0 means the file as a whole.
+/// The first `most` findings, as one JSON array. A line of 0 means the whole file.
 pub(super) fn render(report: &Report, most: usize) -> String {
     let records: Vec<Record<'_>> = report.findings.iter().take(most).map(record).collect();
     let mut out = serde_json::to_string_pretty(&records).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Manifests -> the webhook's findings, shown in the file.
+//! Manifests -> the webhook's findings, shown in their files.
 
 mod check;
 pub(super) mod inputs;
@@ -30,9 +30,9 @@ use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
 
-/// Findings that are shown in text, unless told otherwise.
+/// Default number of findings shown as text.
 const SHOWN: usize = 100;
-/// Findings that are written as JSON, unless told otherwise.
+/// Default number of findings written as JSON.
 const WRITTEN: usize = 10_000;
 
 /// Arguments of `fhpa validate`.
@@ -117,7 +117,7 @@ impl Args {
             Output::Text => text::render(&report, self.max_findings.unwrap_or(SHOWN)),
             Output::Json => json::render(&report, self.max_findings.unwrap_or(WRITTEN)),
         };
-        // A reader that went away early (`| head`) does not change the verdict.
+        // A reader that exits early (`| head`) does not change the verdict.
         let _ = color.stdout().write_all(printed.as_bytes());
         ExitCode::from(report.exit_code(self.strict))
     }

@@ -1,4 +1,4 @@
-//! The given files as the other objects of the control plane. No I/O.
+//! The given files in the role of the other objects of the control plane. No I/O.
 
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
 
@@ -10,7 +10,7 @@ pub(crate) struct GivenObjects {
 }
 
 impl GivenObjects {
-    /// In order of names; of objects that are given twice the first counts.
+    /// Sorts by name; the first of duplicates counts.
     pub(crate) fn in_order(mut self) -> Self {
         self.federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
         self.federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));

@@ -1,4 +1,4 @@
-//! What was found, and its count. No I/O.
+//! Findings and their number. No I/O.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::manifest::{Source, SyntaxError};
 use super::inputs::Unreadable;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
@@ -16,7 +16,7 @@ pub(crate) enum Severity {
     Warning,
 }
 
-/// The object a finding speaks of.
+/// The object of a finding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectName {
     pub(crate) kind: String,
@@ -24,7 +24,7 @@ pub(crate) struct ObjectName {
     pub(crate) name: String,
 }
 
-/// Where a finding stands.
+/// Position of a finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
     pub(crate) source: Rc<Source>,
@@ -37,24 +37,24 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     /// Stable name of the rule.
     pub(crate) rule: String,
-    /// File as it was given.
+    /// File as given.
     pub(crate) file: String,
     /// Absent when the file could not be read at all.
     pub(crate) spot: Option<Spot>,
-    /// A second place that belongs to it, and what is there.
+    /// A related position, with a label.
     pub(crate) other: Option<(Spot, String)>,
     pub(crate) object: ObjectName,
     /// Field path in the document; may be empty.
     pub(crate) path: String,
-    /// What is wrong: `Invalid value: "x"`.
+    /// The error: `Invalid value: "x"`.
     pub(crate) head: String,
-    /// Why, or what would be right; may be empty.
+    /// Explanation or valid values; may be empty.
     pub(crate) detail: String,
     pub(crate) help: Option<String>,
 }
 
 impl Finding {
-    /// The message as the webhook gives it, without the path.
+    /// The message of the webhook, without the path.
     pub(crate) fn message(&self) -> String {
         if self.detail.is_empty() { self.head.clone() } else { format!("{}: {}", self.head, self.detail) }
     }
@@ -93,7 +93,7 @@ impl Finding {
     }
 }
 
-/// All that was found.
+/// All findings.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -121,7 +121,7 @@ impl Report {
         }
     }
 
-    /// One line for people.
+    /// One line for users.
     pub(crate) fn summary(&self) -> String {
         let checked = match (self.federated_hpas, self.cron_federated_hpas) {
             (0, 0) => "no FederatedHPA or CronFederatedHPA checked".to_owned(),

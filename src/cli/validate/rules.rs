@@ -1,4 +1,4 @@
-//! One object -> what the webhook would say: its defaults are added, then it is validated. No I/O.
+//! One object -> the findings of the webhook: defaults are added, then it is validated. No I/O.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::decision::finding::Findings;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects};
 use crate::decision::validation::Settings;
 
-/// The rules of the webhook, with the given files as neighbours.
+/// The rules of the webhook, with the given files as other objects.
 pub(super) struct Rules {
     reviewer: Reviewer,
     now: Timestamp,
 }
 
-/// Why an object could not be reviewed to the end.
+/// Why the review of an object failed.
 #[derive(Debug)]
 pub(super) struct Undecodable {
     pub(super) path: String,
@@ -43,7 +43,7 @@ impl Rules {
         Self { reviewer: Reviewer { related_objects, zones, settings, preview: None, frozen: None }, now }
     }
 
-    /// The findings on `object`, as when it is created in `namespace`.
+    /// The findings on `object` when it is created in `namespace`.
     pub(super) fn review(
         &self,
         kind: Kind,
@@ -107,7 +107,7 @@ fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Un
     Ok(object)
 }
 
-/// A FederatedHPA with the defaults of the webhook, as it would be stored; nothing when it cannot be read.
+/// A FederatedHPA with the defaults of the webhook, as it would be stored; `None` when it cannot be decoded.
 pub(crate) fn completed(object: Value, default_mode: Mode) -> Option<Value> {
     let text = object.to_string();
     let additions = defaults::federated_hpa(&convert::federated_hpa(&text).ok()?, default_mode);
@@ -119,14 +119,14 @@ fn undecodable(error: &dyn std::fmt::Display) -> Undecodable {
     Undecodable { path: String::new(), message: error.to_string() }
 }
 
-/// What the rules on other objects may know of this FederatedHPA; nothing when it cannot be read.
+/// Facts about this FederatedHPA for the rules of other objects; `None` when it cannot be decoded.
 pub(super) fn known_federated_hpa(namespace: &str, object: Value, default_mode: Mode) -> Option<KnownFederatedHPA> {
     let mut hpa: api::FederatedHPA = serde_json::from_value(object).ok()?;
     hpa.metadata.namespace = Some(namespace.to_owned());
     Some(convert::known_federated_hpa(&hpa, default_mode))
 }
 
-/// What the rules on other objects may know of this CronFederatedHPA; nothing when it cannot be read.
+/// Facts about this CronFederatedHPA for the rules of other objects; `None` when it cannot be decoded.
 pub(super) fn known_cron_federated_hpa(namespace: &str, object: Value) -> Option<KnownCronFederatedHPA> {
     let mut cron: api::CronFederatedHPA = serde_json::from_value(object).ok()?;
     cron.metadata.namespace = Some(namespace.to_owned());

@@ -1,4 +1,4 @@
-//! Documents -> the objects that are checked, those that are skipped, and near misses. No I/O.
+//! Documents -> the objects to check, those to skip, and near misses. No I/O.
 
 use std::rc::Rc;
 
@@ -25,23 +25,23 @@ impl Kind {
     }
 }
 
-/// What an object turned out to be.
+/// Classification of an object.
 #[derive(Debug)]
 pub(crate) enum Class {
     /// Checked by the rules.
     Known(Kind),
-    /// Of no interest here.
+    /// Not checked.
     Other,
-    /// Meant to be known, but the API server would not take it as such.
+    /// Probably meant as one of the checked kinds, but the API server would not accept it as such.
     NearMiss(Violation),
-    /// Perhaps meant to be known.
+    /// Possibly meant as one of the checked kinds.
     Doubtful(Violation),
 }
 
 /// One object of a file.
 #[derive(Debug)]
 pub(crate) struct InputObject {
-    /// Put before the paths of its fields: `items[2]` in a list, else empty.
+    /// Prefix of its field paths: `items[2]` in a list, else empty.
     pub(crate) prefix: String,
     pub(crate) node: Rc<Node>,
     pub(crate) class: Class,
@@ -84,7 +84,7 @@ fn classify(node: &Node) -> Class {
     }
 }
 
-/// The kind is right, the `apiVersion` is not.
+/// The kind is known, but the `apiVersion` is wrong.
 fn wrong_version(version: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let detail = format!("did you mean \"{}/{}\"?", api_version::GROUP, api_version::VERSION);
@@ -92,7 +92,7 @@ fn wrong_version(version: &str) -> Class {
     near_miss(group, violation)
 }
 
-/// An error where the group may be meant as ours, else a warning: the kind may be somebody else's.
+/// An error where the group was probably meant as fhpa's, else a warning: it may be a kind of another project.
 fn near_miss(group: &str, violation: Violation) -> Class {
     if group.contains("karmada") || group.contains("autoscaling") || group.is_empty() {
         Class::NearMiss(violation)
@@ -101,7 +101,7 @@ fn near_miss(group: &str, violation: Violation) -> Class {
     }
 }
 
-/// The kind is none of ours: a near miss where the group is ours, or where it looks like one of ours.
+/// The kind is unknown: a near miss where the group is fhpa's, or where the kind is similar.
 fn wrong_kind(version: &str, kind: &str) -> Class {
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let near = nearest(kind);
@@ -141,7 +141,7 @@ fn nearest(kind: &str) -> Option<Kind> {
         "cronfhpa" => Some(Kind::CronFederatedHPA),
         _ => None,
     };
-    // A very long kind is no slip, and its distance would cost its length.
+    // A very long kind is not a typing error, and its distance would be expensive.
     short.or_else(|| {
         let near = |known: &Kind| folded.len() <= 32 && distance(*known) <= 3;
         Kind::ALL.into_iter().filter(near).min_by_key(|known| distance(*known))

@@ -1,4 +1,4 @@
-//! Findings -> text for people: each in its file, underlined. No I/O; colours are stripped by the writer.
+//! Findings -> text for users: each in its file, underlined. No I/O; the writer strips colours.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use super::super::manifest::Source;
 use super::super::terminal::printable;
 use super::report::{Finding, Report, Severity, Spot};
 
-/// Characters of a line up to which a detail stands beside the underlined text.
+/// Longest line, in characters, with the detail beside the underlined text.
 const WIDTH: usize = 120;
-/// Bytes of one line that are shown around a place.
+/// Most bytes of one line around a position.
 const WINDOW: usize = 400;
 
 /// The first `most` findings, and the summary.
@@ -68,7 +68,7 @@ fn group(finding: &Finding) -> Group<'_> {
     group
 }
 
-/// Adds the lines of a place, and of a second one when it is near and comes before.
+/// Adds the lines of a position, and of a related one when it is near and before it.
 fn shown<'a>(group: Group<'a>, file: &str, spot: &Spot, label: String, other: Option<&'a (Spot, String)>) -> Group<'a> {
     let source = &spot.source;
     let mut window = window(source, &spot.span);
@@ -92,12 +92,12 @@ fn shown<'a>(group: Group<'a>, file: &str, spot: &Spot, label: String, other: Op
     if position.column == 1 {
         return group.element(snippet.path(file));
     }
-    // The line is cut at its start: the column in the snippet is not that in the file.
+    // The line is cut at its start: the column in the snippet differs from that in the file.
     let position = source.position(spot.span.start);
     group.element(Origin::path(file).line(position.line).char_column(position.column)).element(snippet)
 }
 
-/// The lines of `span`, cut when they are very long.
+/// The lines of `span`, truncated when they are very long.
 fn window(source: &Source, span: &Range<usize>) -> Range<usize> {
     let (first, last) = (source.line_of(span.start), source.line_of(span.end));
     let mut start = first.start.max(span.start.saturating_sub(WINDOW));

@@ -1,5 +1,5 @@
-//! Members that a kind does not have. The API server drops them without a word, or refuses them when kubectl asks it to
-//! be strict; here they are errors. The schemas are those of `fhpa crds`. No I/O.
+//! Members that a kind does not have. The API server drops them silently, or rejects them when kubectl requests strict
+//! validation; here they are errors. The schemas are those of `fhpa crds`. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -8,9 +8,9 @@ use super::subject::Kind;
 use crate::api::crd::{self, CrdError};
 use crate::decision::suggestion::nearest;
 
-/// Unknown members that are told of one object.
+/// Most unknown members reported for one object.
 const MOST: usize = 50;
-/// Members that are listed when no suggestion fits.
+/// Most members listed when no suggestion fits.
 const LISTED: usize = 10;
 
 /// The members of ObjectMeta, which the schema of a CRD leaves out.
@@ -42,9 +42,9 @@ pub(super) struct Schemas {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unknown {
     pub(super) path: String,
-    /// What was probably meant; may be empty.
+    /// The member that was probably meant; may be empty.
     pub(super) detail: String,
-    /// The path of the member that was probably meant: a rule that misses it has nothing to add.
+    /// The path of the member that was probably meant: no rule needs to report it as missing.
     pub(super) meant: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Schemas {
         Ok(Self { federated_hpa: schema(federated), cron_federated_hpa: schema(cron) })
     }
 
-    /// The unknown members of `object`, in the order in which they are written, [`MOST`] at most.
+    /// The unknown members of `object`, in order, at most [`MOST`].
     pub(super) fn unknown(&self, kind: Kind, object: &Node) -> Vec<Unknown> {
         let schema = match kind {
             Kind::FederatedHPA => &self.federated_hpa,
@@ -117,7 +117,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a member of that name belongs, preferably in what is written beside it; else what may stand here.
+    /// Where a member of that name belongs, preferably in an existing member; else the members that are allowed here.
     fn elsewhere(&self, key: &str, path: &str, siblings: &[Entry], known: &Map<String, Value>) -> String {
         let beside = siblings.iter().filter_map(|sibling| Some((sibling, known.get(&*sibling.key)?)));
         let mut beside = beside.filter_map(|(sibling, schema)| place_of(key, schema, &join(path, &sibling.key)));
@@ -129,11 +129,11 @@ impl Search<'_> {
             return String::new();
         }
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
-        format!("what may stand here is {}", names.join(", "))
+        format!("allowed here: {}", names.join(", "))
     }
 }
 
-/// A near member that is not set yet.
+/// A member with a similar name that is not set yet.
 fn near<'a>(entry: &Entry, siblings: &[Entry], known: &'a Map<String, Value>) -> Option<&'a str> {
     let free = known.keys().filter(|name| siblings.iter().all(|sibling| *sibling.key != ***name));
     nearest(&entry.key, free.map(String::as_str))

@@ -1,4 +1,4 @@
-//! What a clock change does to a run, for those who read a list of runs. Pure.
+//! How a clock change affects a run, for people who read a list of runs. Pure.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::run::ambiguity;
 use super::schedule::Schedule;
 
-/// Why a run is not just at its wall-clock time.
+/// Why a run is not exactly at its wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DstEffect {
     /// The time is skipped on that day; the run is at the end of the gap.
@@ -39,7 +39,7 @@ impl fmt::Display for DstEffect {
 }
 
 impl Schedule {
-    /// What a clock change does to the run at `at`; absent when nothing.
+    /// How a clock change affects the run at `at`; `None` when it does not.
     pub fn dst_effect(&self, zone: &TimeZone, at: Timestamp) -> Option<DstEffect> {
         let wall = zone.to_datetime(at);
         match ambiguity(zone, wall) {

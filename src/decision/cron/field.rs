@@ -27,7 +27,7 @@ impl Field {
     /// All five, in the order of the text.
     pub const ALL: [Self; 5] = [Self::Minute, Self::Hour, Self::DayOfMonth, Self::Month, Self::DayOfWeek];
 
-    /// Name, as it stands in messages.
+    /// Name of the field in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Field {
         }
     }
 
-    /// Greatest value that `*` stands for.
+    /// Greatest value that `*` includes.
     pub(super) const fn max(self) -> u64 {
         match self {
             Self::Minute => 59,
@@ -71,7 +71,7 @@ impl Field {
         (u64::MAX >> (63 - self.max())) & (u64::MAX << self.min())
     }
 
-    /// The value that a name stands for.
+    /// The value of a month or weekday name.
     pub(super) fn named(self, text: &str) -> Option<u64> {
         let (names, first): (&[&str], u64) = match self {
             Self::Month => (&MONTHS, 1),

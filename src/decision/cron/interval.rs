@@ -5,8 +5,8 @@ use jiff::SignedDuration;
 use super::calendar;
 use super::schedule::{Schedule, Sets};
 
-/// First and last year looked at. The calendar repeats after 28 years; the rest closes the last intervals. A century
-/// without a leap day only lengthens intervals.
+/// First and last year searched. The calendar repeats after 28 years; the further years close the last intervals. A
+/// century without a leap day only lengthens intervals.
 const YEARS: std::ops::RangeInclusive<i16> = 2000..=2032;
 /// Weekday of the first day of the first year: Saturday.
 const FIRST_WEEKDAY: u32 = 6;
@@ -15,9 +15,9 @@ const HOUR: u32 = 60;
 const DAY: u32 = 24 * HOUR;
 
 impl Schedule {
-    /// The shortest time between two consecutive runs by the wall clock, where every day has 24 hours. So that the
-    /// answer is the same at every moment and in every zone, a clock change is not counted: it may bring two runs
-    /// closer together once in half a year.
+    /// The shortest time between two consecutive runs by the wall clock, where every day has 24 hours. Clock changes
+    /// are ignored, so that the result is the same at every moment and in every zone: they may bring two runs closer
+    /// together twice a year.
     pub fn shortest_interval(&self) -> SignedDuration {
         let minutes = within_a_day(&self.sets).unwrap_or(u32::MAX).min(over_midnight(&self.sets));
         SignedDuration::from_mins(minutes.into())

@@ -1,8 +1,8 @@
-//! Which runs of a rule are due, missed or to come, from what its history says (docs/design.md#cron). Pure.
+//! Which runs of a rule are due, missed or upcoming, from its history (docs/design.md#cron). Pure.
 //!
 //! `nextExecutionTime` is the ledger: the first run without a record. Every run ends as exactly one record, executed or
-//! missed with its reason, whatever restarts, clock changes or changes of leader come between. An execution sets
-//! absolute values, so one that was done and not recorded is done again without harm.
+//! missed with its reason, across restarts, clock changes and changes of leader. An execution sets absolute values, so
+//! it is safe to repeat one that was done but not recorded.
 
 use std::collections::VecDeque;
 
@@ -12,13 +12,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::Schedule;
 use crate::limits;
 
-/// A run that begins this soon after its instant is on time, whatever `maxDelaySeconds` says: many may be due at once. Less
-/// than this cannot be asked for.
+/// A run that begins within this time of its instant is on time, regardless of `maxDelaySeconds`: many may be due at
+/// once. A shorter `maxDelaySeconds` is not allowed.
 pub const ON_TIME: SignedDuration = SignedDuration::from_secs(limits::LATENESS);
-/// Clocks of machines differ by less than this. A record that lies further in the future is of a clock that ran ahead.
+/// Greatest clock skew between machines. A record further in the future was written by a clock that was ahead.
 pub const SKEW: SignedDuration = SignedDuration::from_mins(15);
 
-/// What a rule sets. Members that are absent are left as they are.
+/// The values that a rule sets. Absent members are not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Action {
     /// Replicas of the `scale` subresource.
@@ -30,7 +30,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// This action with `later` on top: what both leave when they run one after the other.
+    /// This action with `later` on top: the result when they run one after the other.
     #[must_use]
     pub fn then(self, later: Self) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Action {
         }
     }
 
-    /// What is left of this action when `later` sets what it sets.
+    /// The values of this action that `later` does not set.
     #[must_use]
     pub fn without(self, later: Self) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Action {
     }
 }
 
-/// A rule, understood.
+/// A rule in parsed form.
 #[derive(Clone, Debug)]
 pub struct Rule<'a> {
     /// Its name.
@@ -60,13 +60,13 @@ pub struct Rule<'a> {
     pub schedule: &'a Schedule,
     /// The zone of its schedule.
     pub zone: &'a TimeZone,
-    /// It does not run at present.
+    /// Whether the rule is suspended.
     pub suspended: bool,
-    /// How late a missed run may be made up, [`ON_TIME`] at least; absent: until the next run is due.
+    /// How late a missed run may still be executed, at least [`ON_TIME`]; absent: until the next run is due.
     pub max_delay: Option<SignedDuration>,
-    /// Executions that are remembered.
+    /// Number of executions kept in the history.
     pub successful_limit: usize,
-    /// Failures that are remembered; may be 0.
+    /// Number of failures kept in the history; may be 0.
     pub failed_limit: usize,
     /// What it sets.
     pub action: Action,
@@ -77,7 +77,7 @@ pub struct Rule<'a> {
 pub struct Execution {
     /// When it was due.
     pub scheduled: Timestamp,
-    /// When it was done.
+    /// When it was executed.
     pub executed: Timestamp,
     /// What it set.
     pub applied: Action,
@@ -88,13 +88,13 @@ pub struct Execution {
 pub struct FailedRun {
     /// When it was due.
     pub scheduled: Timestamp,
-    /// When it was given up.
+    /// When it was abandoned.
     pub executed: Timestamp,
     /// Why.
     pub message: String,
 }
 
-/// What is remembered of one rule. Records stand newest first.
+/// History of one rule. Records are newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// Name of the rule.
@@ -114,13 +114,12 @@ impl History {
         executed.chain(self.failures.iter().map(|failure| failure.scheduled)).max().unwrap_or(Timestamp::MIN)
     }
 
-    /// Whether it was written by a clock that was ahead of the one that says `now`: it would keep the rule from running until
-    /// then.
+    /// Whether it was written by a clock ahead of `now`: such a record would keep the rule from running until then.
     fn ran_ahead(&self, now: Timestamp) -> bool {
         self.next.is_some_and(|next| next > now) && lies_ahead(self.newest(), now)
     }
 
-    /// Drops the records of instants that are still to come, when a clock that ran ahead made them.
+    /// Drops records of future instants that were written by a clock ahead of time.
     pub(super) fn set_right(&mut self, now: Timestamp) {
         if self.ran_ahead(now) {
             self.executions.retain(|execution| !lies_ahead(execution.scheduled, now));
@@ -129,12 +128,12 @@ impl History {
     }
 }
 
-/// How far the history answers the rules as they stand.
+/// How far the history is valid for the current rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// The history was written for just these rules (`status.observedGeneration` is the generation).
+    /// The history was written for exactly these rules (`status.observedGeneration` is the generation).
     pub in_step: bool,
-    /// When the rules last changed, as far as known; runs before this are not owed. Not later than now.
+    /// When the rules last changed, as far as known; earlier runs are not owed. Not later than now.
     pub since: Timestamp,
 }
 
@@ -145,22 +144,22 @@ pub struct Due {
     pub rule: usize,
     /// When it was due.
     pub scheduled: Timestamp,
-    /// Tries may go on up to this instant, this instant included; absent: for ever.
+    /// Retries are allowed up to and including this instant; absent: without limit.
     pub deadline: Option<Timestamp>,
 }
 
-/// A run that is lost.
+/// A run that was missed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed {
     /// Index of the rule.
     pub rule: usize,
     /// When it was due.
     pub scheduled: Timestamp,
-    /// What made it too late.
+    /// Why it was too late.
     pub cause: Lateness,
 }
 
-/// Why a missed run is not made up.
+/// Why a missed run is not executed late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lateness {
     /// Later than `maxDelaySeconds`.
@@ -169,19 +168,19 @@ pub enum Lateness {
     Overtaken,
 }
 
-/// What stands at one moment over all rules of one object.
+/// Due, missed and next runs of all rules of one object at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agenda {
-    /// Runs to execute now, in the order of their instants, rules of one instant in their own order.
+    /// Runs to execute now, ordered by instant; rules of one instant in the order of the object.
     pub due: Vec<Due>,
-    /// Runs to record as missed, oldest first. Of each rule at most as many as its failure limit keeps.
+    /// Runs to record as missed, oldest first. At most as many of each rule as its failure limit keeps.
     pub missed: Vec<Missed>,
     /// For each rule the first run after now; absent while it is suspended.
     pub next: Vec<Option<Timestamp>>,
 }
 
 impl Agenda {
-    /// What is due, missed and to come at `now`.
+    /// Computes the due, missed and next runs at `now`.
     #[must_use]
     pub fn at(now: Timestamp, rules: &[Rule<'_>], histories: &[History], baseline: Baseline) -> Self {
         let mut agenda = Self::default();
@@ -205,7 +204,7 @@ impl Agenda {
         };
         let next = rule.schedule.next_after(rule.zone, now);
         self.next.push(next);
-        // A run of the rules as they were, or under older zone rules, still counts at its own instant.
+        // A run of the previous rules, or under older zone rules, still counts at its own instant.
         let last = last_until(rule, now).filter(|last| *last > first).unwrap_or(first);
         let (deadline, cause) = match rule.max_delay {
             Some(delay) => (last.checked_add(delay.max(ON_TIME)).ok(), Lateness::BeyondMaxDelay(delay)),
@@ -221,7 +220,7 @@ impl Agenda {
         self.add_overtaken(index, rule, (first, last), cause, kept);
     }
 
-    /// The runs from `first` to before `before`, the newest `limit` of them.
+    /// Adds the runs from `first` until before `before`, at most the newest `limit` of them.
     fn add_overtaken(
         &mut self,
         index: usize,
@@ -241,14 +240,14 @@ impl Agenda {
         }
     }
 
-    /// What all due runs leave together, in their order; `None` when nothing is due.
+    /// The combined result of all due runs, in their order; `None` when none is due.
     #[must_use]
     pub fn action(&self, rules: &[Rule<'_>]) -> Option<Action> {
         let actions = self.due.iter().filter_map(|due| rules.get(due.rule)).map(|rule| rule.action);
         actions.reduce(Action::then)
     }
 
-    /// The first instant later than now at which something becomes due or is given up.
+    /// The first instant later than now at which a run becomes due or is abandoned.
     #[must_use]
     pub fn wake(&self) -> Option<Timestamp> {
         self.next.iter().flatten().copied().min()
@@ -264,9 +263,9 @@ fn first_owed(now: Timestamp, rule: &Rule<'_>, history: Option<&History>, baseli
     let changed = history.map_or(baseline.since, |history| baseline.since.max(history.newest())).min(now);
     match ledger {
         Some(next) if baseline.in_step && (next <= now || rule.schedule.fires_at(rule.zone, next)) => Some(next),
-        // Zone rules that changed move what is to come; what is past has its record.
+        // Changed zone rules move future runs; past runs have their record.
         Some(_) if baseline.in_step => rule.schedule.next_after(rule.zone, now),
-        // Nobody worked this object off since its rules changed: the entry stands for what was owed before.
+        // The object was not reconciled since its rules changed: the entry is the run owed before the change.
         Some(next) if next <= changed && rule.schedule.fires_at(rule.zone, next) => Some(next),
         _ => rule.schedule.next_after(rule.zone, changed),
     }

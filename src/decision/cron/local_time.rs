@@ -1,11 +1,11 @@
 //! Steps on wall-clock time, by the `cron` crate, as if the zone were UTC. Pure.
 //!
-//! The crate never sees the user's text: it gets canonical lists of numbers, so that what it parses differently
-//! (weekdays 1-7, `?`, names in steps) does not matter. It demands both day fields at once; where either suffices, two
-//! steppers run side by side. It knows the years 1970-2100; any other year borrows the calendar of a like one.
+//! The crate never sees the user's text: it gets canonical lists of numbers, so that its different syntax (weekdays
+//! 1-7, `?`, names in steps) does not matter. It requires both day fields to match; where either suffices, two steppers
+//! run side by side. It knows the years 1970-2100; any other year uses an equal calendar of that range.
 //!
-//! `chrono` is here because the `cron` crate takes its types; no other file names it. Behind our parser this crate
-//! gives the runs that Go gives, which the other crates for cron do not.
+//! `chrono` is here because the `cron` crate uses its types; no other file names it. With our parser before it, this
+//! crate gives the same runs as Go; other crates for cron do not.
 
 use std::fmt::Write;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use super::schedule::Sets;
 const FIRST_YEAR: i16 = 1970;
 const LAST_YEAR: i16 = 2100;
 
-/// The `cron` crate's schedules that together mean one of ours.
+/// The schedules of the `cron` crate that together are equal to one [`super::Schedule`].
 #[derive(Clone, Debug)]
 pub(super) struct Stepper {
     one: cron::Schedule,
@@ -28,7 +28,7 @@ pub(super) struct Stepper {
 }
 
 impl Stepper {
-    /// Absent if the crate refuses the canonical text.
+    /// `None` if the crate rejects the canonical text.
     pub(super) fn new(sets: &Sets) -> Option<Self> {
         let all_days = Field::DayOfMonth.full();
         let all_weekdays = Field::DayOfWeek.full();
@@ -123,7 +123,7 @@ fn step(schedule: &cron::Schedule, at: DateTime, limit: i16, direction: Directio
             let found = to_civil(&found, year - like)?;
             return direction.reaches(found.year(), limit).then_some(found);
         }
-        // Nothing left in the years that the crate knows, or in the borrowed one.
+        // No further time in the years that the crate knows, or in the substitute year.
         at = match direction {
             Direction::Forward => start_of(if known { LAST_YEAR } else { year }.checked_add(1)?)?.at(0, 0, 0, 0),
             Direction::Backward => end_of(if known { FIRST_YEAR } else { year }.checked_sub(1)?)?.at(23, 59, 0, 0),
@@ -162,7 +162,7 @@ fn to_civil(found: &ChronoDateTime<Utc>, years: i16) -> Option<DateTime> {
     Some(day.at(part(found.hour())?, part(found.minute())?, 0, 0))
 }
 
-/// Absent beyond the last year of the calendar, 9999.
+/// `None` beyond the last year of the calendar, 9999.
 fn start_of(year: i16) -> Option<Date> {
     Date::new(year, 1, 1).ok()
 }
@@ -171,7 +171,7 @@ fn end_of(year: i16) -> Option<Date> {
     Date::new(year, 12, 31).ok()
 }
 
-/// A year that the crate knows with the same calendar: as long, and starting on the same weekday.
+/// A year within the range of the crate with the same calendar: the same length and the same first weekday.
 fn like_year(year: i16) -> Option<i16> {
     let start = start_of(year)?;
     (1972..2000).find(|like| {

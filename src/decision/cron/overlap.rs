@@ -9,16 +9,16 @@ use super::field::Field;
 use super::run::first_instant;
 use super::schedule::{Schedule, Sets};
 
-/// Months looked at when both schedules live in one zone: a leap day is among them.
+/// Months searched when both schedules are in one zone: a leap day is among them.
 const MONTHS: u32 = 5 * 12;
-/// Wall times tried when both schedules live in one zone.
+/// Wall times tried when both schedules are in one zone.
 const WALLS: usize = 256;
-/// Days and times of day looked at when the zones differ.
+/// Days and times of day searched when the zones differ.
 const STEPS: usize = 4096;
-/// Clock changes looked at when the zones differ: of a year where both have two, and one more.
+/// Clock changes searched when the zones differ: those of a year with two in each zone, and one more.
 const CHANGES: usize = 5;
 
-/// The clock of a zone from an instant on, for about a year. Made once for all comparisons in that zone.
+/// The clock of a zone from an instant on, for about a year. Built once for all comparisons in that zone.
 #[derive(Clone, Debug)]
 pub struct Outlook<'a> {
     zone: &'a TimeZone,
@@ -39,9 +39,9 @@ impl<'a> Outlook<'a> {
     }
 }
 
-/// The first instant at which both schedules run, later than that of the outlooks, as far as the search goes: five
-/// years in one zone, about a year in two. In one zone a run that a clock change moves onto a time of the other
-/// schedule is no clash.
+/// The first instant at which both schedules run, later than the start of the outlooks. The search covers five years in
+/// one zone and about a year in two. In one zone a run that a clock change moves onto a time of the other schedule is
+/// not an overlap.
 pub fn first_overlap(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
     first_overlap_before(Timestamp::MAX, a, in_a, b, in_b)
 }
@@ -78,7 +78,7 @@ fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, lim
         .find(|at| *at > from && a.fires_at(zone, *at) && b.fires_at(zone, *at))
 }
 
-/// The days from that of `start` on that are in both schedules.
+/// The days, beginning with that of `start`, that are in both schedules.
 fn days_of_both(a: &Sets, b: &Sets, start: DateTime) -> impl Iterator<Item = Date> {
     let (a, b) = (*a, *b);
     let mut first = Some(start.date().first_of_month());
@@ -99,7 +99,7 @@ fn days_of_both(a: &Sets, b: &Sets, start: DateTime) -> impl Iterator<Item = Dat
         .filter(move |day| *day >= start.date())
 }
 
-/// A schedule on its zone's clock, at one stretch of equal offset after the other.
+/// A schedule on the clock of its zone, one period of equal offset after the other.
 struct Clock<'a> {
     schedule: &'a Schedule,
     outlook: &'a Outlook<'a>,
@@ -112,13 +112,13 @@ impl<'a> Clock<'a> {
         Self { schedule, outlook, offset: outlook.offset, changes: outlook.changes.iter() }
     }
 
-    /// The end of the stretch.
+    /// The end of the period.
     fn until(&self) -> Option<Timestamp> {
         self.changes.as_slice().first().map(|(at, _)| *at)
     }
 
-    /// Goes on to the stretch that holds `at`, and says whether that is the end of a gap, onto which a run may have
-    /// been moved.
+    /// Advances to the period that contains `at`. Returns whether it begins at the end of a gap, onto which a run may
+    /// have been moved.
     fn pass(&mut self, at: Timestamp) -> bool {
         if self.until() != Some(at) {
             return false;
@@ -128,7 +128,7 @@ impl<'a> Clock<'a> {
         self.offset > before
     }
 
-    /// Whether the clock shows a time of the schedule at `at`, which lies in the stretch.
+    /// Whether the clock shows a time of the schedule at `at`, which is within the period.
     fn shows_a_time_at(&self, at: Timestamp) -> bool {
         calendar::has_wall(&self.schedule.sets, self.offset.to_datetime(at))
     }
@@ -138,7 +138,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// Goes from one clock change to the next: in between, both clocks keep their distance.
+/// Advances from one clock change to the next: between them both clocks keep their distance.
 fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Option<Timestamp> {
     let mut from = a.outlook.from;
     let mut steps = STEPS;
@@ -152,7 +152,7 @@ fn in_two_zones(a: &mut Clock<'_>, b: &mut Clock<'_>, limit: Timestamp) -> Optio
         }
         from = change.filter(|change| *change < limit)?;
         let (gap_a, gap_b) = (a.pass(from), b.pass(from));
-        // A run that was moved here, or a time that the clock shows from here on.
+        // A moved run, or a time that the clock shows from here on.
         let may_meet = (gap_a || a.shows_a_time_at(from)) && (gap_b || b.shows_a_time_at(from));
         if may_meet && a.fires_at(from) && b.fires_at(from) {
             return Some(from);
@@ -170,7 +170,7 @@ fn times_meet(a: &Sets, offset_a: Offset, b: &Sets, offset_b: Offset) -> bool {
     })
 }
 
-/// The hours of a day as a clock shows them that is `by` hours ahead.
+/// The hours of a day on a clock that is `by` hours ahead.
 const fn turned(hours: u64, by: u32) -> u64 {
     (hours << by | hours >> (24 - by)) & Field::Hour.full()
 }
@@ -193,7 +193,8 @@ fn in_one_stretch(
                 let theirs = wall.checked_add(SignedDuration::from_secs(ahead)).ok()?;
                 if calendar::has_wall(&b.schedule.sets, theirs) {
                     let at = a.offset.to_timestamp(wall).ok()?;
-                    // A repeated time runs once only, so the neighbours of a clock change are asked for their runs.
+                    // A repeated time runs once only, so check the instants around a clock change against the schedule
+                    // itself.
                     if from < at && at < until && a.fires_at(at) && b.fires_at(at) {
                         return Some(at);
                     }

@@ -1,11 +1,11 @@
-//! Why a schedule is refused, and what to write instead. Pure; the work is bounded by the length of the text.
+//! Why a schedule is rejected, and what to write instead. Pure; the work is bounded by the length of the text.
 
 use std::fmt;
 
 use super::field::{Field, MONTHS, WEEKDAYS};
 use super::parser;
 
-/// A schedule that cannot be run.
+/// A schedule that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleError {
     /// The field at fault; absent when it is the whole text.
@@ -35,7 +35,7 @@ impl std::error::Error for ScheduleError {}
 const FIVE: &str = "minute hour day-of-month month day-of-week";
 const MACROS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// Characters of a refused text that a message repeats.
+/// Characters of a rejected text that a message repeats.
 const SHOWN: usize = 32;
 
 /// The text as a message shows it: short and printable.
@@ -131,7 +131,7 @@ fn shape_message(field: Field, item: &str, text: &str) -> Option<String> {
     })
 }
 
-/// Names that are too long, or stand in the wrong field.
+/// Names that are too long or in the wrong field.
 fn name_message(field: Field, text: &str) -> Option<String> {
     let starts = |name: &&&str| text.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(name));
     if text.len() > 9 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
@@ -203,7 +203,7 @@ fn zone_prefix(text: &str) -> ScheduleError {
 fn macro_message(text: &str, trimmed: &str) -> String {
     let lower = trimmed.get(..SHOWN.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
     if MACROS.contains(&trimmed) && text != trimmed {
-        return format!("{trimmed} must stand alone; write it without spaces around it");
+        return format!("{trimmed} must be the whole schedule; write it without spaces around it");
     }
     if let Some(exact) = MACROS.iter().find(|name| ***name == *lower) {
         return format!("{} is not known, case counts; write {exact}", shown(trimmed));
@@ -226,7 +226,7 @@ fn macro_message(text: &str, trimmed: &str) -> String {
     }
 }
 
-/// `5m`, `5minutes`, `2h` ... as five fields, where that says the same.
+/// `5m`, `5minutes`, `2h` ... as five fields, where an equal schedule exists.
 fn every_suggestion(text: &str) -> Option<String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at_checked(digits)?;
@@ -245,7 +245,7 @@ fn every_suggestion(text: &str) -> Option<String> {
 }
 
 fn field_count(text: &str) -> ScheduleError {
-    // More than seven words are counted, not kept.
+    // Words after the seventh are counted only.
     let count = text.split_whitespace().count();
     let words: Vec<&str> = text.split_whitespace().take(7).collect();
     let join = |words: &[&str]| words.join(" ");

@@ -1,13 +1,14 @@
 //! Text -> the sets of a schedule: the five-field syntax of Kubernetes CronJob, and 7 for Sunday. Pure.
 //!
-//! What is accepted is what robfig's `ParseStandard` accepts, odd corners too (`*-5` is `*`, empty list items are
-//! dropped); only texts tied to no clock time or to a zone of their own are refused (docs/design.md#admission).
+//! Accepts the same texts as robfig's `ParseStandard`, odd corners included (`*-5` is `*`, empty list items are
+//! dropped). Only texts that are not tied to a clock time or that have a zone of their own are rejected
+//! (docs/design.md#admission).
 
 use super::field::Field;
 use super::parse_error::{self, ScheduleError};
 use super::schedule::Sets;
 
-/// Longest text that is looked at, in bytes.
+/// Longest text that is parsed, in bytes.
 pub(super) const MAX_LENGTH: usize = 16 * 1024;
 
 /// Reads `text`.
@@ -38,7 +39,7 @@ fn sets([minute, hour, day, month, weekday]: [&str; 5]) -> Result<Sets, Schedule
     Ok(Sets { minutes, hours, days, months, weekdays, any_day, any_weekday })
 }
 
-/// The macros, case counts.
+/// The macros, case-sensitive.
 fn macro_sets(text: &str) -> Option<Sets> {
     let five = match text {
         "@yearly" | "@annually" => ["0", "0", "1", "1", "*"],
@@ -74,7 +75,7 @@ fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
         None => (range, None),
     };
     if first == "*" || first == "?" {
-        // `*/1` restricts nothing, `*/2` does; what follows a hyphen is not looked at.
+        // `*/1` restricts nothing, `*/2` does; the text after a hyphen is ignored.
         return Ok((every(field, field.min(), field.max(), step.unwrap_or(1)), step.unwrap_or(1) == 1));
     }
     let low = value(field, item, first)?;
@@ -114,13 +115,13 @@ fn value(field: Field, item: &str, text: &str) -> Result<u64, ScheduleError> {
 }
 
 fn positive_step(field: Field, item: &str, text: &str) -> Result<u64, ScheduleError> {
-    // A step beyond what the reference implementation can hold is refused there too.
+    // The reference implementation also rejects a step that does not fit its integer.
     number(text)
         .filter(|step| (1..=i64::MAX.unsigned_abs()).contains(step))
         .ok_or_else(|| parse_error::bad_step(field, item, text))
 }
 
-/// Decimal digits with or without a plus sign; too large a number is the greatest one.
+/// Decimal digits with or without a plus sign; a number that is too large becomes the greatest one.
 pub(super) fn number(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,37 +1,39 @@
-//! How large an object of many rules may become: its spec and its status at full history, against what the store takes. Pure.
+//! How large an object with many rules may become: its spec and its status at full history, against the limit of the
+//! store. Pure.
 //!
-//! One bound for admission and for the records: an object is admitted while each record of a failure has room for a sentence,
-//! and no record takes more than its share.
+//! Admission and the records share one bound: an object is admitted while the record of each failure can hold a
+//! sentence, and no record exceeds its share.
 
 use std::ops::RangeInclusive;
 
-/// Bytes of an object that the store takes for sure: etcd refuses requests above 1.5 MiB, and metadata needs some of it.
+/// Bytes of an object that the store is sure to accept: etcd rejects requests above 1.5 MiB, and metadata needs some of
+/// it.
 const STORED: usize = 1_450 << 10;
-/// Bytes of the message of one failed run: the fewest that say why, the most that are kept.
+/// Bytes of the message of one failed run: the fewest that can state a reason, and the most that are kept.
 const MESSAGE: RangeInclusive<usize> = 96..=1024;
-/// Bytes of a rule beside its texts: in the spec, and once more in the annotation of `kubectl apply`.
+/// Bytes of a rule without its texts: in the spec, and once more in the annotation of `kubectl apply`.
 const SPEC: usize = 300;
-/// Bytes of an entry of the history beside its name and records.
+/// Bytes of an entry of the history without its name and records.
 const ENTRY: usize = 110;
-/// Bytes of the record of a run that was executed.
+/// Bytes of the record of an executed run.
 const EXECUTED: usize = 145;
 /// Bytes of the record of a failed run, without its message.
 const FAILED: usize = 95;
 
-/// What makes the size of one rule.
+/// Numbers that determine the size of one rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     /// Bytes of its name.
     pub name: usize,
     /// Bytes of its schedule and its zone.
     pub timing: usize,
-    /// Executions that are remembered.
+    /// Number of executions kept.
     pub successful_limit: usize,
-    /// Failures that are remembered.
+    /// Number of failures kept.
     pub failed_limit: usize,
 }
 
-/// Bytes that the message of each failed run may have; none when the object could outgrow the store.
+/// Bytes available for the message of each failed run; `None` when the object could exceed the limit of the store.
 #[must_use]
 pub fn of_messages(rules: impl IntoIterator<Item = Weight>) -> Option<usize> {
     let (mut fixed, mut failures) = (0_usize, 0_usize);
@@ -46,7 +48,7 @@ pub fn of_messages(rules: impl IntoIterator<Item = Weight>) -> Option<usize> {
     (each >= *MESSAGE.start()).then(|| each.min(*MESSAGE.end()))
 }
 
-/// The message of a failed run, cut at the end of a character.
+/// Truncates the message of a failed run at a character boundary.
 #[must_use]
 pub fn fit(message: &str, room: usize) -> &str {
     let ends = message.char_indices().map(|(start, character)| start.saturating_add(character.len_utf8()));

@@ -1,8 +1,8 @@
 //! Wall-clock times -> instants, by the clock-change rules (docs/design.md#cron). Pure.
 //!
-//! A schedule of fixed hours: a time that a clock change skips runs at the first instant after the gap, once however
-//! many of its times lie in the gap; a time that occurs twice runs the first time only. Wall times then map to instants
-//! in order, so the search steps on walls and maps each.
+//! A schedule with fixed hours: a time that a clock change skips runs once at the first instant after the gap, even
+//! when several of its times are in the gap; a time that occurs twice runs the first time only. Wall times then map to
+//! instants in order, so the search steps on wall times and maps each.
 //!
 //! A schedule with a wildcard hour runs at every instant whose wall time is in the set: a repeated hour runs twice, a
 //! skipped one not at all.
@@ -15,12 +15,12 @@ use super::calendar;
 use super::local_time::Stepper;
 use super::schedule::Schedule;
 
-/// Calendar years that a search looks beyond its own, as Kubernetes does. A leap day around 2100, with eight years
-/// between two of them, is out of its reach for a while.
+/// Calendar years that a search looks ahead, as in Kubernetes. Around 2100, where leap days are eight years apart, it
+/// may not reach the next one.
 const HORIZON_YEARS: i16 = 5;
 
 impl Schedule {
-    /// The first run later than `after`; absent when there is none up to the end of the fifth year from then.
+    /// The first run later than `after`; `None` when there is none until the end of the fifth year after it.
     pub fn next_after(&self, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
         let stepper = self.stepper()?;
         let start = zone.to_datetime(after.checked_add(SignedDuration::from_secs(1)).ok()?);
@@ -32,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// The last run earlier than `before`; absent when there is none down to the start of the fifth year back.
+    /// The last run earlier than `before`; `None` when there is none back to the start of the fifth year before it.
     pub fn previous_before(&self, zone: &TimeZone, before: Timestamp) -> Option<Timestamp> {
         let stepper = self.stepper()?;
         let first_year = zone.to_datetime(before).year().checked_sub(HORIZON_YEARS)?;
@@ -78,7 +78,7 @@ fn is_first_pass(zone: &TimeZone, offset: Offset, wall: DateTime) -> bool {
 
 fn next_fixed(stepper: &Stepper, zone: &TimeZone, after: Timestamp, last_year: i16) -> Option<Timestamp> {
     let mut wall = zone.to_datetime(after);
-    // Repeats only while `after` lies in the second pass of a repeated time: at most the length of the fold in minutes.
+    // Repeats only while `after` is in the second pass of a repeated time: at most the length of the fold in minutes.
     loop {
         wall = stepper.after(wall, last_year)?;
         let at = first_instant(zone, wall)?;
@@ -91,12 +91,12 @@ fn next_fixed(stepper: &Stepper, zone: &TimeZone, after: Timestamp, last_year: i
 fn previous_fixed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first_year: i16) -> Option<Timestamp> {
     let mut wall = zone.to_datetime(before);
     if let AmbiguousOffset::Fold { before: first, after: second } = ambiguity(zone, wall) {
-        // In the second pass all walls of the first one are past, also those later than `wall`.
+        // In the second pass all wall times of the first one are past, also those later than `wall`.
         if zone.to_offset(before) == second {
             wall = wall.checked_add(second.duration_until(first)).ok()?;
         }
     }
-    // Repeats while the walls are not yet past: those added above, and those of a gap that ends at `before`.
+    // Repeats while the wall times are not yet past: those added above, and those of a gap that ends at `before`.
     loop {
         wall = stepper.before(wall, first_year)?;
         let at = first_instant(zone, wall)?;
@@ -106,7 +106,7 @@ fn previous_fixed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first_y
     }
 }
 
-/// The instant of a fixed wall time: the earlier of two, or the end of the gap that swallows it.
+/// The instant of a fixed wall time: the earlier of two, or the end of the gap that skips it.
 pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match ambiguity(zone, wall) {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => instant(offset, wall),
@@ -131,7 +131,7 @@ fn next_elapsed(stepper: &Stepper, zone: &TimeZone, after: Timestamp, last_year:
     if same_stretch(zone, offset, offset.to_datetime(after)) && same_stretch(zone, offset, wall) {
         return instant(offset, wall);
     }
-    // A clock change is near: go through the stretches of equal offset one by one.
+    // A clock change is near: check the periods of equal offset one by one.
     let mut offset = offset;
     let mut found = Some(wall);
     let mut changes = zone.following(after).map(|change| (change.timestamp(), change.offset()));

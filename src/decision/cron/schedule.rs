@@ -10,7 +10,7 @@ use super::local_time::Stepper;
 use super::parse_error::ScheduleError;
 use super::{parser, unsatisfiable};
 
-/// The sets that a text stands for, one bit for each value.
+/// The sets of a parsed text, one bit for each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sets {
     pub(super) minutes: u64,
@@ -37,9 +37,9 @@ impl Sets {
     }
 }
 
-/// A cron schedule that can be run: its text was understood and it fires now and then.
+/// A valid cron schedule that fires at least once in a while.
 ///
-/// Parsing allocates nothing; what stepping needs is made at the first step.
+/// Parsing allocates nothing; the stepper is built at the first step.
 #[derive(Clone)]
 pub struct Schedule {
     pub(super) sets: Sets,
@@ -50,7 +50,7 @@ impl Schedule {
     /// Reads the five-field syntax of Kubernetes CronJob (docs/design.md#schedules).
     ///
     /// # Errors
-    /// The text is not understood, or never fires; the message says what to write.
+    /// The text cannot be parsed, or never fires; the message says what to write.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let sets = parser::parse(text)?;
         match unsatisfiable::reason(&sets) {
@@ -59,13 +59,13 @@ impl Schedule {
         }
     }
 
-    /// Whether every hour is a wildcard: such a schedule follows elapsed time over clock changes, any other names
-    /// fixed times (docs/design.md#cron). `*` and `0-23` are one set and count alike; `*/2` names fixed hours.
+    /// Whether every hour is a wildcard: such a schedule follows elapsed time over clock changes, any other has fixed
+    /// times (docs/design.md#cron). `*` and `0-23` are equal; `*/2` has fixed hours.
     pub const fn has_wildcard_hour(&self) -> bool {
         self.sets.every_hour()
     }
 
-    /// The stepper over wall-clock time. Absent only if the `cron` crate refused a canonical text, which it does not.
+    /// The stepper over wall-clock time. `None` only if the `cron` crate rejected a canonical text, which it does not.
     pub(super) fn stepper(&self) -> Option<&Stepper> {
         self.stepper.get_or_init(|| Stepper::new(&self.sets).map(Box::new)).as_deref()
     }

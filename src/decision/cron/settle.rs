@@ -1,37 +1,37 @@
-//! What an object remembers once its agenda was worked off (docs/design.md#cron). Pure.
+//! The history of an object after a reconcile (docs/design.md#cron). Pure.
 
 use jiff::Timestamp;
 
 use super::ledger::{Action, Agenda, Execution, FailedRun, History, Lateness, Missed, Rule};
 
-/// A run that was tried and has no record yet.
+/// A run that was attempted and has no record yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Name of the rule.
     pub rule: String,
     /// When it was due.
     pub scheduled: Timestamp,
-    /// When it was last tried.
+    /// When it was last attempted.
     pub at: Timestamp,
-    /// How the last try ended.
+    /// Result of the last attempt.
     pub outcome: Outcome,
 }
 
-/// How a try ended.
+/// Result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was executed, and set this.
+    /// It was executed and set these values.
     Executed(Action),
-    /// It failed and is tried again until its deadline.
+    /// It failed and is retried until its deadline.
     Postponed(String),
-    /// It failed and is not tried again.
+    /// It failed and is not retried.
     GivenUp(String),
-    /// It is not executed, as a later run of another object sets the same.
+    /// It is not executed, because a later run of another object sets the same values.
     Superseded(String),
 }
 
-/// The histories after the agenda of `now` was worked off: one entry per rule, in the order of the rules; histories of
-/// rules that are gone fall away. A due run that `attempts` do not know is still owed; a missed one was never tried.
+/// The histories after the agenda of `now` was processed: one entry per rule, in the order of the rules; histories of
+/// removed rules are dropped. A due run without an entry in `attempts` is still owed; a missed run was never attempted.
 #[must_use]
 pub fn settle(
     now: Timestamp,
@@ -72,7 +72,7 @@ pub fn settle(
         }
         history.executions.truncate(rule.successful_limit);
         history.failures.truncate(rule.failed_limit);
-        // Kept until the next run, of many rules at once.
+        // Kept until the next run, for many rules.
         history.executions.shrink_to_fit();
         history.failures.shrink_to_fit();
         history
@@ -80,7 +80,7 @@ pub fn settle(
     rules.iter().enumerate().map(entry).collect()
 }
 
-/// What is known of one run.
+/// The recorded attempt of one run.
 #[must_use]
 pub fn attempt<'a>(attempts: &'a [Attempt], rule: &str, scheduled: Timestamp) -> Option<&'a Attempt> {
     attempts.iter().find(|attempt| attempt.rule == rule && attempt.scheduled == scheduled)
@@ -97,7 +97,7 @@ impl History {
 }
 
 impl Missed {
-    /// One sentence for the record; `last_error` is what the last try met, if there was one.
+    /// One sentence for the record; `last_error` is the error of the last attempt, if there was one.
     #[must_use]
     pub fn message(&self, last_error: Option<&str>) -> String {
         let late = match self.cause {

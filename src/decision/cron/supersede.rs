@@ -1,7 +1,8 @@
-//! Runs of several objects on one target: what a later run of another object leaves of a run that is late. Pure.
+//! Runs of several objects on one target: which values of a late run a later run of another object has not overwritten.
+//! Pure.
 //!
-//! Runs on one target leave what they would have left in the order of their instants: a value that a later run sets is not set
-//! by an earlier one any more, however late that comes.
+//! The result of runs on one target is that of their instants in order: a value that a later run sets is no longer set
+//! by an earlier run, regardless of how late that is.
 
 use jiff::Timestamp;
 
@@ -12,7 +13,7 @@ use super::ledger::{Action, Rule};
 pub struct Later {
     /// When it was due.
     pub scheduled: Timestamp,
-    /// What it sets, or has set.
+    /// The values that it sets, or has set.
     pub action: Action,
     /// Name of its rule.
     pub rule: String,
@@ -20,10 +21,10 @@ pub struct Later {
     pub object: String,
 }
 
-/// What is left to set of the run of `rule` that was due at `scheduled`, beside `others`.
+/// The values that the run of `rule`, due at `scheduled`, should still set beside `others`.
 ///
 /// # Errors
-/// Nothing is left: which run sets the last of it.
+/// No value is left: returns the run that sets the last of them.
 pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later]) -> Result<Action, &'a Later> {
     let mut left = rule.action;
     for later in others.iter().filter(|later| later.scheduled > scheduled) {
@@ -36,7 +37,7 @@ pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later])
 }
 
 impl Later {
-    /// One sentence for the record of a run that it supersedes.
+    /// One sentence for the record of the run that it supersedes.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { scheduled, action: _, rule, object } = self;

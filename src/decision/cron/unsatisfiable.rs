@@ -1,4 +1,4 @@
-//! Schedules that no clock ever meets. Pure.
+//! Schedules that never fire. Pure.
 
 use super::field::{Field, MONTHS};
 use super::parse_error::ScheduleError;
@@ -22,7 +22,7 @@ const MONTH_NAMES: [&str; 12] = [
 /// Days of each month, February of a leap year.
 const MONTH_DAYS: [u64; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// Why `sets` never fires; absent when it does.
+/// Why `sets` never fires; `None` when it does.
 pub(super) fn reason(sets: &Sets) -> Option<ScheduleError> {
     if let Some(field) = empty_field(sets) {
         let example = if matches!(field, Field::DayOfMonth | Field::Month) { "1" } else { "0" };

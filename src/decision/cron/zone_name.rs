@@ -6,10 +6,10 @@ use jiff::tz::TimeZone;
 
 use super::zones::Zones;
 
-/// Longest text that is looked at, in bytes; the longest IANA name has 32.
+/// Longest text that is parsed, in bytes; the longest IANA name has 32.
 const MAX_LENGTH: usize = 64;
 
-/// A text that names no zone.
+/// A text that is not the name of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneError {
     /// What is wrong and what to write.
@@ -40,7 +40,7 @@ pub fn find(zones: &dyn Zones, text: &str) -> Result<TimeZone, ZoneError> {
     Err(refusal(zones, text))
 }
 
-/// Texts that other programs take for a zone, and why they are none here.
+/// Texts that other programs accept as a zone, and why they are not accepted here.
 fn reserved(text: &str) -> Option<&'static str> {
     let folder = |folder: &str| text.get(..folder.len()).is_some_and(|head| head.eq_ignore_ascii_case(folder));
     match text {
@@ -99,7 +99,7 @@ fn refusal(zones: &dyn Zones, text: &str) -> ZoneError {
     }
 }
 
-/// `UTC+8`, `+08:00`, `GMT-3`: a fixed offset. IANA has whole hours only, with the sign turned round.
+/// `UTC+8`, `+08:00`, `GMT-3`: a fixed offset. IANA has whole hours only, with the opposite sign.
 fn offset_refusal(text: &str) -> Option<ZoneError> {
     let rest = text.trim();
     let rest = ["UTC", "GMT", "utc", "gmt"].iter().find_map(|prefix| rest.strip_prefix(prefix)).unwrap_or(rest).trim();
@@ -130,7 +130,7 @@ fn offset_refusal(text: &str) -> Option<ZoneError> {
     Some(ZoneError { message, suggestion })
 }
 
-/// The name that is most likely meant; absent when nothing comes near.
+/// The name that was most likely meant; `None` when no name is near.
 fn nearest<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
     let wanted = normal(text);
     let exact = |wanted: &str| names.iter().find(|name| same(name, wanted)).map(String::as_str);
@@ -171,7 +171,7 @@ fn normal(text: &str) -> String {
     text.trim().to_ascii_lowercase().replace(' ', "_").replace('\\', "/")
 }
 
-/// Places and abbreviations that are often written and are no IANA names. An abbreviation stands for the place most
+/// Places and abbreviations that are often written but are not IANA names. An abbreviation maps to the place most
 /// likely meant.
 const KNOWN_AS: [(&str, &str); 52] = [
     ("abu_dhabi", "Asia/Dubai"),

@@ -1,4 +1,4 @@
-//! Which clusters a ClusterAffinity takes, as Karmada reads it. Pure.
+//! Which clusters a ClusterAffinity selects, as in Karmada. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use crate::decision::subject::Text;
 use crate::decision::subject::federated_hpa::ClusterAffinity;
 use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
 
-/// Whether the affinity takes the cluster: not excluded, named where names are given, with the labels and the fields.
+/// Whether the affinity selects the cluster: not excluded, named where names are given, with matching labels and
+/// fields.
 #[must_use]
 pub fn takes(affinity: &ClusterAffinity<'_>, member: &Member<'_>) -> bool {
     let fields = |selector: &crate::decision::subject::federated_hpa::FieldSelector<'_>| {
@@ -19,7 +20,7 @@ pub fn takes(affinity: &ClusterAffinity<'_>, member: &Member<'_>) -> bool {
         && affinity.field_selector.as_ref().is_none_or(fields)
 }
 
-/// Whether a label selector takes an object with these labels.
+/// Whether a label selector selects an object with these labels.
 #[must_use]
 pub fn selects(selector: &LabelSelector<'_>, labels: &BTreeMap<Text<'_>, Text<'_>>) -> bool {
     let label = |key: &str| labels.get(key).map(AsRef::as_ref);
@@ -38,7 +39,7 @@ fn meets(requirement: &SelectorRequirement<'_>, found: Option<&str>) -> bool {
     }
 }
 
-/// A cluster over several zones is in a zone when one of them is, and out of it when one of them is out.
+/// A cluster with several zones matches a requirement when one of its zones does.
 fn field_meets(requirement: &SelectorRequirement<'_>, member: &Member<'_>) -> bool {
     match &*requirement.key {
         "provider" => meets(requirement, Some(&member.provider)),

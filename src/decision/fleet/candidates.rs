@@ -1,4 +1,4 @@
-//! The clusters that a plan is about: those that the rules choose, and those that still hold something. Pure.
+//! The clusters of a plan: those that the rules select, and those that still have an HPA or an entry. Pure.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::spread::{Candidate, Unmet, choose};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
-/// What the user asks for.
+/// Selection of clusters by the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent<'a> {
     /// `spec.federatedHPAAssignment` of the FederatedHPA.
@@ -23,7 +23,7 @@ pub struct Intent<'a> {
     pub affinity: Option<&'a ClusterAffinity<'a>>,
     /// The placement on the ResourceBinding.
     pub placement: &'a Placement<'a>,
-    /// `status.schedulerObservingAffinityName` of the ResourceBinding: groups before it were given up, as in Karmada.
+    /// `status.schedulerObservingAffinityName` of the ResourceBinding: earlier groups were abandoned, as in Karmada.
     pub observed_group: &'a str,
 }
 
@@ -32,15 +32,15 @@ pub struct Intent<'a> {
 pub struct CandidateCluster<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Whether the rules choose it, failed or not.
+    /// Whether the rules select it, failed or not.
     pub chosen: bool,
-    /// What it is.
+    /// Its state.
     pub state: ClusterState,
-    /// What the user says about it.
+    /// Settings of the user for it.
     pub settings: Settings,
 }
 
-/// What a plan starts from.
+/// Input of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates<'a> {
     /// How bounds are divided.
@@ -53,18 +53,18 @@ pub struct Candidates<'a> {
     pub next: Option<Timestamp>,
     /// Constraints of the placement that the clusters cannot keep.
     pub unmet: Vec<Unmet<'a>>,
-    /// Clusters whose time is over and that may not fail yet ([`Past::may_fail`]).
+    /// Clusters whose toleration has ended and that may not fail over yet ([`Past::may_fail`]).
     pub waiting: Vec<&'a str>,
-    /// Nothing fails over: so many clusters of so many are not Ready.
+    /// Set while failover is paused: the number of clusters that are not Ready, and of all clusters.
     pub paused: Option<(usize, usize)>,
 }
 
-/// Chooses and judges the clusters. One that is held and not among the members any more was deleted, which is a way to
-/// fail (docs/design.md#failover).
+/// Selects and judges the clusters. A held cluster that is no longer a member was deleted, which is a kind of failure
+/// (docs/design.md#failover).
 ///
-/// Groups of a placement are tried in their order, from the observed one on: the first with a cluster that serves or
-/// may come back is used. Where there is none the observed one stays. One before it is gone back to when a cluster of
-/// it has been well for as long as one that failed is waited for.
+/// Groups of a placement are tried in their order, beginning with the observed one: the first with a cluster that
+/// serves or may recover is used. Without such a group the observed one stays. An earlier group is used again when one
+/// of its clusters has been healthy for as long as the toleration of a failed cluster.
 #[must_use]
 pub fn candidates<'a>(
     intent: &Intent<'a>,
@@ -90,7 +90,7 @@ pub fn candidates<'a>(
     Candidates { policy, group, clusters, next, unmet, waiting, paused: paused.filter(|_| delays) }
 }
 
-/// What the clusters are looked at by.
+/// Input of the selection.
 struct Look<'s, 'a> {
     intent: &'s Intent<'a>,
     members: &'a [Member<'a>],
@@ -100,7 +100,7 @@ struct Look<'s, 'a> {
     now: Timestamp,
 }
 
-/// What was found.
+/// Result of the selection.
 struct Found<'a> {
     clusters: Vec<CandidateCluster<'a>>,
     next: Option<Timestamp>,
@@ -138,7 +138,7 @@ impl<'a> Look<'_, 'a> {
         (found, &group.name)
     }
 
-    /// From when on a group that was given up is one to go back to.
+    /// When an abandoned group may be used again.
     fn well(&self, affinity: &ClusterAffinity<'_>) -> Option<Timestamp> {
         let found = self.look(Some(affinity));
         let serves = |member: &&Member<'_>| {
@@ -194,8 +194,8 @@ impl<'a> Look<'_, 'a> {
         }
     }
 
-    /// Those that serve before those that do not, of these the ones that run the workload already, then by name: what
-    /// runs stays where it is, and what failed is replaced.
+    /// Serving clusters first, among them those that already run the workload, then by name: running workloads stay
+    /// where they are, and failed clusters are replaced.
     fn ranked<'m>(&self, candidates: impl Iterator<Item = &'m Member<'a>>) -> Vec<Candidate<'m>>
     where
         'a: 'm,

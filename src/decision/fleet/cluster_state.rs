@@ -1,4 +1,4 @@
-//! Whether a cluster serves, is silent, has failed or has to go (docs/design.md#failover). Pure.
+//! Whether a cluster serves, is silent, has failed or must leave (docs/design.md#failover). Pure.
 
 use jiff::Timestamp;
 
@@ -7,42 +7,43 @@ use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Tolerat
 use super::{Member, Readiness};
 use crate::decision::plan::{ClusterState, Failed};
 
-/// What a cluster is, and when to look again because a toleration ends then.
+/// State of a cluster, and when to judge again because a toleration ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What it is.
+    /// The state.
     pub state: ClusterState,
     /// When a toleration ends.
     pub next: Option<Timestamp>,
 }
 
-/// What is known of the one cluster that is judged.
+/// Known facts about the cluster to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Whether the rules choose it.
+    /// Whether the rules select it.
     pub chosen: bool,
     /// Whether it has an HPA or an entry in the binding.
     pub held: bool,
-    /// When Karmada's own failover took the workload away from it.
+    /// When Karmada's own failover evicted the workload from it.
     pub evicted: Option<Timestamp>,
-    /// How often it failed lately.
+    /// How often it failed recently.
     pub failed: Option<Failed>,
-    /// When failovers were last possible again: it is waited for from then on.
+    /// When failover was last resumed: its toleration begins no earlier.
     pub resumed: Option<Timestamp>,
-    /// Whether nothing fails over now, or this one has to wait for its turn.
+    /// Whether failover is paused, or this cluster must wait for others to fail over first.
     pub waits: bool,
 }
 
-/// Judges a cluster that the rules choose, or one that still holds something.
+/// Judges a cluster that the rules select, or one that still has an HPA or an entry.
 ///
 /// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`,
-/// `unreachable`), added when the condition changed, so that one toleration bounds both. Where the placement names
-/// none, `patience` does: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds), and a
-/// blip must not either. A cluster about which nothing was said yet answers nobody; with nothing held it is away.
+/// `unreachable`), added when the condition changed, so that one toleration bounds both. Where the placement has no
+/// toleration, `patience` applies: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds),
+/// and a short outage must not cause failover either. A cluster without the condition does not answer; when it also has
+/// no HPA and no entry it is away.
 ///
-/// A cluster that answers but carries a NoExecute taint past its toleration has to go like one that is no candidate: it
-/// can still lower its bounds, so law 2 holds for it without an exception. So does one that Karmada's own failover has
-/// begun to evict; it stays out for as long as one that failed is waited for.
+/// A cluster that answers but has a NoExecute taint past its toleration must leave like one that is not a candidate: it
+/// can still lower its bounds, so law 2 applies to it without an exception. The same holds for a cluster that Karmada's
+/// own failover has begun to evict; it stays out for as long as the toleration of a failed cluster.
 #[must_use]
 pub fn judge(
     member: &Member<'_>,
@@ -65,7 +66,7 @@ pub fn judge(
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
-        // Others have its share since then: it is not waited for a second time.
+        // Other clusters have had its share since then: do not wait a second time.
         let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
         if !held || out.is_some() || failed_over || over(end) && !waits {
             return here(ClusterState::Away);
@@ -88,7 +89,7 @@ pub fn judge(
     Judgement { state: ClusterState::Serving, next: later(end) }
 }
 
-/// The taint that a condition stands for.
+/// The taint of a condition.
 fn unready(readiness: Readiness) -> Option<Taint<'static>> {
     let (key, added) = match readiness {
         Readiness::Ready => return None,

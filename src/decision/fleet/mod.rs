@@ -1,5 +1,5 @@
-//! The member clusters and which of them take part: from what the user and the placement say to
-//! [`candidates::candidates`]. Pure.
+//! The member clusters and which of them take part: from the spec and the placement to [`candidates::candidates`].
+//! Pure.
 
 pub mod affinity;
 pub mod candidates;
@@ -36,7 +36,7 @@ pub struct Member<'a> {
     pub readiness: Readiness,
     /// Since when that condition says what it says.
     pub since: Option<Timestamp>,
-    /// Whether it is being deleted.
+    /// Time of the last transition of that condition.
     pub deleting: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum Readiness {
     NotReady(Timestamp),
     /// Unknown since then.
     Unknown(Timestamp),
-    /// Nobody said yet.
+    /// The condition is absent.
     #[default]
     Unsaid,
 }

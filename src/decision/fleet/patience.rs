@@ -1,4 +1,5 @@
-//! How long a cluster may fail before others take over from it, and what is known of its past (docs/design.md#failover). Pure.
+//! How long a cluster may fail before other clusters take over, and the known past of clusters
+//! (docs/design.md#failover). Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +9,19 @@ use super::taint::{NO_EXECUTE, NOT_READY, Taint, Tolerated, Toleration, UNREACHA
 use super::{Member, Readiness};
 use crate::decision::plan::Failed;
 
-/// What a fleet of so many clusters is at least, of which a part can fail alone.
+/// Smallest fleet in which a part can fail on its own.
 const FLEET: usize = 3;
-/// A cluster that failed so often in a row waits no longer still.
+/// The wait of a cluster grows no longer after this many failures in a row.
 const MOST_TIMES: u32 = 4;
 
-/// How long clusters are waited for.
+/// How long to wait for failed clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
     /// Toleration of a cluster whose condition `Ready` is False, where the placement names none.
     pub not_ready: SignedDuration,
     /// Toleration of a cluster whose condition `Ready` is Unknown, where the placement names none.
     pub unreachable: SignedDuration,
-    /// While more than this part of the fleet is not Ready, nothing fails over.
+    /// Failover pauses while more than this share of the fleet is not Ready.
     pub threshold: f64,
 }
 
@@ -31,25 +32,25 @@ impl Default for Patience {
     }
 }
 
-/// What is known of clusters from before.
+/// What is known of clusters from previous plans.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past<'a> {
-    /// Those with an HPA of ours or an entry in the binding.
+    /// Clusters with an HPA or an entry in the binding.
     pub held: BTreeSet<&'a str>,
-    /// Those of which something is remembered, whether or not they hold anything.
+    /// Clusters with a stored memory, whether or not they hold an HPA.
     pub known: BTreeSet<&'a str>,
-    /// When Karmada's own failover took the workload away from them.
+    /// When Karmada's own failover evicted the workload from them.
     pub evicted: BTreeMap<&'a str, Timestamp>,
-    /// Those that failed lately.
+    /// Clusters that failed recently.
     pub failed: BTreeMap<&'a str, Failed>,
-    /// When failovers were last possible again, after a pause: nobody was waited for before.
+    /// When failover was last resumed after a pause: no toleration begins earlier.
     pub resumed: Option<Timestamp>,
-    /// Those that may fail now, where failovers are let through one after the other; nothing: all.
+    /// Clusters that may fail over now, where failovers are rate-limited; `None`: all.
     pub may_fail: Option<BTreeSet<&'a str>>,
 }
 
 impl Patience {
-    /// Whether more of the fleet than may fail is not Ready.
+    /// Returns the number of clusters that are not Ready, and of all, while more than the threshold are not.
     #[must_use]
     pub fn pauses(&self, members: &[Member<'_>]) -> Option<(usize, usize)> {
         let all = members.len();
@@ -58,8 +59,8 @@ impl Patience {
         (all >= FLEET && part > whole * self.threshold).then_some((unready, all))
     }
 
-    /// Until when a taint is tolerated: as the placement says, else as long as clusters are waited for; one that failed
-    /// lately twice as long each time.
+    /// Until when a taint is tolerated: by the placement, else by these durations; twice as long for each recent
+    /// failure of the cluster.
     #[must_use]
     pub fn tolerated(
         &self,

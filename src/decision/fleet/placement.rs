@@ -1,4 +1,4 @@
-//! The placement of a workload as Karmada keeps it on the ResourceBinding, and the policy that it means. Pure.
+//! The placement of a workload as Karmada stores it on the ResourceBinding, and the policy that follows from it. Pure.
 
 use super::spread::Spread;
 use super::taint::Toleration;
@@ -26,7 +26,7 @@ pub struct Placement<'a> {
 pub struct Group<'a> {
     /// `affinityName`
     pub name: Text<'a>,
-    /// The rest.
+    /// The affinity of the group.
     pub affinity: ClusterAffinity<'a>,
 }
 
@@ -60,7 +60,7 @@ pub struct StaticWeight<'a> {
 }
 
 impl Placement<'_> {
-    /// How bounds are divided where the FederatedHPA does not say it (docs/design.md#initial-assignment, last column).
+    /// How bounds are divided where the FederatedHPA has no policy (docs/design.md#initial-assignment, last column).
     #[must_use]
     pub fn policy(&self) -> Policy {
         match &self.scheduling {

@@ -1,4 +1,4 @@
-//! What the user says about single clusters: weight, priority, bounds. Pure.
+//! Settings of the user for single clusters: weight, priority, bounds. Pure.
 
 use super::Member;
 use super::affinity::takes;
@@ -7,28 +7,28 @@ use crate::decision::plan::{Limits, Policy};
 use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::Assignment;
 
-/// What holds for one cluster.
+/// Settings of one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Its weight for StaticWeighted.
     pub weight: u64,
-    /// Its priority for Prioritized; the greater comes first, and none comes after all.
+    /// Its priority for Prioritized; the greater is first, `None` is last.
     pub priority: Option<i32>,
     /// Its thresholds.
     pub limits: Limits,
 }
 
-/// The policy: the user's, else the one that the placement means (docs/design.md#api). An unknown name cannot be stored.
+/// The policy of the user, else the one of the placement (docs/design.md#api). An unknown name cannot be stored.
 #[must_use]
 pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>) -> Policy {
     assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(|| placement.policy())
 }
 
-/// What holds for the cluster, from the FederatedHPA's own preferences or else from the placement's weights.
+/// Settings of the cluster, from the preferences of the FederatedHPA or else from the weights of the placement.
 ///
-/// Several entries may select a cluster: the greatest weight and priority count, as Karmada counts weights, and of bounds
-/// the tightest; where they cross, the upper one. A cluster that no entry gives a weight weighs nothing; where no entry
-/// gives one at all, each weighs the same.
+/// Several entries may select a cluster: the greatest weight and priority count, as in Karmada, and the tightest
+/// bounds; where these cross, the upper one. A cluster without a weight has weight 0; where no entry has a weight, all
+/// clusters weigh the same.
 #[must_use]
 pub fn settings(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, member: &Member<'_>) -> Settings {
     let Some(assignment) = assignment else {

@@ -1,4 +1,4 @@
-//! The clusters that a limit on groups leaves (Karmada's `spreadConstraints`). Pure.
+//! The clusters that remain under a limit on groups (Karmada's `spreadConstraints`). Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,18 +9,18 @@ use crate::decision::subject::Text;
 /// One of `spreadConstraints`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread<'a> {
-    /// What makes a group.
+    /// What groups are made of.
     pub by: SpreadBy<'a>,
     /// `minGroups`
     pub least: usize,
-    /// `maxGroups`; nothing: any number.
+    /// `maxGroups`; `None`: any number.
     pub most: Option<usize>,
 }
 
-/// What makes a group of clusters.
+/// What groups are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SpreadBy<'a> {
-    /// Each cluster is one.
+    /// Each cluster is a group.
     #[default]
     Cluster,
     /// `spec.region`
@@ -34,13 +34,13 @@ pub enum SpreadBy<'a> {
 }
 
 impl SpreadBy<'_> {
-    /// The groups of a cluster; none where it does not say.
+    /// The groups of a cluster; empty where the field or label is not set.
     fn of<'m>(&self, member: &'m Member<'_>) -> Vec<&'m str> {
-        let said = |text: &'m Text<'_>| if text.is_empty() { Vec::new() } else { vec![&**text] };
+        let of_field = |text: &'m Text<'_>| if text.is_empty() { Vec::new() } else { vec![&**text] };
         match self {
-            Self::Cluster => said(&member.name),
-            Self::Region => said(&member.region),
-            Self::Provider => said(&member.provider),
+            Self::Cluster => of_field(&member.name),
+            Self::Region => of_field(&member.region),
+            Self::Provider => of_field(&member.provider),
             Self::Zone => member.zones.iter().map(|zone| &**zone).collect(),
             Self::Label(key) => member.labels.get(&**key).map(|value| vec![&**value]).unwrap_or_default(),
         }
@@ -59,14 +59,14 @@ impl fmt::Display for SpreadBy<'_> {
     }
 }
 
-/// A constraint that the candidates cannot keep: they are in fewer groups than it asks for.
+/// A constraint that the candidates cannot satisfy: they are in fewer than its `minGroups`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unmet<'a> {
-    /// What makes a group.
+    /// What groups are made of.
     pub by: SpreadBy<'a>,
     /// `minGroups`
     pub least: usize,
-    /// The groups that there are.
+    /// The number of groups found.
     pub found: usize,
 }
 
@@ -81,21 +81,21 @@ impl fmt::Display for Unmet<'_> {
     }
 }
 
-/// A cluster that the affinity takes.
+/// A cluster that the affinity selects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) member: &'a Member<'a>,
     pub(super) serves: bool,
 }
 
-/// Groups that were opened, one set for each constraint.
+/// Groups with a chosen cluster, one set for each constraint.
 type Open<'a> = Vec<BTreeSet<&'a str>>;
 
-/// The names of those that stay, and what they do not meet; `ranked`: who is before whom.
+/// The names of the chosen clusters, and the constraints that they do not satisfy; `ranked` is in order of preference.
 ///
-/// First come those that a constraint needs for its `minGroups`, then all that open no group too many. A cluster that does not
-/// say in which group it is cannot be counted, and is none of them, as in Karmada. Karmada's scheduler would choose by a score
-/// of its own; while it is kept off, what runs stays where it is.
+/// Clusters that a constraint needs for its `minGroups` come first, then all that exceed no `maxGroups`. A cluster
+/// without the field of a group cannot be counted and is not chosen, as in Karmada. Karmada's scheduler would choose by
+/// a score of its own; while it is suspended, running workloads stay where they are.
 pub(super) fn choose<'a, 's>(
     ranked: &[Candidate<'a>],
     constraints: &[Spread<'s>],
@@ -104,12 +104,12 @@ pub(super) fn choose<'a, 's>(
         let groups: Vec<Vec<&str>> = constraints.iter().map(|spread| spread.by.of(candidate.member)).collect();
         groups.iter().all(|groups| !groups.is_empty()).then_some(groups)
     };
-    let told: Vec<(Candidate<'a>, Vec<Vec<&'a str>>)> =
+    let grouped: Vec<(Candidate<'a>, Vec<Vec<&'a str>>)> =
         ranked.iter().filter_map(|candidate| Some((*candidate, groups(candidate)?))).collect();
     let mut open: Open<'a> = vec![BTreeSet::new(); constraints.len()];
     let mut chosen = BTreeSet::new();
     for needed in [true, false] {
-        for (candidate, groups) in &told {
+        for (candidate, groups) in &grouped {
             let wanted = !needed || candidate.serves && is_needed(&open, groups, constraints);
             if wanted && !chosen.contains(&*candidate.member.name) && fits(&open, groups, constraints) {
                 chosen.insert(&*candidate.member.name);
@@ -118,7 +118,7 @@ pub(super) fn choose<'a, 's>(
         }
     }
     let used = |(_, spread): &(usize, &Spread<'_>)| -> BTreeSet<&str> {
-        let uses = told.iter().filter(|(one, _)| one.serves && chosen.contains(&*one.member.name));
+        let uses = grouped.iter().filter(|(one, _)| one.serves && chosen.contains(&*one.member.name));
         uses.flat_map(|(one, _)| spread.by.of(one.member)).collect()
     };
     let unmet = constraints.iter().enumerate().filter_map(|numbered| {
@@ -129,7 +129,7 @@ pub(super) fn choose<'a, 's>(
     (chosen, unmet)
 }
 
-/// Whether a constraint lacks groups and the cluster opens one. Clusters themselves come anyway.
+/// Whether a constraint lacks groups and the cluster adds one. Constraints on clusters need no preference.
 fn is_needed(open: &Open<'_>, groups: &[Vec<&str>], constraints: &[Spread<'_>]) -> bool {
     let lacks = |((open, groups), spread): ((&BTreeSet<&str>, &Vec<&str>), &Spread<'_>)| {
         spread.by != SpreadBy::Cluster && open.len() < spread.least && groups.iter().any(|group| !open.contains(group))
@@ -137,7 +137,7 @@ fn is_needed(open: &Open<'_>, groups: &[Vec<&str>], constraints: &[Spread<'_>]) 
     open.iter().zip(groups).zip(constraints).any(lacks)
 }
 
-/// Whether no constraint has too many groups with the cluster.
+/// Whether no constraint exceeds its `maxGroups` with the cluster.
 fn fits(open: &Open<'_>, groups: &[Vec<&str>], constraints: &[Spread<'_>]) -> bool {
     let within = |((open, groups), spread): ((&BTreeSet<&str>, &Vec<&str>), &Spread<'_>)| {
         let more: BTreeSet<&str> = groups.iter().copied().filter(|group| !open.contains(group)).collect();
@@ -187,7 +187,7 @@ mod tests {
             (SpreadBy::Region, 1, vec!["a", "b"]),
             (SpreadBy::Region, 2, vec!["a", "b", "c"]),
             (SpreadBy::Label("tier".into()), 2, vec!["a", "b", "c"]),
-            // One that does not say its zone is none of them.
+            // A cluster without a zone is not chosen.
             (SpreadBy::Zone, 0, vec!["a", "b", "c"]),
             (SpreadBy::Provider, 0, vec![]),
         ] {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_group_that_failed_is_not_counted_and_keeps_its_place_behind_the_others() {
         let [a, b, c, d] = all();
-        // Those that do not serve come last.
+        // Clusters that do not serve come last.
         let ranked = [c, d, Member { deleting: true, ..a }, Member { deleting: true, ..b }];
         assert_eq!(
             chosen(&ranked, &[spread(SpreadBy::Region, 3, 3)]),

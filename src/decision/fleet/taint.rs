@@ -37,12 +37,12 @@ pub struct Toleration<'a> {
     pub value: Text<'a>,
     /// `effect`; empty: every effect.
     pub effect: Text<'a>,
-    /// `tolerationSeconds`; absent: for ever.
+    /// `tolerationSeconds`; absent: without limit.
     pub seconds: Option<i64>,
 }
 
 impl Toleration<'_> {
-    /// Whether it is about this taint.
+    /// Whether it matches this taint.
     #[must_use]
     pub fn tolerates(&self, taint: &Taint<'_>) -> bool {
         let exists = self.operator == "Exists";
@@ -61,8 +61,8 @@ pub enum Tolerated {
     Forever,
 }
 
-/// How long the taint is tolerated; the first toleration about it decides, as in Karmada. A time that began nobody knows
-/// when begins `now`; nothing about it: tolerated until the beginning of time.
+/// How long the taint is tolerated; the first matching toleration decides, as in Karmada. A taint without a start time
+/// begins `now`; without a matching toleration the result is the beginning of time.
 #[must_use]
 pub fn tolerated(taint: &Taint<'_>, tolerations: &[Toleration<'_>], now: Timestamp) -> Tolerated {
     let Some(toleration) = tolerations.iter().find(|toleration| toleration.tolerates(taint)) else {

@@ -1,4 +1,4 @@
-//! What members say, put together: each kind of trouble alone and beside others.
+//! Conditions of members, combined: each problem alone and together with others.
 
 use super::*;
 

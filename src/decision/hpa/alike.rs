@@ -1,25 +1,25 @@
-//! The same algorithm for pods that are all alike, as counts: what a simulation of a million pods can afford. Pure.
+//! The same algorithm for identical pods, by their number: fast enough to simulate a million pods. Pure.
 
 use super::metric::Target;
 use super::replicas::{Tolerance, Workload, ceil_to_replicas, settle, unchanged_or};
 use crate::decision::hpa::pod::Startup;
 
-/// The pods of a workload, all alike.
+/// The pods of a workload, all identical.
 #[derive(Clone, Copy, Debug)]
 pub struct Alike {
-    /// Replicas asked for now.
+    /// Replicas requested now.
     pub spec_replicas: i32,
     /// Pods whose samples count.
     pub counted: u32,
-    /// Pods that are there and whose samples do not count yet.
+    /// Pods that exist and whose samples do not count yet.
     pub unready: u32,
     /// Distances that cause no scaling.
     pub tolerance: Tolerance,
 }
 
 impl Alike {
-    /// Replicas for a metric of which each counted pod shows `value`; `request` is what each asks for, for a utilization.
-    /// As [`super::replicas::replicas`] says for such pods; nothing where no pod counts.
+    /// Replicas for a metric with the same `value` on each counted pod; `request` is the request of each pod, for a
+    /// utilization. The result is that of [`super::replicas::replicas`] for such pods; `None` where no pod counts.
     #[must_use]
     pub fn replicas(&self, target: Target, value: i64, request: i64) -> Option<i32> {
         if self.counted == 0 {
@@ -44,7 +44,7 @@ impl Alike {
         Some(settle(&workload, now, then, usize::try_from(pods).unwrap_or(usize::MAX)))
     }
 
-    /// The metric beside its target, spread over so many pods.
+    /// The ratio of the metric to its target, spread over this many pods.
     fn ratio(&self, target: Target, value: i64, request: i64, pods: u32) -> f64 {
         let all = i128::from(value).saturating_mul(self.counted.into());
         let share = |of: i128| all.checked_div(of.saturating_mul(pods.into()).max(1)).unwrap_or_default();
@@ -59,7 +59,7 @@ impl Alike {
         }
     }
 
-    /// Replicas that a workload without any needs for a metric as a whole.
+    /// Replicas that a workload without replicas needs for a metric as a whole.
     #[must_use]
     pub fn from_none(target: Target, value: i64) -> Option<i32> {
         match target {

@@ -1,18 +1,18 @@
 //! How fast an HPA may scale. Pure.
 
-/// Which of several policies counts.
+/// Which of several policies applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Select {
-    /// The one that allows most change.
+    /// The policy that allows the most change.
     #[default]
     Max,
-    /// The one that allows least change.
+    /// The policy that allows the least change.
     Min,
-    /// None: no change in this direction.
+    /// No change in this direction.
     Disabled,
 }
 
-/// What a policy's value counts.
+/// Unit of a policy's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Pods.
@@ -24,9 +24,9 @@ pub enum Unit {
 /// At most `value` in `period_seconds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What `value` counts.
+    /// Unit of `value`.
     pub unit: Unit,
-    /// Change that is allowed.
+    /// Allowed change.
     pub value: i32,
     /// Length of the period in seconds.
     pub period_seconds: i32,
@@ -35,30 +35,30 @@ pub struct Policy {
 /// Rules of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// Seconds of past recommendations that are looked at; absent: the controller's own.
+    /// Seconds of past recommendations to consider; absent: the controller's default.
     pub window_seconds: Option<i32>,
-    /// Which policy counts.
+    /// Which policy applies.
     pub select: Select,
     /// The policies.
     pub policies: Vec<Policy>,
-    /// Relative distance from the target that causes no scaling; absent: the controller's own.
+    /// Relative distance from the target that causes no scaling; absent: the controller's default.
     pub tolerance: Option<f64>,
 }
 
 /// Rules of both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behavior {
-    /// Adding replicas.
+    /// Rules for adding replicas.
     pub up: Rules,
-    /// Removing replicas.
+    /// Rules for removing replicas.
     pub down: Rules,
 }
 
-/// Seconds of past recommendations that kube-controller-manager looks at before it removes replicas, where nobody says it.
+/// Seconds of past recommendations that kube-controller-manager considers before it removes replicas, by default.
 pub const DOWN_WINDOW_SECONDS: i32 = 300;
 
 impl Rules {
-    /// What Kubernetes completes for adding replicas: at once, four pods or all again in 15 seconds.
+    /// Default of Kubernetes for adding replicas: at once, four pods or 100% in 15 seconds.
     #[must_use]
     pub fn default_up() -> Self {
         let pods = Policy { unit: Unit::Pods, value: 4, period_seconds: 15 };
@@ -66,7 +66,7 @@ impl Rules {
         Self { window_seconds: Some(0), select: Select::Max, policies: vec![pods, percent], tolerance: None }
     }
 
-    /// What Kubernetes completes for removing replicas: all, after the controller's window.
+    /// Default of Kubernetes for removing replicas: all, after the controller's window.
     #[must_use]
     pub fn default_down() -> Self {
         let percent = Policy { unit: Unit::Percent, value: 100, period_seconds: 15 };

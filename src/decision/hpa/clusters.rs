@@ -1,7 +1,7 @@
 //! One workload in several clusters, seen as one (docs/design.md#centralized-mode). Pure.
 //!
-//! What a cluster does not tell never makes a workload smaller: pods that are not seen count as pods without a sample, and
-//! while anything is missing no fewer replicas are proposed.
+//! Missing data of a cluster never scales a workload down: unknown pods count as pods without a sample, and while any
+//! data is missing, the proposed replicas never decrease.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::decision::few::Few;
 pub struct Cluster<'a> {
     /// Name of the cluster.
     pub name: &'a str,
-    /// Replicas that the cluster should run, as the binding has it.
+    /// Replicas of the cluster in the binding.
     pub assigned: u32,
-    /// The pods there, or why they are not known.
+    /// The pods there, or why they are unknown.
     pub pods: Result<Vec<Pod>, String>,
 }
 
-/// A cluster that does not tell all that is asked, and why.
+/// A cluster with missing data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Silent {
     /// Name of the cluster.
     pub cluster: String,
-    /// What it does not tell, in a few words.
+    /// What is missing, in a few words.
     pub why: String,
 }
 
 /// The pods of a workload in all its clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pods {
-    /// The pods that are seen, and one without a sample for each that is not.
+    /// The known pods, and one pod without a sample for each unknown one.
     pub all: Vec<Pod>,
-    /// Clusters whose pods are not seen.
+    /// Clusters with unknown pods.
     pub silent: Vec<Silent>,
 }
 
-/// Puts the pods of all clusters together. A cluster whose pods are not known has as many as it is assigned, each with the
-/// requests of a pod that is seen; where none is seen they are left out, as nothing can be said of them.
+/// Combines the pods of all clusters. A cluster with unknown pods counts with its assigned number of pods, each with
+/// the requests of a known pod. When no pod is known, they are left out, as their requests are unknown.
 #[must_use]
 pub fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
     let mut known = Pods::default();
@@ -70,8 +70,8 @@ pub fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
     known
 }
 
-/// Puts together what one metric reads in each cluster: samples side by side, totals summed. Returns the clusters that did
-/// not answer too; a metric that no cluster answers is unavailable for the reason of the first.
+/// Combines the readings of one metric in all clusters: samples are joined, totals summed. Also returns the clusters
+/// without an answer; a metric without any answer is unavailable for the reason of the first cluster.
 #[must_use]
 pub fn reading(of: Vec<(&str, Reading)>) -> (Reading, Vec<Silent>) {
     let mut silent = Vec::new();
@@ -100,7 +100,7 @@ pub fn reading(of: Vec<(&str, Reading)>) -> (Reading, Vec<Silent>) {
     (reading, silent)
 }
 
-/// What is said of clusters that do not tell all; absent when all of them do.
+/// Describes the clusters with missing data; `None` when nothing is missing.
 #[must_use]
 pub fn partial(silent: &[Silent]) -> Option<String> {
     let mut by_cluster: BTreeMap<&str, &str> = BTreeMap::new();

@@ -9,26 +9,26 @@ use super::proposal::{MetricFailure, Proposal, propose};
 use super::replicas::Workload;
 use super::stabilization::{Recommendations, Stabilized};
 
-/// Reason of `ScalingActive` while clusters do not tell all that is asked.
+/// Reason of `ScalingActive` while some clusters do not report all data.
 pub const PARTIAL_METRICS: &str = "PartialMetrics";
 
-/// What an HPA is told, beside its metrics.
+/// Settings of an HPA, without its metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// `minReplicas` and `maxReplicas`.
     pub range: Range,
-    /// How fast it may scale; absent: the rules from before there was `behavior`.
+    /// How fast it may scale; absent: the rules from before `behavior` existed.
     pub behavior: Option<Behavior>,
     /// The controller's window for scaling down, in seconds. Kubernetes: 300.
     pub downscale_window_seconds: i32,
 }
 
-/// What an HPA remembers between two decisions.
+/// State of an HPA between two decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// What it recommended.
+    /// Past recommendations.
     pub recommendations: Recommendations,
-    /// What it changed.
+    /// Past changes.
     pub events: Events,
 }
 
@@ -37,30 +37,30 @@ pub struct History {
 pub struct Condition {
     /// `AbleToScale`, `ScalingActive` or `ScalingLimited`.
     pub kind: &'static str,
-    /// Whether it holds.
+    /// Whether it is true.
     pub status: bool,
-    /// In one word.
+    /// Reason in one word.
     pub reason: &'static str,
-    /// In a sentence.
+    /// Message in a sentence.
     pub message: String,
 }
 
-/// What to do.
+/// Result of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Replicas to write, absent when nothing is to be written.
+    /// Replicas to write; absent when no write is needed.
     pub write: Option<i32>,
-    /// Why, for the event.
+    /// Reason for the event.
     pub why: String,
     /// The conditions that changed, in the order in which they were found.
     pub conditions: Vec<Condition>,
-    /// Current value of each metric; empty when they were not looked at.
+    /// Current value of each metric; empty when the metrics were not evaluated.
     pub current: Vec<Option<Current>>,
     /// Set when a metric failed.
     pub failure: Option<MetricFailure>,
 }
 
-/// One pass of an HPA. [`History`] takes in what is recommended; call [`History::scaled`] once the write succeeded.
+/// One pass of an HPA. Records the recommendation in [`History`]; call [`History::scaled`] once the write succeeded.
 #[must_use]
 pub fn decide(policy: &Policy, workload: &Workload<'_>, metrics: &[Metric], history: &mut History) -> Decision {
     let current = workload.spec_replicas;
@@ -75,7 +75,7 @@ pub fn decide(policy: &Policy, workload: &Workload<'_>, metrics: &[Metric], hist
     }
 }
 
-/// What [`decide`] would write where `wanted` is what the metrics ask for; without the words.
+/// The replicas that [`decide`] would write when the metrics ask for `wanted`; without messages.
 pub fn follow(
     policy: &Policy,
     current: i32,
@@ -93,11 +93,11 @@ pub fn follow(
     }
 }
 
-/// What holds before any metric is looked at.
+/// Result of the checks before any metric is evaluated.
 enum Begun {
-    /// It has no replicas and is not to have any.
+    /// It has no replicas and should have none.
     Disabled,
-    /// It is outside its bounds: this one is written.
+    /// It is outside its bounds: this number is written.
     Outside(i32),
     /// The metrics decide.
     Within,
@@ -153,16 +153,16 @@ fn active(status: bool, reason: &'static str, message: &str) -> Condition {
     Condition { kind: "ScalingActive", status, reason, message: message.to_owned() }
 }
 
-/// A recommendation after the windows and the limits.
+/// A recommendation after windows and limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Normalized {
-    /// Replicas to ask for.
+    /// Replicas to request.
     pub desired: i32,
-    /// What the windows did.
+    /// Effect of the windows.
     pub stabilized: Stabilized,
-    /// What bounds it.
+    /// The limit that applies.
     pub bound: Bound,
-    /// Whether the bound changed the number.
+    /// Whether the limit changed the number.
     pub limited: bool,
 }
 
@@ -182,7 +182,7 @@ impl Normalized {
 }
 
 impl History {
-    /// A recommendation -> what may be asked for at `now`.
+    /// Limits a recommendation to the replicas allowed at `now`.
     pub fn normalize(&mut self, policy: &Policy, current: i32, wanted: i32, now: Timestamp) -> Normalized {
         let window = policy.downscale_window_seconds;
         let Some(Behavior { up, down }) = &policy.behavior else {
@@ -196,7 +196,7 @@ impl History {
         Normalized { desired, stabilized, bound, limited: desired != held }
     }
 
-    /// Remembers that the replicas were changed.
+    /// Records that the replicas were changed.
     pub fn scaled(&mut self, policy: &Policy, before: i32, after: i32, now: Timestamp) {
         if let Some(Behavior { up, down }) = &policy.behavior {
             self.events.record(before, after, up.longest_period(), down.longest_period(), now);

@@ -1,32 +1,32 @@
-//! How far the replicas may move at once, by the policies and by what moved before. Pure.
+//! How far the replicas may move at once, by the policies and past changes. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::behavior::{Policy, Rules, Select, Unit};
 use super::replicas::ceil_to_replicas;
 
-/// A change that was made.
+/// A past change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How many replicas came or went.
+    /// Number of replicas added or removed.
     pub change: i32,
-    /// When.
+    /// Time of the change.
     pub at: Timestamp,
 }
 
 /// The changes of both directions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Replicas that came.
+    /// Added replicas.
     pub up: Vec<Event>,
-    /// Replicas that went.
+    /// Removed replicas.
     pub down: Vec<Event>,
 }
 
-/// What bounds the number of replicas, and how messages call it.
+/// The limit on the number of replicas, with its reason and message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Nothing did.
+    /// No limit.
     None,
     /// `maxReplicas`.
     Max,
@@ -64,7 +64,7 @@ impl Bound {
     }
 }
 
-/// The replicas that an HPA may ask for.
+/// The replicas that an HPA may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// `minReplicas`.
@@ -74,8 +74,8 @@ pub struct Range {
 }
 
 impl Events {
-    /// Remembers a change under `rules`, the ones of its direction. The room of a change that no policy of that direction
-    /// counts any more is used again.
+    /// Records a change under `rules`, those of its direction. The slot of a change that is older than every policy of
+    /// that direction is reused.
     pub fn record(&mut self, before: i32, after: i32, longest_up: i32, longest_down: i32, now: Timestamp) {
         let (events, longest) =
             if after > before { (&mut self.up, longest_up) } else { (&mut self.down, longest_down) };
@@ -134,7 +134,7 @@ impl Events {
         }
     }
 
-    /// `desired`, moved as far as the policies and the range allow.
+    /// `desired`, limited by the policies and the range.
     #[must_use]
     pub fn limit(
         &self,

@@ -1,11 +1,11 @@
-//! How much a workload has to do, from what its HPA reports: the metric that asks for most replicas
+//! The load of a workload as its HPA reports it: the metric that asks for most replicas
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::metric::{Current, Source, Target};
 use crate::decision::plan::Load;
 
-/// The greatest of `metrics` against its target, where `current` says what was measured. A metric that was not measured might
-/// ask for more than the others: then nothing is known, unless another one is above its target already.
+/// The greatest of `metrics` relative to its target, where `current` has a measurement. A metric without one might ask
+/// for more than the others: the result is then `None`, unless another metric is already above its target.
 #[must_use]
 pub fn load(metrics: &[Option<(Source, Target)>], current: &[(Source, Current)]) -> Option<Load> {
     let measured = |(source, target): &(Source, Target)| {

@@ -1,10 +1,10 @@
-//! What an HPA is told to hold, and what was measured. Pure. All values are in thousandths.
+//! The targets of an HPA and their measurements. Pure. All values are in thousandths.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What is measured.
+/// Source of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A resource of each pod, summed over its containers.
@@ -39,19 +39,19 @@ pub enum Source {
     External {
         /// Name of the metric.
         metric: String,
-        /// Namespace that is asked.
+        /// Namespace of the metric.
         namespace: String,
     },
 }
 
-/// What is held.
+/// Target of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Percent of the requests.
     Utilization(i32),
-    /// So much for each pod.
+    /// Value for each pod.
     AverageValue(i64),
-    /// So much as a whole.
+    /// Value as a whole.
     Value(i64),
 }
 
@@ -66,25 +66,25 @@ pub struct Sample {
     pub window: SignedDuration,
 }
 
-/// What was measured.
+/// Measurement of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A value for each pod, by [`Pod::key`](super::pod::Pod::key).
     PerPod(BTreeMap<String, Sample>),
     /// One value; the sum where the source gives several.
     Total(i64),
-    /// Nothing, and why.
+    /// No measurement, with the reason.
     Unavailable(String),
 }
 
-/// One metric of an HPA with what was measured for it.
+/// One metric of an HPA with its measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// What is measured.
+    /// Source of the metric.
     pub source: Source,
-    /// What is held.
+    /// Target of the metric.
     pub target: Target,
-    /// What was measured.
+    /// Measurement of the metric.
     pub reading: Reading,
 }
 
@@ -112,7 +112,7 @@ impl Source {
         }
     }
 
-    /// How the metric is named in messages.
+    /// Name of the metric in messages.
     #[must_use]
     pub fn title(&self, target: Target) -> String {
         let utilization = matches!(target, Target::Utilization(_));
@@ -130,7 +130,7 @@ impl Source {
         }
     }
 
-    /// What stands before the reason in the error of this metric.
+    /// Text before the reason in the error of this metric.
     pub(super) fn prefix(&self) -> String {
         match self {
             Self::Resource { name } => format!("failed to get {name} resource metric value: "),

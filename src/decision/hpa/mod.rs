@@ -1,9 +1,9 @@
 //! How many replicas a workload needs: the algorithm of the Kubernetes HorizontalPodAutoscaler
-//! (docs/design.md#centralized-mode). Pure. Centralized mode runs it over all clusters at once; the member clusters of the
-//! playground run it, and so does all that has to foresee what a member HPA will do.
+//! (docs/design.md#centralized-mode). Pure. Centralized mode uses it for all clusters at once; the member clusters of
+//! the playground use it, and so does every part that predicts a member HPA.
 //!
-//! [`proposal`] turns metrics into a number of replicas, [`stabilization`] and [`limits`] turn that number into one that
-//! may be written, and [`decide`] puts them together with the conditions that an HPA reports.
+//! [`proposal`] turns metrics into a number of replicas, [`stabilization`] and [`limits`] turn that number into one
+//! that may be written, and [`decide`] combines them with the conditions that an HPA reports.
 
 pub mod alike;
 pub mod behavior;

@@ -1,4 +1,4 @@
-//! The pods of a workload as the algorithm sees them, and which of them count. Pure.
+//! The pods of a workload as input of the algorithm, and which of them count. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::metric::Sample;
 
-/// Where a pod is in its life.
+/// Phase of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started yet.
     Pending,
     /// Started.
     Running,
-    /// Ended well.
+    /// Ended with success.
     Succeeded,
-    /// Ended badly.
+    /// Ended with an error.
     Failed,
     /// Not known.
     Unknown,
@@ -33,17 +33,17 @@ pub enum Readiness {
     Unknown,
 }
 
-/// What a pod asks for.
+/// Requests of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requests {
-    /// Requests of the pod as a whole (`spec.resources`) in thousandths, by name of the resource. They stand for those of its
-    /// containers.
+    /// Requests of the pod as a whole (`spec.resources`) in thousandths, by name of the resource. They replace those of
+    /// its containers.
     pub pod: BTreeMap<String, i64>,
-    /// Its containers, with init containers that run beside them.
+    /// Its containers, including init containers that run beside them.
     pub containers: Vec<Container>,
 }
 
-/// What one container asks for.
+/// Requests of one container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Container {
     /// Name of the container.
@@ -55,23 +55,23 @@ pub struct Container {
 /// One pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    /// Identifies the pod among all that are looked at. With several clusters it holds the cluster too.
+    /// Identifies the pod in the input. With several clusters it includes the cluster.
     pub key: String,
     /// Name of the pod, for messages.
     pub name: String,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
     /// Whether it is being deleted.
     pub deleted: bool,
-    /// The condition `Ready` and since when; absent when the pod has none.
+    /// The condition `Ready` and its last transition; absent when the pod has none.
     pub ready: Option<(Readiness, Timestamp)>,
-    /// When the node took it; absent before.
+    /// When the kubelet accepted it; absent before.
     pub started: Option<Timestamp>,
-    /// What it asks for; shared by the pods of one template.
+    /// Its requests; shared by the pods of one template.
     pub requests: Arc<Requests>,
 }
 
-/// How the age of a pod tells whether its CPU sample counts.
+/// How the age of a pod decides whether its CPU sample counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Startup {
     /// A pod younger than this counts only when it is ready and its sample began after that. Kubernetes: 5 minutes.
@@ -86,7 +86,7 @@ impl Default for Startup {
     }
 }
 
-/// The pods by what their samples are worth.
+/// The pods, grouped by whether their samples count.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'a> {
     pub(super) ready: u32,
@@ -133,7 +133,7 @@ fn starting(pod: &Pod, sample: &Sample, startup: &Startup, now: Timestamp) -> bo
     }
 }
 
-/// The pods that run and are ready, or nothing when there is no pod at all.
+/// The number of pods that run and are ready; `None` when there is no pod.
 pub(super) fn count_ready(pods: &[Pod]) -> Option<u32> {
     if pods.is_empty() {
         return None;
@@ -151,7 +151,7 @@ pub(super) fn requests<'a>(
 ) -> Result<BTreeMap<&'a str, i64>, String> {
     let mut requests = BTreeMap::new();
     for pod in pods {
-        // A request of the pod as a whole stands for those of its containers (Kubernetes 1.34).
+        // A request of the pod as a whole replaces those of its containers (Kubernetes 1.34).
         if let Some(request) = pod.requests.pod.get(resource).filter(|_| container.is_none()) {
             requests.insert(pod.key.as_str(), *request);
             continue;

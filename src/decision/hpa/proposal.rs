@@ -1,25 +1,25 @@
-//! Several metrics -> one proposal: the largest wins, and a failing metric forbids only to shrink. Pure.
+//! Several metrics -> one proposal: the largest wins, and a failing metric prevents scaling down only. Pure.
 
 use super::metric::{Current, Metric};
 use super::replicas::{Workload, replicas};
 
-/// Why metrics gave no proposal, or not all of them took part.
+/// Why metrics gave no proposal, or why some were left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricFailure {
-    /// Reason of the condition `ScalingActive`, by the first metric that failed.
+    /// Reason of the condition `ScalingActive`, of the first metric that failed.
     pub reason: &'static str,
-    /// What failed there.
+    /// Error of that metric.
     pub cause: String,
     /// How many of how many failed, and the first error.
     pub message: String,
 }
 
-/// What the metrics ask for.
+/// Replicas that the metrics ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// Replicas, or nothing when the metrics cannot tell.
+    /// Replicas; `None` when the metrics give no number.
     pub replicas: Option<i32>,
-    /// The metric that asked for them, as messages name it.
+    /// Name of the metric that asked for them, for messages.
     pub metric: String,
     /// The current value of each metric, in order; absent where it failed.
     pub current: Vec<Option<Current>>,
@@ -55,7 +55,7 @@ pub fn propose(workload: &Workload<'_>, metrics: &[Metric]) -> Proposal {
         cause,
         message: format!("invalid metrics ({failed} invalid out of {}), first error is: {text}", metrics.len()),
     });
-    // A failing metric might have asked for more than the others: what they say may only add.
+    // A failing metric might have asked for more: the others may only scale up.
     let usable = best.filter(|(wanted, _)| failed == 0 || *wanted >= workload.spec_replicas);
     let (replicas, metric) = usable.map_or_else(Default::default, |(wanted, title)| (Some(wanted), title));
     Proposal { replicas, metric, current, failure }

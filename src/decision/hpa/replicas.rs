@@ -1,5 +1,4 @@
-//! One metric -> replicas. Pure. Follows kube-controller-manager's replica calculator, down to the place where a
-//! fraction is cut.
+//! One metric -> replicas. Pure. Follows kube-controller-manager's replica calculator, including where it rounds.
 
 use std::collections::BTreeMap;
 
@@ -36,15 +35,15 @@ impl Tolerance {
 /// The workload at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload<'a> {
-    /// Replicas asked for now; what the answer is compared with.
+    /// Replicas requested now; the result is compared with it.
     pub spec_replicas: i32,
-    /// Replicas there are.
+    /// Existing replicas.
     pub status_replicas: i32,
-    /// Share of `spec_replicas` that the pods below stand for: 1 in one cluster, less when clusters do not answer.
+    /// Share of `spec_replicas` that `pods` represents: 1 in one cluster, less when clusters do not answer.
     pub calibration: f64,
     /// Its pods.
     pub pods: &'a [Pod],
-    /// Clusters that do not tell all, in words; while there are any, no fewer replicas are proposed.
+    /// Description of the clusters with missing data; while there are any, the proposed replicas never decrease.
     pub partial: Option<&'a str>,
     /// Distances that cause no scaling.
     pub tolerance: Tolerance,
@@ -57,7 +56,7 @@ pub struct Workload<'a> {
 /// Replicas for one metric and the metric's current value.
 ///
 /// # Errors
-/// The reason in the words of Kubernetes, when the metric says nothing about the replicas.
+/// The reason in the words of Kubernetes, when the metric gives no number of replicas.
 pub fn replicas(workload: &Workload<'_>, metric: &Metric) -> Result<(i32, Current), String> {
     match (&metric.source, metric.target) {
         (Source::Resource { name }, target) => resource(workload, name, None, target, &metric.reading)
@@ -187,8 +186,8 @@ fn counted<'a>(
     Ok(groups)
 }
 
-/// The samples with a guess for the pods that gave none, or nothing when no guess is needed: against the direction of the
-/// change, so that a guess never adds to it.
+/// The samples, with an assumed value for pods without one where that is needed: against the direction of the change,
+/// so that an assumption never adds to it.
 fn complete(
     workload: &Workload<'_>,
     groups: &Groups<'_>,
@@ -222,7 +221,7 @@ pub(super) fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i3
     }
 }
 
-/// The replicas for the completed samples, unless these turn the direction of the change.
+/// The replicas for the completed samples, unless these reverse the direction of the change.
 pub(super) fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: usize) -> i32 {
     let current = workload.spec_replicas;
     if workload.tolerance.covers(after) || (before < 1.0 && after > 1.0) || (before > 1.0 && after < 1.0) {
@@ -233,7 +232,7 @@ pub(super) fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: usi
     if (after < 1.0 && wanted > current) || (after > 1.0 && wanted < current) { current } else { wanted }
 }
 
-/// A metric as a whole is held at a value: the ready pods are multiplied. At zero replicas the ratio alone counts.
+/// A metric with a target for the whole: multiplies the ready pods. At zero replicas only the ratio counts.
 fn by_ratio(workload: &Workload<'_>, ratio: f64) -> Result<i32, String> {
     if workload.spec_replicas == 0 {
         return Ok(ceil_to_replicas(ratio));
@@ -245,7 +244,7 @@ fn by_ratio(workload: &Workload<'_>, ratio: f64) -> Result<i32, String> {
     Ok(ceil_to_replicas(ratio * f64::from(ready) / workload.calibration))
 }
 
-/// A metric as a whole is divided by the replicas. The calibration counts once.
+/// A metric divided by the replicas. The calibration counts once.
 fn per_replica(workload: &Workload<'_>, usage: i64, target: i64) -> (i32, Current) {
     let there = f64::from(workload.status_replicas);
     let share = to_f64(usage) / (to_f64(target) * there);
@@ -260,7 +259,7 @@ struct Used {
 }
 
 impl Used {
-    /// Samples of pods that nobody knows do not count.
+    /// Samples of unknown pods do not count.
     fn of(samples: &BTreeMap<String, Sample>, requests: &BTreeMap<&str, i64>) -> Result<Self, String> {
         let known = samples.iter().filter_map(|(key, sample)| Some((sample.value, requests.get(key.as_str())?)));
         let (mut used, mut asked, mut pods) = (0_i64, 0_i64, 0_i64);
@@ -290,7 +289,7 @@ const fn to_f64(value: i64) -> f64 {
     value as f64
 }
 
-/// The next whole number, at most and at least what fits.
+/// Rounds up and clamps to the range of the type.
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
 pub(super) fn ceil_to_replicas(value: f64) -> i32 {
     value.ceil() as i32

@@ -1,22 +1,22 @@
-//! Past recommendations that hold the replicas still. Pure.
+//! Past recommendations that stabilize the replicas. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Most recommendations that are kept: an hour, the longest window, of one each second.
+/// Most recommendations that are kept: one each second for an hour, the longest window.
 const KEPT: usize = 3600;
 
-/// What was recommended, and when.
+/// Past recommendations with their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recommendations(Vec<(Timestamp, i32)>);
 
-/// What the window did to a recommendation.
+/// Effect of the window on a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stabilized {
-    /// Nothing.
+    /// None.
     No,
-    /// A recent one was lower.
+    /// A recent recommendation was lower.
     Up,
-    /// A recent one was higher.
+    /// A recent recommendation was higher.
     Down,
 }
 
@@ -45,7 +45,7 @@ impl Stabilized {
 }
 
 impl Recommendations {
-    /// Takes the replicas that are found first as a recommendation, so that a controller does not begin with a fall.
+    /// Records the current replicas as the first recommendation, so that a new controller does not scale down at once.
     pub fn begin(&mut self, current: i32, now: Timestamp) {
         if self.0.is_empty() {
             self.0.push((now, current));
@@ -61,7 +61,7 @@ impl Recommendations {
         (highest, if highest == desired { Stabilized::No } else { Stabilized::Down })
     }
 
-    /// The replicas nearest to `current` that every recommendation within the windows agrees to.
+    /// The replicas nearest to `current` that every recommendation within the windows allows.
     pub fn nearest(
         &mut self,
         current: i32,

@@ -1,5 +1,5 @@
-//! Targets adjusted to how the clusters do: who cannot scale is helped, headroom goes where there is room, idle
-//! clusters go to zero (docs/design.md#clusters-that-cannot-scale, docs/design.md#to-and-from-zero). Pure.
+//! Adjusts targets to the health of the clusters: helps clusters that cannot scale, moves headroom to free capacity,
+//! and scales idle clusters to zero (docs/design.md#clusters-that-cannot-scale, docs/design.md#to-and-from-zero). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,29 +12,29 @@ use super::{
 };
 use crate::decision::split::{Part, Replicas, by_weight};
 
-/// Nothing that a move leads to is known sooner: HPAs look every 15 seconds.
+/// The effect of a move is not visible sooner: HPAs run every 15 seconds.
 pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
-/// A participant with what it is to have.
+/// A participant with its target.
 pub(super) struct Assignee<'s, 'a> {
     pub(super) participant: &'s Participant<'a>,
     pub(super) target: Target,
 }
 
-/// What else comes of it.
+/// Further results of the adjustment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Adjusted {
-    /// When to look again.
+    /// When to plan again.
     pub(super) next: Option<Timestamp>,
     /// Since when a cluster could go to zero.
     pub(super) idle: Option<Timestamp>,
-    /// When bounds were last divided.
+    /// When headroom was last rebalanced.
     pub(super) divided: Option<Timestamp>,
-    /// Who goes, and what others run in their place.
+    /// Which clusters may leave, and their replacement.
     pub(super) replacement: Replacement,
 }
 
-/// Adjusts the targets; `kept`: they are those of the plan before, not new ones.
+/// Adjusts the targets; `kept` is whether they are those of the previous plan.
 pub(super) fn adjust(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
@@ -49,7 +49,7 @@ pub(super) fn adjust(
         .collect();
     let divided = if kept { request.divided } else { Some(request.now) };
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
-    // What runs answers to new bounds in a moment.
+    // Clusters need a moment to react to new bounds.
     let settled = kept && !within(divided, REACTION, request.now);
     if request.scale_assist {
         let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
@@ -91,46 +91,46 @@ pub(super) fn adjust(
 }
 
 impl Assignee<'_, '_> {
-    /// Whether it says how it does.
+    /// Whether the cluster answers.
     pub(super) fn answers(&self) -> bool {
         self.participant.cluster.state == ClusterState::Serving
     }
 
-    /// Whether it cannot scale, for however short a time.
+    /// Whether the cluster cannot scale, regardless of for how long.
     pub(super) fn is_stuck(&self) -> bool {
         self.target.memory.stuck.is_some()
     }
 
-    /// What its max may not go below: what runs or is to run in the place of others, and its min.
+    /// Lower limit of its max: its running replicas, its replacement replicas, and its min.
     pub(super) fn floor(&self) -> Replicas {
         let busy = self.participant.cluster.running().max(self.target.memory.floor());
         busy.max(self.target.bounds.min).max(self.participant.cluster.limits.least)
     }
 
-    /// Whether it may get headroom: it did not give any within the window.
+    /// Whether it may receive headroom: it donated none within the window.
     pub(super) fn may_get(&self, request: &Request<'_>) -> bool {
         !within(self.target.memory.gave, request.window, request.now)
     }
 
-    /// Whether it may give headroom: it did not get any within the window.
+    /// Whether it may donate headroom: it received none within the window.
     pub(super) fn may_give(&self, request: &Request<'_>) -> bool {
         !within(self.target.memory.got, request.window, request.now)
     }
 
-    /// Whether what its last move led to can be known.
+    /// Whether the effect of its last move is visible.
     pub(super) fn has_reacted(&self, request: &Request<'_>) -> bool {
         let Memory { gave, got, .. } = self.target.memory;
         !within(gave, REACTION, request.now) && !within(got, REACTION, request.now)
     }
 
-    /// Gives it another max, and remembers who gave and who got.
+    /// Sets its max, and remembers donors and receivers.
     pub(super) fn set_max(&mut self, max: Replicas, now: Timestamp, reason: Reason) {
         let before = self.target.bounds.max;
         if max == before {
             return;
         }
         let bounds = &mut self.target.bounds;
-        // One that had nothing begins with one replica, as everywhere.
+        // A cluster without bounds begins with one replica, as everywhere.
         let least = if before == 0 { self.participant.cluster.limits.least.max(1) } else { bounds.min };
         *bounds = Bounds { min: least.min(max), max };
         self.target.reason = reason;
@@ -139,19 +139,19 @@ impl Assignee<'_, '_> {
     }
 }
 
-/// Whether less than `span` has passed since then.
+/// Whether less than `span` has passed since `since`.
 pub(super) fn within(since: Option<Timestamp>, span: SignedDuration, now: Timestamp) -> bool {
     since.and_then(|since| since.checked_add(span).ok()).is_some_and(|end| now < end)
 }
 
-/// Takes `total` by the size of what each can spare; in the order of `spare`.
+/// Takes `total` from `spare`, in proportion to each amount; in the order of `spare`.
 pub(super) fn take(total: Replicas, spare: &[(&str, Replicas)]) -> Vec<Replicas> {
     let parts =
         spare.iter().map(|(name, spare)| Part { name, current: 0, weight: u64::from(*spare), low: 0, high: *spare });
     by_weight(total, &parts.collect::<Vec<_>>())
 }
 
-/// The sum, as a number of replicas.
+/// The sum, saturated to a number of replicas.
 pub(super) fn sum(numbers: impl Iterator<Item = Replicas>) -> Replicas {
     numbers.fold(0, Replicas::saturating_add)
 }

@@ -1,4 +1,4 @@
-//! Targets made afresh: creation, a change of the spec, of the placement or of the candidates
+//! New targets: on creation, or when the spec, the placement or the candidates change
 //! (docs/design.md#initial-assignment). Pure.
 
 use super::distribute::{Range, distribute};
@@ -6,7 +6,7 @@ use super::participant::Participant;
 use super::{Bounds, Cluster, Memory, Note, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
-/// What a cluster is to have in the end.
+/// Final bounds of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) bounds: Bounds,
@@ -16,7 +16,7 @@ pub(super) struct Target {
     pub(super) held: bool,
 }
 
-/// One per cluster, in their order; nothing for a cluster that takes no part.
+/// One target per cluster, in their order; `None` for a cluster that does not take part.
 pub(super) type Targets = Vec<Option<Target>>;
 
 /// Assigns every participant its bounds by policy.
@@ -34,7 +34,7 @@ pub(super) fn assign(request: &Request<'_>, clusters: &[&Cluster<'_>], participa
             }
         };
         if let Some(target) = targets.get_mut(participant.at) {
-            // Who gave to whom is of no account in a new division.
+            // A new division forgets earlier donations.
             let memory = Memory { gave: None, got: None, ..participant.cluster.memory };
             *target = Some(Target { bounds, reason, memory, held: false });
         }
@@ -42,8 +42,8 @@ pub(super) fn assign(request: &Request<'_>, clusters: &[&Cluster<'_>], participa
     targets
 }
 
-/// The bounds of the participants, in their order. max is divided between what each must and may have, min within max;
-/// where min comes to 0 and there is a max, it is 1.
+/// The bounds of the participants, in their order. max is divided between the lower and upper limit of each, min within
+/// max; a min of 0 with a max becomes 1.
 pub(super) fn bounds(request: &Request<'_>, participants: &[Participant<'_>]) -> Vec<Bounds> {
     let policy = request.policy;
     let ranges: Vec<Range> =
@@ -63,7 +63,7 @@ fn mins(request: &Request<'_>, participants: &[Participant<'_>], maxes: &[Replic
     mins.into_iter().zip(maxes).map(|(min, max)| min.max(1).min(*max)).collect()
 }
 
-/// Says where thresholds and bounds of the user do not go together.
+/// Adds notes where thresholds and bounds of the user contradict each other.
 pub(super) fn remark(
     request: &Request<'_>,
     participants: &[Participant<'_>],

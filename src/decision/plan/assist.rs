@@ -1,4 +1,4 @@
-//! Replicas that others run at once in the place of clusters that cannot scale
+//! Replicas that other clusters run at once in place of clusters that cannot scale
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use jiff::SignedDuration;
@@ -10,10 +10,11 @@ use super::signal::counts;
 use super::{Assist, Cause, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
-/// After this time what was not reached will not be.
+/// An assist that was not reached after this time is dropped.
 const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
 
-/// Says who is to run how many at once. What was asked for a cluster is remembered with it, so that it is asked once.
+/// Assigns assists to clusters. Replicas requested for a cluster are remembered with it, so that they are requested
+/// once.
 pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     forget(request, assignees);
     let short: Vec<(&str, Replicas)> =
@@ -26,7 +27,7 @@ pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
     }
 }
 
-/// Has the clusters that can run so many more, by policy. Returns how many they will.
+/// Distributes `total` further replicas by policy to the clusters that can run them. Returns how many were distributed.
 fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas) -> Replicas {
     let able = assignees.iter().enumerate();
     let receivers: Vec<(usize, Participant<'_>, Range)> =
@@ -36,7 +37,7 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
     }
     let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
         receivers.iter().map(|(_, participant, range)| (*participant, *range)).unzip();
-    // Each of a Duplicated workload has all of it: the one with most room helps.
+    // Each cluster of a Duplicated workload has all of it: the one with the most free capacity helps.
     let policy = if request.policy.divides() { request.policy } else { Policy::Aggregated };
     let shares = distribute(policy, total, &participants, &ranges);
     let given = sum(shares.iter().copied());
@@ -49,7 +50,7 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
     given
 }
 
-/// What was reached is forgotten, and what was not within a while: its HPA has decided since, and two would fight.
+/// Drops assists that were reached or have expired: the HPA has decided since then, and a second writer would conflict.
 pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     for assignee in assignees {
         let max = assignee.participant.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
@@ -57,16 +58,16 @@ pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
         let memory = &mut assignee.target.memory;
         memory.assist = memory.assist.filter(|assist| {
             let reached = current.is_none_or(|current| current >= assist.replicas.min(max));
-            // Not while its raise is still to come.
+            // Keep it while the raise of its max is pending.
             let waits = max < assist.replicas && max < assignee.target.bounds.max;
             within(Some(assist.since), GIVEN_UP, request.now) && (!reached || waits)
         });
     }
 }
 
-/// `ceil(ready * metric / target) - ready`, without what others were asked for; of one at its max only what that max will
-/// not allow. Without a metric: the pods that cannot be scheduled. (`ready`, not `current`: the metric is measured
-/// over the pods that run, so that pods that do not would count twice.)
+/// `ceil(ready * metric / target) - ready`, minus the replicas already requested from other clusters; for a cluster at
+/// its max only the part above that max. Without a metric: the unschedulable pods. (`ready`, not `current`: the metric
+/// is measured over running pods, so pending pods would count twice.)
 fn shortfall(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     let Some(stuck) = assignee.target.memory.stuck.filter(|_| counts(request, assignee)) else { return 0 };
     let cluster = assignee.participant.cluster;
@@ -79,13 +80,13 @@ fn shortfall(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     wanted.saturating_sub(has).saturating_sub(assignee.target.memory.helped)
 }
 
-/// What it runs or is to run.
+/// Replicas that it runs, or should run at once.
 fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
     let assist = assignee.target.memory.assist.map_or(0, |assist| assist.replicas).max(assignee.target.memory.floor());
     assignee.participant.cluster.current.unwrap_or_default().max(assist)
 }
 
-/// What a cluster can run more, within its max and its room.
+/// Further replicas that a cluster can run, within its max and its free capacity.
 fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(Participant<'a>, Replicas)> {
     let cluster = assignee.participant.cluster;
     let able = assignee.answers() && !assignee.is_stuck() && cluster.reach == Reach::Scale;

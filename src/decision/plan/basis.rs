@@ -1,4 +1,4 @@
-//! What an assignment was made from, as a digest: while it stays, targets stay (docs/design.md#initial-assignment).
+//! Inputs of an assignment as a digest: while it is unchanged, targets are kept (docs/design.md#initial-assignment).
 //! Pure.
 
 use std::fmt;
@@ -7,9 +7,11 @@ use std::str::FromStr;
 use super::{Cluster, Policy, Request};
 use crate::decision::fnv::Fnv64;
 
-/// A digest of the user's bounds, the policy and what the user says about the chosen clusters.
+/// A digest of the user's bounds, the policy and the user's settings for the selected clusters.
 ///
-/// What is measured (capacity, replicas) is not in it: a change there is not a new assignment. A failed cluster is in
+/// Measurements (capacity, replicas) are not part of it: a change there causes no new assignment. Failed clusters are
+/// part of it, because failure and return have rules of their own. The digest is the same in every version and on every
+/// machine.
 /// it, as failing and returning have rules of their own. The digest is the same in every version and on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Basis(u64);
@@ -42,7 +44,7 @@ struct Digest(Fnv64);
 
 impl Digest {
     fn number(&mut self, number: u64) {
-        // The length first, so that no two lists of numbers and names look the same.
+        // The length first, so that different lists of numbers and names have different digests.
         let bytes = number.to_le_bytes();
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
         self.0.byte(u8::try_from(used).unwrap_or(u8::MAX));
@@ -106,7 +108,7 @@ mod tests {
     fn it_survives_being_written_down() {
         let before = basis(&request());
         assert_eq!(before.to_string().parse(), Ok(before));
-        // Stored in objects: another digest would be another assignment.
+        // Stored in objects: a different digest would cause a new assignment.
         assert_eq!(before.to_string(), "9fc041e816850073");
     }
 }

@@ -9,18 +9,19 @@ use crate::decision::split::Replicas;
 
 /// The entries.
 pub(super) struct Entries<'a> {
-    /// As they can be now.
+    /// Entries that are possible now.
     pub(super) now: Vec<Entry<'a>>,
-    /// As they are in the end.
+    /// Final entries.
     pub(super) last: Vec<Entry<'a>>,
-    /// Tasks for those that go now and run something.
+    /// Eviction tasks for clusters that leave now and run replicas.
     pub(super) evictions: Vec<Eviction<'a>>,
 }
 
-/// The entries for the transitions; `goes` says which clusters go now, `bound` which get their first HPA now.
+/// The entries for the transitions; `goes` selects the clusters that leave now, `bound` those that get their first HPA
+/// now.
 ///
-/// A cluster without an HPA, or that waits for one, gets no entry yet: nothing runs outside the budget. While an
-/// eviction goes on, its cluster gets none either: its old workload has to go first.
+/// A cluster without an HPA, or that waits for one, gets no entry yet: no replicas run outside the budget. A cluster
+/// with an eviction in progress gets none either: its old workload must be gone first.
 pub(super) fn entries<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
@@ -66,10 +67,11 @@ fn evicts(cluster: &Cluster<'_>, transition: &Transition) -> bool {
     !cluster.evicting && if *transition == Transition::Drop { cluster.chosen } else { cluster.running() > 0 }
 }
 
-/// The replicas of a cluster: what it has, within its bounds; a new one gets its min, or 0 where it may be at zero.
+/// The replicas of a cluster: its current entry, within its bounds; a new one gets its min, or 0 where it may be at
+/// zero.
 ///
-/// The number counts only while the workload is made (members keep their own replicas), so an entry within the bounds
-/// stays as it is and the binding is not written after every scaling.
+/// The number counts only while the workload is created (members keep their own replicas), so an entry within the
+/// bounds is not changed and the binding is not written after every scaling.
 fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
     let least = bounds.min.min(bounds.max);
     match cluster.entry {

@@ -6,21 +6,22 @@ use super::Policy;
 use super::participant::Participant;
 use crate::decision::split::{Part, Replicas, by_weight};
 
-/// Between what and what a participant's share has to be.
+/// Lower and upper limit of a participant's share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) low: Replicas,
     pub(super) high: Replicas,
 }
 
-/// Gives `total` to the participants, in their order; each at least its `low`, where that is possible, and at most its
-/// `high`.
+/// Distributes `total` to the participants, in their order; each gets at least its `low`, where that is possible, and
+/// at most its `high`.
 ///
 /// * StaticWeighted: split by weight.
-/// * DynamicWeighted: split by room; what those with room may not have goes to the others by capacity, or evenly where
-///   nobody has any: bounds that nobody has would be lost to everybody once there is room.
-/// * Aggregated: one after the other up to its capacity, largest first; what exceeds all capacity goes to the largest.
-/// * Prioritized: the same by priority. Participants of one priority share by capacity: none of them is before the others.
+/// * DynamicWeighted: split by free capacity; the excess over the limits goes to the others by capacity, or evenly
+///   where no cluster has any: unassigned bounds could not be used once there is free capacity.
+/// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
+///   largest.
+/// * Prioritized: the same by priority. Participants of one priority share by capacity: none of them is first.
 pub(super) fn distribute(
     policy: Policy,
     total: Replicas,
@@ -37,8 +38,8 @@ pub(super) fn distribute(
     }
 }
 
-/// Distributes `rest` on top of what the participants have, the `low` of their ranges. By weight only the rest is
-/// divided; in order everything is, over what is there.
+/// Distributes `rest` on top of the `low` of the ranges. By weight only the rest is divided; by order the whole is
+/// divided, with `low` as a minimum.
 pub(super) fn top_up(
     policy: Policy,
     rest: Replicas,
@@ -89,7 +90,7 @@ fn by_room(total: Replicas, participants: &[Participant<'_>], ranges: &[Range]) 
     shares
 }
 
-/// One participant with its place among all.
+/// One participant with its index.
 type Placed<'s, 'a> = (usize, &'s Participant<'a>, Range);
 
 fn in_order(total: Replicas, participants: &[Participant<'_>], ranges: &[Range], by_priority: bool) -> Vec<Replicas> {
@@ -122,8 +123,8 @@ fn in_order(total: Replicas, participants: &[Participant<'_>], ranges: &[Range],
     given
 }
 
-/// Participants of about one size keep the order that they have: who has more is before who has less. One goes before
-/// another only when it is clearly larger, as sizes change a little with every replica that comes or goes.
+/// Participants of about one size keep their current order: the one with more replicas is first. One is moved before
+/// another only when it is clearly larger, because sizes change a little with every replica.
 fn steady(order: &mut [Placed<'_, '_>]) {
     if order.iter().any(|(_, participant, _)| participant.kept.is_none()) {
         return;
@@ -139,12 +140,12 @@ fn steady(order: &mut [Placed<'_, '_>]) {
     }
 }
 
-/// By a tenth, and by one at least.
+/// By a tenth, and by at least one.
 fn is_clearly_more(one: Replicas, other: Replicas) -> bool {
     u64::from(one).saturating_mul(10) > u64::from(other).saturating_mul(11).saturating_add(10)
 }
 
-/// Raises the participants of a tier up to a level as far as `rest` reaches; returns what is left.
+/// Raises the participants of a tier up to a level as far as `rest` allows; returns the remainder.
 fn raise(
     rest: Replicas,
     tier: &[Placed<'_, '_>],
@@ -177,7 +178,7 @@ fn raise(
         })
         .collect();
     let mut raised = by_weight(total, &parts);
-    // A participant without capacity weighs nothing; what the others cannot take is for it.
+    // A participant without capacity has weight 0; the excess of the others goes to it.
     let left = u64::from(total).saturating_sub(raised.iter().map(|share| u64::from(*share)).sum());
     if left > 0 && capacity > 0 {
         let parts: Vec<Part<'_>> =
@@ -199,7 +200,7 @@ mod tests {
     use super::*;
     use crate::decision::plan::Cluster;
 
-    /// The names in the order in which they are filled: name, what it has, and its size.
+    /// The names in the order in which they are filled: name, current bounds, and size.
     fn filled(participants: &[(&'static str, Option<Replicas>, Replicas)]) -> Vec<&'static str> {
         let clusters: Vec<Cluster<'_>> =
             participants.iter().map(|(name, ..)| Cluster { name, ..Cluster::default() }).collect();
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(filled(&[("a", Some(10), 20), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 21), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 22), ("b", Some(20), 19)]), ["a", "b"]);
-        // Where nothing is kept the larger is first.
+        // Without current bounds the larger is first.
         assert_eq!(filled(&[("a", None, 19), ("b", None, 20)]), ["b", "a"]);
         // The last is clearly larger than the first, though not than the second.
         assert_eq!(filled(&[("a", Some(3), 15), ("b", Some(2), 17), ("c", Some(1), 18)]), ["c", "a", "b"]);

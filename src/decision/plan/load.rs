@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use crate::decision::split::Replicas;
 
-/// How much a cluster has to do: the metric that asks for most replicas, and its target, in the same unit.
+/// Load of a cluster: the metric that asks for most replicas, and its target, in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The metric.
     pub value: u64,
-    /// Its target; where it is 0 nothing is known.
+    /// Its target; 0 means unknown.
     pub target: u64,
 }
 
@@ -27,19 +27,19 @@ impl Load {
         }
     }
 
-    /// Whether it is above target by more than what an HPA tolerates.
+    /// Whether the metric is above target by more than the tolerance of an HPA.
     #[must_use]
     pub fn is_above(self) -> bool {
         self.tenths(11) == Ordering::Greater
     }
 
-    /// Whether it is below target.
+    /// Whether the metric is below target.
     #[must_use]
     pub fn is_below(self) -> bool {
         self.target > 0 && self.tenths(10) == Ordering::Less
     }
 
-    /// Compares it with so many tenths of the target.
+    /// Compares the metric with this many tenths of the target.
     fn tenths(self, tenths: u128) -> Ordering {
         let value = u128::from(self.value).saturating_mul(10);
         if self.target == 0 { Ordering::Equal } else { value.cmp(&u128::from(self.target).saturating_mul(tenths)) }

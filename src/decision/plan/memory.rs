@@ -1,4 +1,4 @@
-//! What a plan remembers of a cluster from one time to the next, so that a restart forgets nothing. Pure.
+//! State that a plan keeps for a cluster until the next plan, so that a restart forgets nothing. Pure.
 
 use std::fmt;
 
@@ -6,58 +6,58 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::split::Replicas;
 
-/// What is kept of a cluster with its target.
+/// State that is kept with the target of a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Why it cannot scale, where it cannot, and since when.
+    /// Why it cannot scale, and since when; `None` when it can.
     pub stuck: Option<Stuck>,
-    /// When it last gave headroom to others.
+    /// When it last donated headroom.
     pub gave: Option<Timestamp>,
-    /// When it last got headroom from others.
+    /// When it last received headroom.
     pub got: Option<Timestamp>,
-    /// Replicas that others were asked to run in its place since it is stuck.
+    /// Replicas requested from other clusters since it is stuck.
     pub helped: Replicas,
-    /// What it is to run at once in the place of others; until it does.
+    /// Replicas that it should run at once in place of other clusters, until it does.
     pub assist: Option<Assist>,
-    /// Whether it is to have no replicas.
+    /// Whether it should have no replicas.
     pub zero: bool,
-    /// The least that it runs, in the place of clusters that leave or failed.
+    /// Fewest replicas that it runs in place of clusters that leave or failed.
     pub floor: Option<Floor>,
-    /// What others are to run in its place, as it leaves or failed.
+    /// Replicas that other clusters should run in its place, because it leaves or failed.
     pub lost: Option<Lost>,
-    /// Replicas that the other clusters ran when it stopped to answer.
+    /// Replicas that the other clusters ran when it stopped answering.
     pub others: Option<Replicas>,
-    /// When Karmada's own failover took the workload away from it.
+    /// When Karmada's own failover evicted the workload from it.
     pub evicted: Option<Timestamp>,
-    /// How often it failed lately.
+    /// How often it failed recently.
     pub failed: Option<Failed>,
 }
 
 impl Memory {
-    /// The least that it runs in the place of others.
+    /// Fewest replicas that it runs in place of other clusters.
     #[must_use]
     pub fn floor(&self) -> Replicas {
         self.floor.map_or(0, |floor| floor.replicas)
     }
 }
 
-/// A cluster that failed lately.
+/// A cluster that failed recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// How often.
     pub times: u32,
-    /// When it did last.
+    /// Time of the last failure.
     pub last: Timestamp,
 }
 
 impl Failed {
-    /// Whether that is so long ago that it is of no account.
+    /// Whether the last failure is so long ago that it no longer counts.
     #[must_use]
     pub fn is_forgotten(self, now: Timestamp) -> bool {
         self.last.checked_add(SignedDuration::from_hours(1)).is_ok_and(|end| end <= now)
     }
 
-    /// It failed once more.
+    /// Counts one more failure.
     #[must_use]
     pub fn again(before: Option<Self>, now: Timestamp) -> Self {
         let times = before.filter(|before| !before.is_forgotten(now)).map_or(0, |before| before.times);
@@ -65,37 +65,37 @@ impl Failed {
     }
 }
 
-/// Replicas that a cluster runs at least, in the place of others, until its own HPA has seen their load
+/// Fewest replicas that a cluster runs in place of others, until its own HPA has observed their load
 /// (docs/design.md#failover).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
-    /// How many, with its own.
+    /// Number of replicas, including its own.
     pub replicas: Replicas,
-    /// When others were last seen to be replaced.
+    /// When a cluster that is being replaced was last observed.
     pub since: Timestamp,
 }
 
-/// A cluster that leaves or failed, and that others replace (docs/design.md#failover, docs/design.md#clusters-that-leave).
+/// A cluster that leaves or failed and is being replaced (docs/design.md#failover, docs/design.md#clusters-that-leave).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// What it ran.
+    /// Replicas that it ran.
     pub ran: Replicas,
-    /// What of this no cluster has been asked to run yet.
+    /// The part of them that no cluster has been asked to run yet.
     pub due: Replicas,
     /// Since when.
     pub since: Timestamp,
 }
 
-/// Replicas that a cluster is to run at once (docs/design.md#clusters-that-cannot-scale).
+/// Replicas that a cluster should run at once (docs/design.md#clusters-that-cannot-scale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assist {
-    /// How many, with those it ran before.
+    /// Number of replicas, including its own.
     pub replicas: Replicas,
-    /// When that was decided. After a while its HPA knows better.
+    /// Time of the decision. After a while the own HPA has better data.
     pub since: Timestamp,
 }
 
-/// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). It counts once this holds for `delay`.
+/// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). Counts after `delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// Why.

@@ -1,12 +1,12 @@
 //! One pure function that decides what every member cluster gets and in which order (docs/design.md#distributed-mode).
 //! Pure.
 //!
-//! [`plan`] goes through stages: *assignment* gives every cluster its target by policy, *reassignment* keeps a target
-//! once given and moves it when clusters fail or return, *transition* bends the targets to what running pods and
-//! leaving clusters allow now, *steps* order the writes so that no moment exceeds the budget. Between reassignment and
-//! transition *adjust* changes targets by how clusters do: it finds who cannot scale (*signal*), moves headroom to
-//! those that can (*raise_at_max*, *priority_tiers*, *optimization*), has others run what is missing (*assist*) or what
-//! clusters ran that go (*replacement*), and sends idle clusters to zero (*zero*).
+//! [`plan`] has these stages: *assignment* gives every cluster its target by policy, *reassignment* keeps existing
+//! targets and moves them when clusters fail or return, *transition* limits the targets to what running pods and
+//! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded. Between reassignment and
+//! transition *adjust* changes targets by the health of clusters: it finds clusters that cannot scale (*signal*), moves
+//! headroom to those that can (*raise_at_max*, *priority_tiers*, *optimization*), lets other clusters run missing
+//! replicas (*assist*) and those of leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
 
 mod adjust;
 mod assignment;
@@ -46,13 +46,13 @@ use assignment::Targets;
 
 /// Decides. Deterministic; the order of the clusters does not matter.
 ///
-/// Keep [`Plan::basis`] and the targets of [`Plan::shares`] first: the next plan starts from them, and without them it
-/// assigns afresh, from what is measured by then. Then apply the steps of [`Plan::now`] in their order and stop at the
-/// first that fails; observe and plan again. Whatever fails, is lost or comes late, the sum of `maxReplicas` over the
-/// members stays within `spec.maxReplicas`: a raise is among them only when it fits next to all that may be in effect
-/// elsewhere. On a settled fleet there are no steps.
+/// Store [`Plan::basis`] and the targets of [`Plan::shares`] first: the next plan starts from them, and without them it
+/// assigns anew, from the measurements of that time. Then apply the steps of [`Plan::now`] in their order and stop at
+/// the first that fails; observe and plan again. When steps fail, are lost or arrive late, the sum of `maxReplicas`
+/// over the members stays within `spec.maxReplicas`: a raise is included only when it fits beside all bounds that may
+/// be in effect elsewhere. A settled fleet has no steps.
 ///
-/// The names of the clusters are unique.
+/// The names of the clusters must be unique.
 #[must_use]
 pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
@@ -80,8 +80,8 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
-/// Nobody is there to serve: everything stays as it is (docs/design.md#failover: a control plane that sees no cluster
-/// must not take from those that may go on without it).
+/// No cluster serves: everything stays unchanged (docs/design.md#failover: a control plane that reaches no cluster must
+/// not take bounds from clusters that may still run).
 fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = cluster.memory;

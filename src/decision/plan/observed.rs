@@ -1,5 +1,4 @@
-//! What a plan starts from: the user's bounds and what was seen of each cluster (docs/design.md#distributed-mode).
-//! Pure.
+//! Input of a plan: the user's bounds and the observed state of each cluster (docs/design.md#distributed-mode). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,12 +6,11 @@ use super::adjust::{REACTION, within};
 use super::{Basis, Load, Memory, Policy};
 use crate::decision::split::Replicas;
 
-/// A cluster that has not confirmed a write for so long is waited for no longer ([`Cluster::overdue`]).
+/// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
-/// A cluster whose replicas are not ready for so long is waited for no longer; Karmada ends evictions after the same
-/// time.
+/// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
-/// A cluster that leaves waits for so long until others run what it runs, where nobody says another time.
+/// Default of the longest wait of a leaving cluster until others run its replicas.
 pub const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
 
 /// `minReplicas` and `maxReplicas`.
@@ -28,7 +26,7 @@ impl Bounds {
     /// No HPA and no replicas.
     pub const NONE: Self = Self { min: 0, max: 0 };
 
-    /// Whether there is something to run.
+    /// Whether these bounds allow replicas.
     #[must_use]
     pub const fn is_some(self) -> bool {
         self.max > 0
@@ -38,9 +36,9 @@ impl Bounds {
 /// The thresholds of a cluster: `autoscalingMinThreshold` and `autoscalingMaxThreshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Fewest replicas it is assigned.
+    /// Fewest replicas that it is assigned.
     pub least: Replicas,
-    /// Most replicas it is assigned; not below `least`.
+    /// Most replicas that it is assigned; not below `least`.
     pub most: Replicas,
 }
 
@@ -50,25 +48,25 @@ impl Default for Limits {
     }
 }
 
-/// What a cluster is to the plan.
+/// State of a cluster for the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClusterState {
     /// Takes part.
     #[default]
     Serving,
-    /// Does not answer, and that is tolerated still: it keeps what it has, and nobody is given more there.
+    /// Does not answer, which is still tolerated: it keeps its bounds, and they are not raised.
     Silent,
-    /// Answers but has to go: no candidate any more, or `evicted` by a taint.
+    /// Answers but must leave: no longer a candidate, or `evicted` by a taint.
     Leaving {
-        /// By a taint, not by the rules.
+        /// Whether a taint is the cause, not the rules.
         evicted: bool,
     },
-    /// Failed, or is kept off by a taint: what it had is given to others.
+    /// Failed, or excluded by a taint: its bounds are given to other clusters.
     Away,
 }
 
 /// The API of member HPAs: `autoscaling/v2` from Kubernetes 1.23, below it `autoscaling/v1` with annotations
-/// (docs/design.md#on-the-wire). The plan only carries it.
+/// (docs/design.md#on-the-wire). The plan only passes it on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HpaVersion {
     /// `autoscaling/v1`
@@ -78,18 +76,18 @@ pub enum HpaVersion {
     V2,
 }
 
-/// What is known of our HPA in a cluster.
+/// Known state of the HPA that fhpa wrote in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hpa {
-    /// The bounds last written; nothing when it is being deleted.
+    /// The bounds last written; `None` when it is being deleted.
     pub written: Option<Bounds>,
     /// The API last written.
     pub version: HpaVersion,
-    /// Whether that very write was seen applied in the cluster. Equal numbers do not say so: an older write may be on
-    /// its way still.
+    /// Whether exactly that write was observed in the cluster. Equal numbers do not prove it: an older write may still
+    /// be in flight.
     pub confirmed: bool,
-    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, as [`super::Action::ApplyHpa`] said at
-    /// the write.
+    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, from [`super::Action::ApplyHpa`] of that
+    /// write.
     pub outstanding: Replicas,
     /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
     pub held: bool,
@@ -104,76 +102,76 @@ impl Hpa {
     }
 }
 
-/// A cluster that the rules choose or that holds something still.
+/// A cluster that the rules select, or that still has an HPA or an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cluster<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Whether the rules choose it, failed or not.
+    /// Whether the rules select it, failed or not.
     pub chosen: bool,
-    /// What it is.
+    /// Its state.
     pub state: ClusterState,
     /// Its weight for StaticWeighted.
     pub weight: u64,
-    /// Its priority for Prioritized; greater first, none last.
+    /// Its priority for Prioritized; greater first, `None` last.
     pub priority: Option<i32>,
     /// Its thresholds.
     pub limits: Limits,
-    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may take ([`Self::cap`]).
+    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may use ([`Self::cap`]).
     pub cap: Option<Replicas>,
-    /// Replicas it was reported to have; nothing while nobody reported.
+    /// Reported replicas; `None` until reported.
     pub current: Option<Replicas>,
-    /// Replicas that its HPA last said it has, whether or not it answers.
+    /// Replicas that its HPA last reported, whether or not the cluster answers.
     pub last: Option<Replicas>,
-    /// Replicas that are ready. Those of a cluster that does not answer are not.
+    /// Ready replicas; 0 for a cluster that does not answer.
     pub ready: Replicas,
-    /// Replicas that cannot be scheduled.
+    /// Unschedulable replicas.
     pub pending: Replicas,
-    /// Further replicas that would fit; nothing while nobody said, which counts as none.
+    /// Further replicas that would fit; `None` while unknown, which counts as 0.
     pub available: Option<Replicas>,
-    /// `desiredReplicas` of its HPA, as confirmed; nothing while nobody said.
+    /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
     pub desired: Option<Replicas>,
-    /// What its HPA measures; nothing while nobody said.
+    /// Load that its HPA measures; `None` while unknown.
     pub load: Option<Load>,
     /// How its replicas can be written.
     pub reach: Reach,
-    /// Our HPA there; nothing when it is sure that there is none.
+    /// The HPA of fhpa in this cluster; `None` when there is certainly none.
     pub hpa: Option<Hpa>,
-    /// The API that its HPA must have.
+    /// The required API version of its HPA.
     pub version: HpaVersion,
     /// Its replicas in the binding, where it has an entry.
     pub entry: Option<Replicas>,
     /// Whether the binding has an eviction task for it.
     pub evicting: bool,
-    /// Whether what was last asked of it has been outstanding for longer than the others should wait.
+    /// Whether its last write has been unconfirmed for longer than the others should wait.
     pub overdue: bool,
-    /// The target of the previous plan; nothing when it had none.
+    /// The target of the previous plan; `None` when it had none.
     pub target: Option<Bounds>,
-    /// What the previous plan remembered of it.
+    /// State kept by the previous plan.
     pub memory: Memory,
 }
 
 impl Cluster<'_> {
-    /// Replicas that run or are starting; these are never taken away for others (docs/design.md#law-3-keep-ready-pods).
-    /// Pods that just restart count: a bound below them would stop one.
+    /// Replicas that run or are starting; these are never removed for other clusters
+    /// (docs/design.md#law-3-keep-ready-pods). Restarting pods count: a bound below them would stop one.
     #[must_use]
     pub fn running(&self) -> Replicas {
         self.ready.max(self.current.unwrap_or_default().saturating_sub(self.pending))
     }
 
-    /// `current - pending + available`, within what the workload may take of the cluster.
+    /// `current - pending + available`, within the share that the workload may use.
     #[must_use]
     pub fn capacity(&self) -> Replicas {
         let settled = self.current.unwrap_or_default().saturating_sub(self.pending);
         settled.saturating_add(self.available.unwrap_or_default()).min(self.cap.unwrap_or(Replicas::MAX))
     }
 
-    /// What `maxResourceUsage` of `clusterHPAPreference` allows where `whole` replicas would fit into an empty cluster.
-    /// Rounded down; a share outside 0..=1 counts as the nearest.
+    /// Replicas that `maxResourceUsage` of `clusterHPAPreference` allows where `whole` replicas would fit into the
+    /// empty cluster. Rounded down; a share outside 0..=1 is clamped.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn cap(whole: Replicas, share: f64) -> Replicas {
-        // The least that is added repairs products such as 0.29 * 100 that come out just below a whole number.
+        // The small addend repairs products such as 0.29 * 100 that are slightly below a whole number.
         let replicas = (f64::from(whole) * share.clamp(0.0, 1.0) + 1e-9).floor();
         (replicas as Replicas).min(whole)
     }
@@ -185,17 +183,17 @@ pub enum Reach {
     /// By the scale subresource of the workload.
     #[default]
     Scale,
-    /// Only by the bounds of its HPA; and where that HPA scales to zero by itself (Kubernetes 1.37), zero too.
+    /// Only by the bounds of its HPA; also to zero where that HPA scales to zero by itself (Kubernetes 1.37).
     Bounds {
-        /// Whether it does.
+        /// Whether the HPA scales to zero by itself.
         zero: bool,
     },
 }
 
-/// How the replicas of an evicted cluster go (Karmada's `purgeMode`). The plan only carries it.
+/// How the replicas of an evicted cluster are removed (Karmada's `purgeMode`). The plan only passes it on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purge {
-    /// After their replacement runs.
+    /// After the replacement runs.
     #[default]
     Gracefully,
     /// At once.
@@ -204,7 +202,7 @@ pub enum Purge {
     Never,
 }
 
-/// Everything that a plan looks at.
+/// Complete input of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request<'a> {
     /// `spec.minReplicas` and `spec.maxReplicas`.
@@ -219,27 +217,27 @@ pub struct Request<'a> {
     pub basis: Option<Basis>,
     /// The clusters.
     pub clusters: Vec<Cluster<'a>>,
-    /// How evicted replicas go.
+    /// How evicted replicas are removed.
     pub purge: Purge,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
     /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.
     pub delay: SignedDuration,
-    /// The stabilization window of scaling down: within it nobody gives what it got or gets what it gave, and load must
-    /// be low for as long before a cluster goes to zero.
+    /// The stabilization window of scaling down: within it no cluster donates headroom that it received or receives
+    /// headroom that it donated, and load must be low for as long before a cluster is scaled to zero.
     pub window: SignedDuration,
-    /// How often headroom is divided again; nothing: never.
+    /// How often headroom is rebalanced; `None`: never.
     pub period: Option<SignedDuration>,
-    /// How long a cluster that leaves waits until others run what it runs; nothing: for ever.
+    /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
     /// Since when a cluster could go to zero.
     pub idle: Option<Timestamp>,
-    /// When bounds were last divided: assigned anew, or headroom by what was measured.
+    /// When bounds were last divided: by a new assignment or a rebalance.
     pub divided: Option<Timestamp>,
 }
 
 impl Request<'_> {
-    /// Whether it still matters that a cluster got headroom then; where it does not, it need not be kept.
+    /// Whether headroom received at `got` still affects a decision; otherwise the time need not be stored.
     #[must_use]
     pub fn minds(&self, got: Timestamp) -> bool {
         within(Some(got), self.window.max(REACTION), self.now)

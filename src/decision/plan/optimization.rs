@@ -1,4 +1,4 @@
-//! Headroom divided again by what is measured now (docs/design.md#rebalancing). Pure.
+//! Rebalances headroom by current measurements (docs/design.md#rebalancing). Pure.
 
 use jiff::Timestamp;
 
@@ -8,13 +8,13 @@ use super::participant::Participant;
 use super::{Memory, Reason, Request};
 use crate::decision::split::Replicas;
 
-/// Divides headroom again, once per period; `moved`: some was moved just now.
+/// Rebalances headroom, once per period; `moved` is whether some was moved just now.
 ///
-/// Clusters that are stuck or silent keep theirs. Nobody is raised above what it has and what would fit, so that
-/// nothing comes back at once as pods that cannot be scheduled. While nobody says how much would fit, nothing moves.
-/// Who gave within the window gets nothing yet, and who got gives nothing. Afterwards a way back has to be worth it
-/// ([`is_worth`]), and clusters of about one size keep their order: what is measured wanders all the time, and bounds
-/// do not wander with it.
+/// Clusters that are stuck or silent keep theirs. No cluster is raised above its bounds and its free capacity, so that
+/// nothing returns at once as unschedulable pods. While the free capacity is unknown, nothing moves. Clusters that
+/// donated within the window receive nothing yet, and clusters that received donate nothing. A move back must be worth
+/// it ([`is_worth`]), and clusters of about one size keep their order: measurements vary all the time, and bounds
+/// should not vary with them.
 pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Adjusted {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
@@ -29,7 +29,7 @@ pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]
     Adjusted { divided, next: after(request.now), ..<_>::default() }
 }
 
-/// The min of a cluster without replicas goes to those that have some.
+/// Moves the min of clusters without replicas to clusters that have some.
 fn spare_mins(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     for assignee in assignees.iter_mut().filter(|assignee| is_empty(assignee)) {
         let bounds = &mut assignee.target.bounds;
@@ -61,8 +61,7 @@ fn is_empty(assignee: &Assignee<'_, '_>) -> bool {
     assignee.target.memory.zero && assignee.participant.cluster.current == Some(0)
 }
 
-/// Moves everybody towards what the division comes to, as far as they may move now.
-/// Returns whether any was moved.
+/// Moves the bounds towards the ideal division, as far as each may change now. Returns whether any was moved.
 fn divide(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let Some(ideal) = ideal(request, assignees) else { return false };
     let wishes = assignees.iter().zip(&ideal).map(|(assignee, ideal)| {
@@ -91,7 +90,7 @@ fn divide(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     true
 }
 
-/// What the division comes to; nothing for those that take no part in it.
+/// The ideal division; `None` for clusters that do not take part in it.
 fn ideal(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
     let known = |assignee: &&Assignee<'_, '_>| {
         assignee.target.bounds.is_some() || assignee.participant.cluster.available.is_some()
@@ -109,12 +108,12 @@ fn ideal(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Vec<Op
     Some(assignees.iter().map(|assignee| if takes_part(&assignee) { divided.next() } else { None }).collect())
 }
 
-/// The participant, with its place among those of about its size.
+/// The participant with its current bounds, so that clusters of about one size keep their order.
 fn steady<'a>(assignee: &Assignee<'_, 'a>) -> Participant<'a> {
     Participant { kept: Some(assignee.target.bounds.max), ..*assignee.participant }
 }
 
-/// From what it has to what would fit.
+/// From its current replicas to its capacity.
 fn range(assignee: &Assignee<'_, '_>) -> Range {
     let has = assignee.target.bounds.max;
     let current = assignee.participant.cluster.current.unwrap_or_default();
@@ -122,13 +121,13 @@ fn range(assignee: &Assignee<'_, '_>) -> Range {
     Range { low, high: assignee.participant.cluster.capacity().max(has).min(assignee.participant.high).max(low) }
 }
 
-/// Whether the change is a tenth of what it was, or more.
+/// Whether the change is at least a tenth of the bounds.
 fn matters(before: Replicas, after: Replicas) -> bool {
     u64::from(before.abs_diff(after)).saturating_mul(10) >= before.into() && before != after
 }
 
-/// Whether a wish counts. One that takes the last move of the cluster back has to be a fifth of what it has, and two
-/// replicas at least: twice of what makes a move, so that what wanders by less moves nothing to and fro.
+/// Whether a change counts. A change that reverts the last move of the cluster must be a fifth of its bounds, and at
+/// least two replicas: twice the threshold of a move, so that smaller variations do not move headroom to and fro.
 fn is_worth(back: bool, change: Replicas, has: Replicas) -> bool {
     !back || change >= 2 && u64::from(change).saturating_mul(5) >= has.into()
 }

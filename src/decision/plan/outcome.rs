@@ -1,4 +1,4 @@
-//! What a plan says: shares, entries of the binding, and steps. Pure.
+//! Result of a plan: shares, entries of the binding, and steps. Pure.
 
 use jiff::Timestamp;
 
@@ -10,45 +10,45 @@ use crate::decision::split::Replicas;
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<'a> {
-    /// To be kept together with the targets, for the next plan.
+    /// Must be stored with the targets, for the next plan.
     pub basis: Basis,
-    /// What each cluster gets, by name. Clusters that take no part are not in it.
+    /// The share of each cluster, by name. Clusters that do not take part are absent.
     pub shares: Vec<Share<'a>>,
-    /// The entries of the binding in the end, by name.
+    /// The final entries of the binding, by name.
     pub binding: Vec<Entry<'a>>,
-    /// What to do, in this order. Empty on a settled fleet.
+    /// Steps to take, in this order. Empty on a settled fleet.
     pub steps: Vec<Step<'a>>,
-    /// Remarks on the whole.
+    /// Remarks on the whole plan.
     pub notes: Vec<Note>,
-    /// When to plan again, if nothing happens.
+    /// When to plan again if no event happens.
     pub next: Option<Timestamp>,
-    /// To be kept: [`super::Request::idle`].
+    /// Must be stored: [`super::Request::idle`].
     pub idle: Option<Timestamp>,
-    /// To be kept: [`super::Request::divided`].
+    /// Must be stored: [`super::Request::divided`].
     pub divided: Option<Timestamp>,
 }
 
 impl<'a> Plan<'a> {
-    /// The steps that wait for nothing.
+    /// The steps that need not wait.
     pub fn now(&self) -> impl Iterator<Item = &Step<'a>> {
         self.steps.iter().filter(|step| step.wait == Wait::Nothing)
     }
 }
 
-/// What a cluster gets.
+/// Share of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share<'a> {
     /// Its name.
     pub cluster: &'a str,
-    /// What it is to have in the end (`status.clusterHPADesired`); [`Bounds::NONE`]: no HPA.
+    /// Its final bounds (`status.clusterHPADesired`); [`Bounds::NONE`]: no HPA.
     pub target: Bounds,
-    /// What it can have now.
+    /// Its bounds for now.
     pub now: Bounds,
     /// Why it has this target.
     pub reason: Reason,
     /// Why `now` is not `target`.
     pub hold: Option<Hold>,
-    /// To be kept with the target.
+    /// Must be stored with the target.
     pub memory: Memory,
 }
 
@@ -72,72 +72,72 @@ pub struct Eviction<'a> {
     pub purge: Purge,
 }
 
-/// One thing to do.
+/// One step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<'a> {
-    /// What.
+    /// What to write.
     pub action: Action<'a>,
-    /// What has to be seen first.
+    /// What must be observed first.
     pub wait: Wait,
     /// Why.
     pub why: Why,
 }
 
-/// What to do.
+/// A write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<'a> {
     /// Write the HPA of a cluster.
     ApplyHpa {
-        /// Whose.
+        /// Name of the cluster.
         cluster: &'a str,
-        /// With these bounds.
+        /// New bounds.
         bounds: Bounds,
-        /// In this API.
+        /// API version of the HPA.
         version: HpaVersion,
-        /// To be stored in the same write as [`super::Hpa::outstanding`].
+        /// Must be stored in the same write as [`super::Hpa::outstanding`].
         outstanding: Replicas,
-        /// Without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
-        /// (docs/design.md#scaling-down-under-prioritized). To be stored in the same write as [`super::Hpa::held`].
+        /// Whether to write it without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
+        /// (docs/design.md#scaling-down-under-prioritized). Must be stored in the same write as [`super::Hpa::held`].
         held: bool,
     },
     /// Write the entries of the binding, all in one write.
     UpdateBinding {
         /// All entries, by name.
         entries: Vec<Entry<'a>>,
-        /// Tasks to add for those that failed or are evicted.
+        /// Tasks to add for clusters that failed or are evicted.
         evictions: Vec<Eviction<'a>>,
     },
     /// Write the scale subresource of the workload in a cluster.
     Scale {
-        /// Where.
+        /// Name of the cluster.
         cluster: &'a str,
-        /// To.
+        /// New replicas.
         replicas: Replicas,
     },
     /// Delete the HPA of a cluster.
     DeleteHpa {
-        /// Whose.
+        /// Name of the cluster.
         cluster: &'a str,
     },
 }
 
-/// What a step waits for. The next plan gives it again, without a wait, once that was seen.
+/// What a step waits for. The next plan returns the step without a wait once that was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing: do it now.
+    /// No wait.
     Nothing,
-    /// That clusters are seen to have applied their lower bounds.
+    /// Clusters must apply their lower bounds.
     Lowered,
-    /// That the others are seen to have their bounds and to run their min.
+    /// The other clusters must have their bounds and run their min.
     Replaced,
-    /// That running replicas above a target shrink, or that a leaving cluster has gone.
+    /// Running replicas above a target must shrink, or a leaving cluster must be gone.
     Shrunk,
-    /// That an HPA that is being deleted has gone.
+    /// An HPA that is being deleted must be gone.
     Gone,
 }
 
 impl Share<'_> {
-    /// The target that the next plan starts from; nothing for a cluster that takes no part.
+    /// The target that the next plan starts from; `None` for a cluster that does not take part.
     #[must_use]
     pub fn kept(&self) -> Option<Bounds> {
         (self.reason != Reason::Replaced).then_some(self.target)
@@ -167,7 +167,7 @@ pub(super) fn shares<'a>(
     shares.collect()
 }
 
-/// What is to be remembered of a cluster that takes no part.
+/// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { evicted, failed, lost: before, .. } = cluster.memory;
     let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();

@@ -1,4 +1,4 @@
-//! The clusters that share in an assignment, with what bounds each share. Pure.
+//! The clusters of an assignment, with the limits of each share. Pure.
 
 use super::{Cluster, ClusterState, Policy, Request};
 use crate::decision::split::Replicas;
@@ -6,24 +6,25 @@ use crate::decision::split::Replicas;
 /// A cluster that takes part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Participant<'a> {
-    /// Its place in the sorted clusters.
+    /// Its index in the sorted clusters.
     pub(super) at: usize,
     pub(super) cluster: &'a Cluster<'a>,
-    /// What it weighs under the policy.
+    /// Its weight under the policy.
     pub(super) weight: u64,
     pub(super) capacity: Replicas,
-    /// The most it can be given.
+    /// Its upper limit.
     pub(super) high: Replicas,
-    /// What it has, where participants of about one size are to keep their order; nothing: their sizes alone decide.
+    /// Its current bounds, where participants of about one size should keep their order; `None`: only their sizes
+    /// count.
     pub(super) kept: Option<Replicas>,
 }
 
 impl Participant<'_> {
-    /// What its max may not go below when it is assigned afresh (docs/design.md#law-3-keep-ready-pods,
+    /// Lower limit of its max in a new assignment (docs/design.md#law-3-keep-ready-pods,
     /// docs/design.md#initial-assignment).
     ///
-    /// Under StaticWeighted the split is the user's word: the target is the split, and the transition holds what runs
-    /// until it shrinks by itself.
+    /// Under StaticWeighted the user decides: the target is the split, and the transition keeps running replicas until
+    /// they shrink by themselves.
     pub(super) fn low(&self, policy: Policy) -> Replicas {
         let least = self.cluster.limits.least;
         let low = match policy {
@@ -35,8 +36,8 @@ impl Participant<'_> {
     }
 }
 
-/// The clusters that take part: those that serve or are silent, but no silent one without an HPA, and none that comes
-/// back while its eviction goes on.
+/// The clusters that take part: those that serve or are silent, except a silent one without an HPA and a returning one
+/// with an eviction in progress.
 pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]) -> Vec<Participant<'a>> {
     let mut participants: Vec<Participant<'a>> = sorted
         .iter()
@@ -59,8 +60,8 @@ pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]
     participants
 }
 
-/// The user's threshold always holds. What the workload may take of the cluster is measured, so it changes by itself
-/// and takes no running pods. A silent cluster gets nothing that it has not got.
+/// The user's threshold always applies. The share that the workload may use is measured, so it changes by itself and
+/// removes no running pods. A silent cluster gets no more than it has.
 fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
     let cap = cluster.cap.map_or(Replicas::MAX, |cap| cap.max(cluster.running()));
     let silent = match (cluster.state, cluster.hpa) {
@@ -70,7 +71,7 @@ fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
     request.total.max.min(cluster.limits.most).min(cap).min(silent)
 }
 
-/// Where nobody has a static weight all weigh the same, as in Karmada.
+/// Without any static weight all weigh the same, as in Karmada.
 fn weigh(policy: Policy, participants: &mut [Participant<'_>]) {
     let unweighted = participants.iter().all(|participant| participant.cluster.weight == 0);
     for participant in participants {

@@ -3,7 +3,7 @@
 /// How bounds are divided over the clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// All of them in each cluster.
+    /// The whole bounds in each cluster.
     #[default]
     Duplicated,
     /// By the user's weights.
@@ -39,7 +39,7 @@ impl Policy {
         Self::ALL.into_iter().find(|policy| policy.name() == name)
     }
 
-    /// Whether it goes by the room that there is in clusters.
+    /// Whether it depends on the free capacity of clusters.
     #[must_use]
     pub const fn goes_by_room(self) -> bool {
         matches!(self, Self::DynamicWeighted | Self::Aggregated | Self::Prioritized)

@@ -1,4 +1,4 @@
-//! Prioritized: the lowest priority shrinks first, and what it does not need returns to the highest
+//! Prioritized: the lowest priority shrinks first, and its unused headroom returns to the highest
 //! (docs/design.md#scaling-down-under-prioritized). Pure.
 
 use super::adjust::Assignee;
@@ -6,8 +6,8 @@ use super::raise_at_max::hand_over;
 use super::{ClusterState, Load, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
-/// Holds the scale-down of every tier above the one that shrinks: the lowest that is above its min. A member holds it
-/// by itself, also while the control plane is away.
+/// Holds the scale-down of every tier above the one that shrinks: the lowest tier above its min. A member enforces this
+/// by itself, also while the control plane is down.
 pub(super) fn hold(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     let above = |assignee: &&Assignee<'_, '_>| {
         assignee.answers()
@@ -18,14 +18,14 @@ pub(super) fn hold(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     for assignee in assignees {
         let cluster = assignee.participant.cluster;
         assignee.target.held = match cluster.state {
-            // It would not hear of a change.
+            // A write would not reach it.
             ClusterState::Silent => cluster.hpa.is_some_and(|hpa| hpa.held),
             _ => shrinks.is_some_and(|tier| cluster.priority > tier),
         };
     }
 }
 
-/// A tier that is at its min and has little to do gives its headroom to higher ones. Returns whether any was moved.
+/// A tier that is at its min and has little load donates its headroom to higher tiers. Returns whether any was moved.
 pub(super) fn drain(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     if request.policy != Policy::Prioritized {
         return false;
@@ -64,7 +64,7 @@ pub(super) fn drain(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -
             && assignee.may_get(request)
             && assignee.participant.cluster.priority > lowest
     };
-    // Up to the room there is, where somebody says it: more would come back at once.
+    // Up to the free capacity, where it is known: more would return at once.
     let fits = |assignee: &Assignee<'_, '_>| {
         let room = assignee.participant.cluster.available.map(|_| assignee.participant.cluster.capacity());
         if gets(assignee) { assignee.participant.high.min(room.unwrap_or(assignee.participant.high)) } else { 0 }

@@ -1,4 +1,4 @@
-//! Headroom of clusters that cannot use it goes to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
+//! Moves headroom of clusters that cannot use it to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::adjust::{Assignee, sum, take};
 use super::distribute::{Range, top_up};
@@ -12,7 +12,7 @@ pub(super) fn raise(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -
     give_up(request, assignees) | donate(request, assignees)
 }
 
-/// Clusters whose pods cannot be scheduled keep what runs; the rest goes to the others by policy.
+/// Clusters with unschedulable pods keep their running replicas; the rest goes to other clusters by policy.
 fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let gives = |assignee: &Assignee<'_, '_>| {
         let pending = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
@@ -28,9 +28,9 @@ fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         match assignee.target.memory.stuck.map(|stuck| stuck.cause) {
             _ if !assignee.answers() || !assignee.may_get(request) => 0,
             None => high,
-            // It is next in line, and its pods that wait may bring nodes.
+            // It is next in order, and its pending pods may trigger new nodes.
             Some(Cause::AtMax) if rank(request, assignee) < lowest => high,
-            // What does not fit would come back, as its pods would wait too.
+            // Headroom above its capacity would return, because its pods would be pending too.
             Some(Cause::AtMax) if room => high.min(assignee.participant.capacity),
             Some(Cause::AtMax | Cause::Pending) => 0,
         }
@@ -38,8 +38,8 @@ fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     hand_over(request, assignees, &spare, most, Reason::ScaleUpBlocked)
 }
 
-/// Takes what is to spare and gives it by policy to the others, each up to what `most` says; only as much as they can
-/// take.
+/// Takes the amounts of `spare` and distributes them by policy to the other clusters, each up to `most`; only as much
+/// as they can take.
 pub(super) fn hand_over(
     request: &Request<'_>,
     assignees: &mut [Assignee<'_, '_>],
@@ -77,10 +77,11 @@ pub(super) fn hand_over(
     got > 0
 }
 
-/// Clusters at their max that want more get what others do not want.
+/// Clusters at their max that want more receive headroom that others do not want.
 ///
-/// Each gets what it needs and has room for. Not under StaticWeighted, whose split is the user's word. Under
-/// Prioritized the higher priority is first, and nobody takes from a higher one: that one takes up the load by itself.
+/// Each receives what it needs, up to its capacity. Not under StaticWeighted, whose split is the user's decision. Under
+/// Prioritized the higher priority is first, and no cluster takes from a higher one: that one serves the load by
+/// itself.
 fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     if request.policy == Policy::StaticWeighted {
         return false;
@@ -106,7 +107,7 @@ fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     moved
 }
 
-/// Who is before whom: by priority under Prioritized, all alike else.
+/// Order among clusters: by priority under Prioritized, otherwise all are equal.
 fn rank(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Option<i32> {
     if request.policy == Policy::Prioritized { assignee.participant.cluster.priority } else { None }
 }
@@ -115,7 +116,7 @@ fn by_name<'a>(assignees: &[Assignee<'_, 'a>], of: impl Fn(&Assignee<'_, 'a>) ->
     assignees.iter().map(|assignee| (assignee.participant.cluster.name, of(assignee))).collect()
 }
 
-/// What a cluster at its max lacks.
+/// Headroom that a cluster at its max lacks.
 fn need(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     let full = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
     if !full || !counts(request, assignee) || !assignee.may_get(request) || !assignee.has_reacted(request) {
@@ -128,7 +129,7 @@ fn need(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     wanted.min(assignee.participant.high).saturating_sub(max).min(room)
 }
 
-/// What a cluster that wants less than its max can spare.
+/// Headroom that a cluster does not want.
 fn slack(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     let Some(desired) = assignee.participant.cluster.desired.filter(|_| assignee.answers() && !assignee.is_stuck())
     else {

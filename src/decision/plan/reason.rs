@@ -1,4 +1,4 @@
-//! Why: a word for machines and a sentence for people, for every share, step and remark. Pure.
+//! Reasons for every share, step and remark: a code for machines and a sentence for people. Pure.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ pub enum Reason {
     Duplicated,
     /// Its share of `maxReplicas` is by `staticWeight`.
     Weighted {
-        /// Its own.
+        /// Its weight.
         weight: u64,
-        /// Of all.
+        /// Sum of all weights.
         weights: u64,
     },
     /// Its share is by the replicas that would still fit.
     Available {
-        /// In the cluster.
+        /// Number in the cluster.
         available: u64,
-        /// In all.
+        /// Number in all clusters.
         availables: u64,
     },
     /// Clusters are filled by capacity, the largest first.
@@ -40,12 +40,12 @@ pub enum Reason {
     Unchanged,
     /// It took over bounds that other clusters no longer have.
     ReplicasTakenOver {
-        /// How much.
+        /// Number of replicas.
         more: Replicas,
     },
     /// It released headroom to other clusters.
     HeadroomReleased {
-        /// How much.
+        /// Number of replicas.
         less: Replicas,
     },
     /// It recovered: it has its min at once, and gets headroom at the next rebalance.
@@ -97,16 +97,16 @@ impl fmt::Display for Reason {
             Self::Duplicated => f.write_str("every cluster has the whole bounds"),
             Self::Weighted { weight, weights } => write!(f, "weight {weight} of {weights}"),
             Self::Available { available, availables } => {
-                write!(f, "room for {available} of {availables} more replicas")
+                write!(f, "capacity for {available} of {availables} more replicas")
             }
-            Self::Filled { capacity } => write!(f, "room for {capacity} replicas, the largest cluster first"),
+            Self::Filled { capacity } => write!(f, "capacity for {capacity} replicas, the largest cluster first"),
             Self::Priority { priority: Some(priority), capacity } => {
-                write!(f, "priority {priority}, room for {capacity} replicas")
+                write!(f, "priority {priority}, capacity for {capacity} replicas")
             }
-            Self::Priority { priority: None, capacity } => write!(f, "no priority, room for {capacity} replicas"),
+            Self::Priority { priority: None, capacity } => write!(f, "no priority, capacity for {capacity} replicas"),
             Self::Unchanged => f.write_str("as assigned before"),
             Self::ReplicasTakenOver { more } => write!(f, "takes over {more} that no other cluster can run"),
-            Self::HeadroomReleased { less } => write!(f, "gives {less} to others"),
+            Self::HeadroomReleased { less } => write!(f, "releases {less} to other clusters"),
             Self::ClusterRecovered => f.write_str("recovered: min restored now, headroom at the next rebalance"),
             Self::ScaleUpBlocked => f.write_str("pods are unschedulable: unused max was moved to other clusters"),
             Self::HeadroomReceived => f.write_str("receives headroom that other clusters cannot use"),
@@ -130,12 +130,12 @@ impl fmt::Display for Reason {
 pub enum Hold {
     /// More replicas run than the bounds allow; they are not removed for other clusters.
     Running {
-        /// How many.
+        /// Number of running replicas.
         running: Replicas,
     },
     /// Other clusters still have the bounds that it waits for.
     Budget,
-    /// It runs replicas in place of clusters that leave or failed.
+    /// Number of replicas, including its own.
     Replaces {
         /// How many, with its own.
         replicas: Replicas,
@@ -175,22 +175,22 @@ pub enum Why {
     Assigned,
     /// Its max is lowered, so that other clusters can have the rest.
     MaxLowered {
-        /// From.
+        /// Previous bounds.
         from: Bounds,
     },
     /// Its max is raised.
     MaxRaised {
-        /// From.
+        /// Previous bounds.
         from: Bounds,
     },
     /// Its max is raised as far as `maxReplicas` allows while a cluster does not answer.
     MaxRaisedPartially {
-        /// What it is to have.
+        /// Its target.
         to: Replicas,
     },
     /// Its min or the API version of its HPA changes.
     BoundsChanged {
-        /// From.
+        /// Previous bounds.
         from: Bounds,
     },
     /// It leaves, and gives up the headroom that it does not use.
@@ -246,7 +246,7 @@ impl fmt::Display for Why {
                 write!(f, "raised part of the way to {to} while a cluster does not respond")
             }
             Self::BoundsChanged { from } => write!(f, "changes from {from}"),
-            Self::ClusterLeaving => f.write_str("leaving: releases what it does not run, its replicas follow"),
+            Self::ClusterLeaving => f.write_str("leaving: releases unused headroom, its replicas follow"),
             Self::ClusterRemoved => f.write_str("removed once other clusters run its replicas"),
             Self::ClusterFailed => f.write_str("failed: its share was moved to other clusters"),
             Self::BindingUpdated => f.write_str("entries updated to match the bounds"),
@@ -257,10 +257,10 @@ impl fmt::Display for Why {
     }
 }
 
-/// What keeps a replacement from being ready.
+/// Why a replacement is not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// No cluster has room or max for it.
+    /// No cluster has free capacity or max for it.
     Room,
     /// Its pods are not ready.
     Unready,
@@ -271,60 +271,61 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Room => "no other cluster has room for them",
+            Self::Room => "no other cluster has free capacity for them",
             Self::Unready => "their pods are not ready",
             Self::Unconfirmed => "a cluster has not confirmed its new bounds",
         })
     }
 }
 
-/// A remark on the whole, for a condition.
+/// A remark on the whole plan, for a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// No cluster is chosen.
+    /// No cluster is selected.
     NoCandidates,
-    /// All chosen clusters failed.
+    /// All selected clusters failed.
     AllAway {
-        /// How many.
+        /// Number of clusters.
         candidates: usize,
     },
-    /// Part of `maxReplicas` is nobody's, as the thresholds and caps do not allow it.
+    /// Part of `maxReplicas` is unassigned, because thresholds and caps do not allow it.
     Unassigned {
-        /// How much.
+        /// Number of replicas.
         left: u64,
     },
-    /// The lower thresholds ask for more than there is.
+    /// The sum of the lower thresholds is greater than `maxReplicas`.
     ThresholdsAboveBudget {
         /// Their sum.
         least: u64,
         /// `maxReplicas`.
         budget: Replicas,
     },
-    /// Clusters that cannot go to zero: nobody can write replicas there, and their HPAs do not do it by themselves.
+    /// Clusters that cannot be scaled to zero: their replicas cannot be written, and their HPAs do not scale to zero by
+    /// themselves.
     ScaleToZeroUnsupported {
-        /// How many.
+        /// Number of clusters.
         clusters: usize,
     },
-    /// Clusters without replicas that are to have some, where nobody can write them.
+    /// Clusters without replicas that need some, where replicas cannot be written.
     ScaleFromZeroUnsupported {
-        /// How many.
+        /// Number of clusters.
         clusters: usize,
     },
-    /// More than `maxReplicas` may be in effect: nothing is raised until it is less.
+    /// More than `maxReplicas` may be in effect: no bound is raised until it is less.
     AboveBudget {
-        /// How much too much.
+        /// Number of replicas above it.
         by: u64,
     },
-    /// What clusters ran that leave or failed does not run elsewhere yet.
+    /// Replicas of clusters that leave or failed do not run elsewhere yet.
     Missing {
-        /// How many replicas.
+        /// Number of replicas.
         missing: Replicas,
         /// Why.
         obstacle: Obstacle,
     },
-    /// A cluster leaves now although what it ran does not run elsewhere.
+    /// A cluster leaves now although its replicas do not run elsewhere.
     LeftUnreplaced {
-        /// How many replicas.
+        /// Number of replicas.
         missing: Replicas,
         /// Why.
         obstacle: Obstacle,

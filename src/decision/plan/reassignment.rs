@@ -1,5 +1,5 @@
-//! Targets kept while nothing but the clusters changes: what a failed one had goes to the others by policy, a returned
-//! one gets its min at once (docs/design.md#failover). Pure.
+//! Keeps targets while only the clusters change: the bounds of a failed one go to the others by policy, a returned one
+//! gets its min at once (docs/design.md#failover). Pure.
 
 use super::adjust::{take, within};
 use super::assignment::{Target, Targets, assign, bounds};
@@ -9,13 +9,13 @@ use super::participant::Participant;
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
-/// Keeps the targets of the participants, gives away what is free, and takes in who came back.
+/// Keeps the targets of the participants, distributes free bounds, and takes returned clusters back.
 ///
-/// * StaticWeighted and Duplicated divide by what the user said, so a change of the participants is a new division: a
-///   returned cluster gets its whole share, which the others give up as their replicas shrink.
-/// * Otherwise capacity decided, which is measured and changes all the time: targets stay as they are. What nobody has -
-///   of a failed cluster, or above a cap that fell - is distributed over them by policy. A returned cluster gets its
-///   min, taken from headroom of the others by the size of that headroom; its own headroom comes at the next rebalance.
+/// * StaticWeighted and Duplicated divide by the user's settings, so a change of the participants is a new division: a
+///   returned cluster gets its whole share, which the others release as their replicas shrink.
+/// * Otherwise capacity decided, which varies all the time: targets stay unchanged. Free bounds - of a failed cluster,
+///   or above a cap that fell - are distributed by policy. A returned cluster gets its min, taken from the headroom of
+///   the others in proportion; its own headroom follows at the next rebalance.
 pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participants: &[Participant<'_>]) -> Targets {
     if request.policy == Policy::Duplicated {
         return assign(request, clusters, participants);
@@ -26,7 +26,8 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
         .map(|participant| {
             let target = participant.cluster.target.unwrap_or_default();
             let max = target.max.min(participant.high);
-            // One whose HPA went to zero by itself begins from its least again; who is at zero is said anew each time.
+            // A cluster whose HPA scaled to zero by itself begins from its least again; the zero stage decides anew
+            // each time.
             Bounds { min: target.min.max(1).min(max), max }
         })
         .collect();
@@ -40,7 +41,7 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
     }
     let here =
         if returned { admit(request, participants, &previous, &mut kept) } else { vec![true; participants.len()] };
-    // Who could not be taken in yet does not share in what is distributed.
+    // Clusters that could not be taken back yet do not share in the distribution.
     let (present, mut of_present): (Vec<Participant<'_>>, Vec<Bounds>) = participants
         .iter()
         .zip(&kept)
@@ -57,8 +58,8 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
     )
 }
 
-/// Whether the user's split can stand again: a cluster that gave headroom away is not stuck any more and has room or
-/// does not need any, and nobody moved any within the window.
+/// Whether the user's split can apply again: a cluster that donated headroom is no longer stuck and has capacity or
+/// does not need any, and no headroom was moved within the window.
 fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
     let calm = |participant: &Participant<'_>| {
         let Memory { stuck, gave, got, .. } = participant.cluster.memory;
@@ -100,7 +101,7 @@ fn targets(
     targets
 }
 
-/// Distributes what of the user's bounds nobody has over what they have.
+/// Distributes unassigned bounds of the user on top of the current ones.
 fn filled(request: &Request<'_>, participants: &[Participant<'_>], kept: &[Bounds]) -> Vec<Bounds> {
     let maxes =
         top_up(request, request.total.max, participants, kept, |bounds| bounds.max, |participant, _| participant.high);
@@ -129,8 +130,8 @@ fn top_up(
     distribute::top_up(request.policy, rest, participants, &ranges.collect::<Vec<_>>())
 }
 
-/// Gives the returned participants their min out of what is free and of the others' headroom. Returns who is in; a
-/// returned one for whom there was nothing stays out until there is.
+/// Gives returned participants their min, from free bounds and the headroom of the others. Returns which are taken
+/// back; a returned one without a min stays out until there is one.
 fn admit(
     request: &Request<'_>,
     participants: &[Participant<'_>],
@@ -168,7 +169,7 @@ fn admit(
         high: *wanted,
     });
     let shares = by_weight(can, &parts.collect::<Vec<_>>());
-    // Their min was in the mins of the others while they were away.
+    // Their min was part of the mins of the others while they were away.
     let surplus = kept.iter().map(|bounds| u64::from(bounds.min)).sum::<u64>().saturating_add(can.into());
     let surplus = surplus.saturating_sub(request.total.min.into()).min(can.into());
     let over = |participant: &Participant<'_>, bounds: &Bounds| {

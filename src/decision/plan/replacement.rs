@@ -1,10 +1,10 @@
-//! What clusters ran that leave or failed is run by others: first the replacement, then the removal
-//! (docs/design.md#failover, docs/design.md#clusters-that-leave). Pure.
+//! Replaces clusters that leave or failed: first the replacement, then the removal (docs/design.md#failover,
+//! docs/design.md#clusters-that-leave). Pure.
 //!
-//! What is owed is kept in two places, and moves from one to the other: [`Lost::due`] of the cluster that goes is what
-//! nobody was asked to run yet, the [`Floor`] of another is what it was asked to run, with its own. A cluster may go
-//! when nothing is due and every floor is ready. A receiver that fails or leaves owes its floor, so that nothing is
-//! forgotten on the way.
+//! Owed replicas are stored in two places, and move from one to the other: [`Lost::due`] of the leaving cluster is the
+//! part that no cluster was asked to run yet, the [`Floor`] of another is the part that it was asked to run, including
+//! its own. A cluster may leave when nothing is due and every floor is ready. A receiver that fails or leaves owes its
+//! floor, so that no replicas are forgotten.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,36 +15,36 @@ use super::transition::{frozen, is_known, leaves};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
-/// What an HPA measures is up to a minute old: it has not seen the load of others before.
+/// HPA measurements are up to a minute old: earlier ones do not include the load of others.
 const SEEN: SignedDuration = SignedDuration::from_secs(60);
-/// While clusters are replaced, floors are dated anew in steps of this size.
+/// While clusters are replaced, floors are renewed in steps of this size.
 const STEP: SignedDuration = SignedDuration::from_secs(30);
-/// The part of what it runs that a cluster gives up before its replacement runs, where there is no headroom for both.
+/// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
 const PART: Replicas = 4;
 
-/// Whether a cluster that leaves may go.
+/// Whether a leaving cluster may be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Not yet.
     #[default]
     Stays,
-    /// What it ran is ready elsewhere.
+    /// Its replicas are ready elsewhere.
     Goes,
-    /// It was waited for long enough.
+    /// The longest wait has passed.
     TimesOut,
 }
 
-/// What comes of it, by the places of the sorted clusters.
+/// Result, by index of the sorted clusters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Replacement {
     pub(super) lost: Vec<Option<Lost>>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) note: Option<Note>,
-    /// When to look again.
+    /// When to plan again.
     pub(super) next: Option<Timestamp>,
 }
 
-/// Has others run what clusters ran that leave or failed, and says who may go.
+/// Lets other clusters run the replicas of clusters that leave or failed, and decides which may be removed.
 pub(super) fn replace(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
@@ -53,7 +53,7 @@ pub(super) fn replace(
     let mut going = Going::of(request, clusters, assignees);
     if request.policy.divides() {
         remember_others(assignees);
-        // What Karmada evicts gracefully runs on, and carries load that the others' HPAs have not seen.
+        // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
         keep_floors(request, assignees, going.any() || evicting);
         going.ask(request, assignees);
@@ -65,11 +65,11 @@ pub(super) fn replace(
     going.end(request, assignees)
 }
 
-/// Clusters that go, and what is owed for each.
+/// Leaving clusters, and the replicas owed for each.
 struct Going<'c, 'a> {
     clusters: &'c [&'c Cluster<'a>],
     lost: Vec<Option<Lost>>,
-    /// What clusters owe that are back: it is asked for once more.
+    /// Owed replicas of clusters that have returned: they are requested once more.
     back: Replicas,
 }
 
@@ -96,7 +96,7 @@ impl<'c, 'a> Going<'c, 'a> {
         going
     }
 
-    /// What leaving clusters gave up by themselves is not due any more.
+    /// Replicas that leaving clusters removed by themselves are no longer due.
     fn follow(&mut self) {
         let runs = self.running();
         let dues = self
@@ -121,8 +121,8 @@ impl<'c, 'a> Going<'c, 'a> {
         sum(self.lost.iter().flatten().map(|lost| lost.due))
     }
 
-    /// Asks for as much as may be asked for now: what fits beside all that runs, and where that is little, a part of
-    /// what leaving clusters run - they give that up first.
+    /// Requests as many replicas as allowed now: as many as fit beside all running ones, and where that is little, a
+    /// part of those that leaving clusters run - they release that first.
     fn ask(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
         let due = self.due().saturating_add(self.back);
         let unable: Vec<(&str, Replicas)> =
@@ -131,7 +131,7 @@ impl<'c, 'a> Going<'c, 'a> {
         let batch = self.batch(request, assignees, due);
         let mut given = share_out(request, assignees, batch.saturating_add(moves), false);
         if given == 0 {
-            // Nobody who is awake has room.
+            // No cluster that is awake has capacity.
             given = share_out(request, assignees, batch, true);
         }
         let shifted = given.min(moves);
@@ -143,7 +143,7 @@ impl<'c, 'a> Going<'c, 'a> {
         self.settle(given.saturating_sub(shifted).saturating_sub(self.back));
     }
 
-    /// So much less is due: first of those that failed, as it is missing now.
+    /// Reduces the due replicas by `given`: first those of failed clusters, which are missing now.
     fn settle(&mut self, given: Replicas) {
         let mut rest = given;
         for failed in [true, false] {
@@ -175,7 +175,7 @@ impl<'c, 'a> Going<'c, 'a> {
         if unready > 0 || assignees.iter().any(starts) {
             return beside;
         }
-        // A part of each, and no more than a part of all: many that run one replica each do not go together.
+        // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
         let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
         let leaving = || leaving().filter_map(|(_, lost)| lost.as_ref());
         let parts = sum(leaving().map(|lost| part(lost.ran).min(lost.due)));
@@ -183,7 +183,7 @@ impl<'c, 'a> Going<'c, 'a> {
         beside.max(due.min(parts).min(budget.saturating_sub(others)))
     }
 
-    /// Who may go now, and what is left to say.
+    /// Decides which clusters may be removed now, with the remaining note.
     fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
         let unready = deficit(assignees);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
@@ -200,7 +200,7 @@ impl<'c, 'a> Going<'c, 'a> {
             let replaced = if request.policy.divides() { due == 0 && unready == 0 && covers <= spare } else { serves };
             spare = spare.saturating_sub(if replaced { covers } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
-            // One that is gone already is spoken of for as long again.
+            // A cluster that is already removed is reported for as long again.
             let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
             next = [next, ends, forgotten].into_iter().flatten().filter(|next| *next > request.now).min();
             let over = |end: Option<Timestamp>| end.is_some_and(|end| end <= request.now);
@@ -223,12 +223,13 @@ impl<'c, 'a> Going<'c, 'a> {
         Replacement { lost: self.lost, verdicts, note, next }
     }
 
-    /// What leaving clusters run beyond what is owed for all of them: the rest stands for one another, whoever runs it.
+    /// Replicas that leaving clusters run beyond those owed for all of them; it does not matter which cluster runs
+    /// them.
     fn spare(&self, unready: Replicas) -> Replicas {
         self.running().saturating_sub(self.due().saturating_add(unready))
     }
 
-    /// What leaving clusters run.
+    /// Replicas that leaving clusters run.
     fn running(&self) -> Replicas {
         let leaving =
             self.clusters.iter().zip(&self.lost).filter(|(cluster, lost)| still_runs(cluster) && lost.is_some());
@@ -247,32 +248,32 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 }
 
-/// What nobody may take from it: what it runs or is to run in the place of others.
+/// Replicas that must not be taken from it: its running and its replacement replicas.
 fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
     cluster.running().max(assignee.target.memory.floor()).max(is_known(cluster).into())
 }
 
-/// Whether it is to have its first replica in a moment: it has been made room for.
+/// Whether its first replica will start soon: its bounds are assigned.
 fn starts(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let bound = assignee.target.bounds.is_some() && is_known(cluster) && assignee.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
 }
 
-/// Whether what it runs is there to be seen.
+/// Whether its replicas can still be observed.
 fn still_runs(cluster: &Cluster<'_>) -> bool {
     cluster.state != ClusterState::Away && cluster.entry.is_some()
 }
 
-/// Whether it has something of ours that can be taken away.
+/// Whether it has an HPA or an entry that can be removed.
 fn holds(cluster: &Cluster<'_>) -> bool {
     cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
 }
 
-/// What is owed for a cluster that does not stay.
+/// Replicas owed for a cluster that does not stay.
 ///
-/// One that failed did so a while ago: what the others run more since then runs in its place already.
+/// A failed cluster stopped a while ago: further replicas of the others since then already replace it.
 fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
     let divides = request.policy.divides();
     let away = cluster.state == ClusterState::Away;
@@ -288,13 +289,14 @@ fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Optio
     (ran > 0).then_some(Lost { ran, due, since: request.now })
 }
 
-/// What it runs, or ran when that was last heard of.
+/// Replicas that it runs, or last reported.
 fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
-    let said = cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
-    if away { said } else { cluster.running().max(if cluster.entry.is_none() { said } else { 0 }) }
+    let reported =
+        cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
+    if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
 }
 
-/// Of one that stopped to answer: what the others ran then.
+/// Stores, for a cluster that stopped answering, the replicas that the others run.
 fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
     let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
     for assignee in assignees {
@@ -308,7 +310,7 @@ fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
     }
 }
 
-/// Floors end when the HPAs have had time to see the load that moved; `going`: some is to move still.
+/// Floors end when the HPAs have had time to observe the moved load; `going` is whether load still has to move.
 fn keep_floors(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) {
     let hold = request.window.max(SEEN);
     for assignee in assignees.iter_mut() {
@@ -323,7 +325,7 @@ fn keep_floors(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going:
         }
     }
     let runs = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.running().max(assignee.target.memory.floor());
-    // The user has lowered what all may run.
+    // The user has lowered the total.
     if sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(runs)) > request.total.max {
         for assignee in assignees {
             let running = assignee.participant.cluster.running();
@@ -340,7 +342,7 @@ fn floors_end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<T
     ends.filter(|end| *end > request.now).min()
 }
 
-/// What it was asked to run and does not.
+/// Requested replicas that it does not run.
 fn short_of(assignee: &Assignee<'_, '_>) -> Replicas {
     assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.ready)
 }
@@ -349,12 +351,12 @@ fn deficit(assignees: &[Assignee<'_, '_>]) -> Replicas {
     sum(assignees.iter().map(short_of))
 }
 
-/// What it was asked to run and cannot, as nothing more can be scheduled there.
+/// Requested replicas that it cannot run, because no further pods can be scheduled there.
 fn cannot_run(assignee: &Assignee<'_, '_>) -> Replicas {
     short_of(assignee).min(assignee.participant.cluster.pending)
 }
 
-/// Has clusters run so many more, by policy; `wake`: those at zero. Returns how many they will.
+/// Distributes `total` further replicas by policy; `wake` includes clusters at zero. Returns how many were distributed.
 fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas, wake: bool) -> Replicas {
     if total == 0 {
         return 0;
@@ -381,19 +383,19 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
     given
 }
 
-/// What it runs or is to run.
+/// Replicas that it runs or should run.
 fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
     let memory = &assignee.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
     assignee.participant.cluster.current.unwrap_or_default().max(assignee.participant.cluster.ready).max(asked)
 }
 
-/// What it can run more, within its max and its room; nothing where it cannot be asked. While nobody says how much room
-/// there is, it is asked: what does not become ready replaces nothing.
+/// Further replicas that it can run, within its max and its free capacity; `None` where it cannot be asked. While the
+/// free capacity is unknown it is asked: replicas that do not become ready replace nothing.
 fn spare(assignee: &Assignee<'_, '_>, wake: bool) -> Option<Replicas> {
     let cluster = assignee.participant.cluster;
     let pends = cluster.pending > 0 || assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
-    // An HPA does nothing where there are no replicas.
+    // An HPA does not scale a workload at zero replicas.
     let stopped = cluster.reach != Reach::Scale && cluster.entry.is_some() && cluster.current == Some(0);
     let asleep = assignee.target.memory.zero && !wake;
     if !assignee.answers() || pends || stopped || asleep || cluster.evicting {

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use super::adjust::Assignee;
 use super::{Cause, Cluster, Request, Stuck};
 
-/// Updates what is remembered of each. Returns when the next of them counts as stuck.
+/// Updates the stored state of each cluster. Returns when the next of them counts as stuck.
 ///
-/// One that does not answer stays what it was. What others were asked to do for it is forgotten when it needs no more,
-/// not when the sign is gone for a moment: giving up headroom alone takes pending pods away.
+/// A silent cluster keeps its state. Replicas requested from others for a cluster are forgotten when it needs no more,
+/// not when the symptom is gone for a moment: releasing headroom alone removes pending pods.
 pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Option<Timestamp> {
     for assignee in assignees.iter_mut().filter(|assignee| assignee.answers()) {
         let memory = &mut assignee.target.memory;
@@ -23,7 +23,7 @@ pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) ->
     ends.filter(|end| *end > request.now).min()
 }
 
-/// Whether it has been unable to scale for long enough that others help.
+/// Whether it has been unable to scale for long enough that other clusters help.
 pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool {
     let Some(stuck) = assignee.target.memory.stuck.filter(|_| assignee.answers()) else { return false };
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)

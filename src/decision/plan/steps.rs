@@ -11,10 +11,10 @@ use super::transition::{Transition, floored};
 use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Reach, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
-/// The steps, and the entries of the binding in the end.
+/// The steps, and the final entries of the binding.
 ///
-/// Steps that wait for nothing are safe in whatever order and however many of them are lost: what may be in effect
-/// elsewhere is counted as if no lower bound had arrived.
+/// Steps that need not wait are safe in any order and when any of them are lost: bounds that may be in effect elsewhere
+/// are counted as if no lower bound had arrived.
 pub(super) fn steps<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
@@ -29,7 +29,7 @@ pub(super) fn steps<'a>(
     let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, transitions);
     let goes = |((cluster, transition), verdict): ((&&Cluster<'_>, &Transition), &Verdict)| match transition {
         Transition::Drop => true,
-        // Without bounds and with an HPA there is no room for what it runs.
+        // With an HPA but without bounds, its running replicas exceed the budget.
         Transition::Leave(bounds) => {
             let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
             let empty = !bounds.is_some() && (bound || cluster.running() == 0);
@@ -77,7 +77,7 @@ pub(super) fn steps<'a>(
     (steps, last)
 }
 
-/// The bounds of a cluster that are to be written.
+/// The bounds to write to a cluster.
 struct Write<'a> {
     cluster: &'a Cluster<'a>,
     bounds: Bounds,
@@ -118,7 +118,7 @@ impl<'a> Writes<'a> {
         self.now.push(write.step(Wait::Nothing, ceiling, why));
     }
 
-    /// Writes what needs nothing from others; the rest is a raise.
+    /// Writes bounds that need nothing from other clusters; the rest are raises.
     fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], transitions: &[Transition]) {
         for (cluster, transition) in clusters.iter().zip(transitions) {
             let ceiling = ceiling(cluster);
@@ -150,8 +150,8 @@ impl<'a> Writes<'a> {
 
     /// Raises what fits. New clusters come first, then greater priority and weight.
     ///
-    /// A raise is made whole, once what it needs is free: lower bounds arrive in a moment, and each cluster is then
-    /// written once. Only when a cluster does not answer in time others get what there is.
+    /// A raise is written whole, once its bounds are free: lower bounds arrive soon, and each cluster is then written
+    /// once. Only when a cluster does not answer in time others get a partial raise.
     fn raise(
         &mut self,
         request: &Request<'_>,
@@ -207,11 +207,11 @@ fn ceiling(cluster: &Cluster<'_>) -> Replicas {
     cluster.hpa.map_or(0, |hpa| hpa.ceiling())
 }
 
-/// Whether the clusters that stay have what they are to have and run their min, so that others may go.
+/// Whether the remaining clusters have their bounds and run their min, so that leaving ones may be removed.
 fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, transitions: &[Transition]) -> bool {
     clusters.iter().zip(targets).zip(transitions).all(|((cluster, target), transition)| {
         let Transition::Have { bounds, .. } = transition else { return true };
-        // One that waits for what others run waits for no leaving cluster: these give way to it.
+        // A cluster that waits for running replicas does not wait for a leaving cluster: that one releases them.
         if cluster.overdue || cluster.state == ClusterState::Silent || !bounds.is_some() {
             return true;
         }
@@ -222,8 +222,8 @@ fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, transitions: &[Transi
     })
 }
 
-/// What is written to the workload itself: zero, from zero, and what it runs at once in the place of others. At zero
-/// its HPA does nothing; everything else in its bounds is the HPA's to write.
+/// The replicas to write to the workload itself: to zero, from zero, and an assist. At zero replicas the HPA does
+/// nothing; within its bounds all other changes are the HPA's.
 fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, transition: &Transition) -> Option<Step<'a>> {
     let Transition::Have { bounds, .. } = transition else { return None };
     let hpa = cluster.hpa.filter(|hpa| hpa.confirmed)?;

@@ -1,5 +1,5 @@
-//! Targets bent to what may be now: running pods are not taken for others, leaving clusters go after their replacement,
-//! and the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
+//! Limits targets to what is possible now: running pods are not removed for other clusters, leaving clusters are
+//! removed after their replacement, and the sum stays within the budget (docs/design.md#law-3-keep-ready-pods). Pure.
 
 use std::cmp::Ordering;
 
@@ -7,53 +7,53 @@ use super::assignment::{Target, Targets};
 use super::{Bounds, Cluster, ClusterState, Hold, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
-/// What to do with a cluster now.
+/// The change of a cluster for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transition {
     /// Have these bounds.
     Have {
-        /// The bounds; [`Bounds::NONE`] while there is no room for it yet.
+        /// The bounds; [`Bounds::NONE`] while the budget has no room for it.
         bounds: Bounds,
-        /// Why they are not the target.
+        /// Why they differ from the target.
         hold: Option<Hold>,
         /// Its HPA may not scale down.
         held: bool,
     },
-    /// Go: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
+    /// Leave: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
     Leave(Bounds),
-    /// Its HPA and its entry are taken away at once.
+    /// Its HPA and its entry are removed at once.
     Drop,
-    /// Nothing; it keeps what it has.
+    /// No change.
     Rest,
 }
 
 /// The transition of each cluster, in their order.
 ///
-/// A max does not go below what runs, save for a threshold of the user, under Duplicated, and where the budget is below
-/// what runs. What a cluster keeps above its target, others get later: the targets of the others are cut by their size.
-/// A leaving cluster gives up its headroom first, and replicas only where the others could not have what they run, or
-/// are to run in its place, otherwise.
+/// A max is not lowered below the running replicas, except for a threshold of the user, under Duplicated, and where the
+/// budget is below the running replicas. While a cluster keeps replicas above its target, the targets of the others are
+/// cut in proportion. A leaving cluster releases its headroom first, and replicas only where the others could not
+/// otherwise have their running or replacement replicas.
 pub(super) fn transitions(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Transition> {
     let wanted: Vec<Transition> =
         clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
 
-/// Whether a cluster that has no bounds to have holds something that has to go.
+/// Whether a cluster without bounds still has something that must be removed.
 pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<&Target>) -> bool {
     let holds = is_known(cluster);
-    // It is not taken in yet. An HPA that it has from before would stand in the way of the others, and goes.
+    // It is not taken back yet. An HPA from before would use budget that the others need, so it is removed.
     let waits = cluster.state == ClusterState::Serving && target.is_none() && cluster.hpa.is_none();
     holds && !waits && matches!(cluster.state, ClusterState::Serving | ClusterState::Leaving { .. })
 }
 
-/// Whether it has something already, so that it keeps one replica at least.
+/// Whether it already has an HPA or an entry, so that it keeps at least one replica.
 pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// What a cluster that leaves may run still: no more than it was told last, so that several that give way do not give
-/// twice, and nothing when it has left the binding.
+/// Replicas that a leaving cluster may still run: at most its last written max, so that several such clusters do not
+/// release twice, and 0 when it has left the binding.
 pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     if cluster.entry.is_none() {
         return 0;
@@ -61,7 +61,7 @@ pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     cluster.running().min(cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max)
 }
 
-/// What the target comes to with what it runs in the place of others.
+/// The target with its replacement replicas as min.
 pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
     Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
 }
@@ -90,22 +90,22 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
 struct Line<'a> {
     at: usize,
     name: &'a str,
-    /// By what it is cut: sizes that do not change by themselves, so that a cut stays while replicas come and go.
+    /// Weight of its cut: a size that does not change by itself, so that a cut is stable while replicas vary.
     weight: u64,
     max: Replicas,
-    /// What runs, and its min.
+    /// Its running replicas, and its min.
     gentle: Replicas,
-    /// What runs or is to run in the place of others; 1 where there is an HPA or an entry already.
+    /// Its running or replacement replicas; 1 where there is already an HPA or an entry.
     busy: Replicas,
-    /// What runs; 1 where there is an HPA or an entry already.
+    /// Its running replicas; 1 where there is already an HPA or an entry.
     running: Replicas,
-    /// What nobody may take from it: its min, and what runs within its target.
+    /// Replicas that must not be taken from it: its min, and its running replicas within its target.
     due: Replicas,
 }
 
-/// Cuts the transitions to the budget: of leaving clusters as far as the others need what they run or are to run in
-/// their place, then of the others first headroom, then min - a new cluster waits rather than take running replicas -
-/// and last what runs above a target.
+/// Cuts the transitions to the budget: first leaving clusters, as far as the others need their running or replacement
+/// replicas; then the others, first headroom, then min - a new cluster waits rather than take running replicas - and
+/// last running replicas above a target.
 fn fit(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
@@ -164,7 +164,7 @@ fn fit(
     transitions
 }
 
-/// Takes `over` from the lines, by weight, none below its floor.
+/// Cuts `over` from the lines, by weight, none below its `floor`.
 fn cut(lines: &mut [Line<'_>], over: u64, floor: fn(&Line<'_>) -> Replicas) {
     let Some(over) = Replicas::try_from(over).ok().filter(|over| *over > 0) else { return };
     let parts = lines.iter().map(|line| {

@@ -1,4 +1,4 @@
-//! Which clusters are to have no replicas (docs/design.md#to-and-from-zero). Pure.
+//! Which clusters should have no replicas (docs/design.md#to-and-from-zero). Pure.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::signal::counts;
 use super::{ClusterState, Load, Note, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
-/// Wakes clusters, or sends one to zero, all of which have bounds; `settled`: what runs has answered to them.
+/// Scales clusters from zero, or one to zero, all of which have bounds; `settled` is whether they have reacted to them.
 pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], settled: bool) -> Adjusted {
     if !request.may_be_zero() {
         for assignee in assignees {
@@ -26,7 +26,7 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
     let adjusted = if woken || !settled { Adjusted::default() } else { sleep(request, assignees) };
-    // Its HPA does it by itself.
+    // Its HPA scales to zero by itself.
     for assignee in assignees.iter_mut().filter(|assignee| assignee.target.memory.zero) {
         if matches!(assignee.participant.cluster.reach, Reach::Bounds { .. }) {
             assignee.target.bounds.min = 0;
@@ -35,7 +35,7 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
     adjusted
 }
 
-/// Says what cannot be done where replicas cannot be written.
+/// Adds notes on clusters whose replicas cannot be written.
 pub(super) fn remark(
     request: &Request<'_>,
     participants: &[Participant<'_>],
@@ -65,7 +65,7 @@ const fn can_be_zero(reach: Reach) -> bool {
     matches!(reach, Reach::Scale | Reach::Bounds { zero: true })
 }
 
-/// Who goes to zero first: fewest replicas, smallest weight or lowest priority, by policy.
+/// Order of scaling to zero: fewest replicas, smallest weight or lowest priority, by policy.
 fn order(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> (Option<i32>, u64) {
     let cluster = assignee.participant.cluster;
     match request.policy {
@@ -75,7 +75,7 @@ fn order(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> (Option<i32>, u6
     }
 }
 
-/// Wakes as many as are needed for the user's min.
+/// Scales as many clusters from zero as the user's min needs.
 fn cover(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let awake =
         assignees.iter().filter(|assignee| !assignee.target.memory.zero).map(|assignee| assignee.target.bounds.min);
@@ -97,7 +97,7 @@ fn cover(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     woken
 }
 
-/// Wakes those at zero when a running cluster has more to do than it can.
+/// Scales clusters from zero when a running cluster has more load than it can serve.
 fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let awake = || assignees.iter().filter(|assignee| !assignee.target.memory.zero && assignee.answers());
     let strained = |assignee: &Assignee<'_, '_>| {
@@ -106,7 +106,7 @@ fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         let full = cluster.current == Some(bounds.max) && bounds.max > bounds.min;
         cluster.load.is_some_and(Load::is_above) || counts(request, assignee) || full
     };
-    // One that was woken just now helps in a moment.
+    // A cluster that was just scaled from zero will help soon.
     let starts = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.ready == 0 && !assignee.is_stuck();
     if awake().any(starts) || !awake().any(strained) {
         return false;
@@ -125,7 +125,7 @@ fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     true
 }
 
-/// Sends one to zero after all had little to do for the whole window.
+/// Scales one cluster to zero after all had little load for the whole window.
 fn sleep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Adjusted {
     let Some(victim) = victim(request, assignees) else { return Adjusted::default() };
     let since = request.idle.unwrap_or(request.now);
@@ -138,7 +138,7 @@ fn sleep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Adjusted 
     Adjusted { next: request.now.checked_add(request.window).ok(), idle: Some(request.now), ..<_>::default() }
 }
 
-/// The cluster that can go, when all are idle and the others can carry everything.
+/// The cluster to scale to zero, when all are idle and the others can serve the whole load.
 fn victim(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<usize> {
     let awake: Vec<(usize, &Assignee<'_, '_>, Replicas, Load)> = assignees
         .iter()
@@ -156,7 +156,7 @@ fn victim(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<usize
     if !awake.iter().all(idle) || all <= request.total.min {
         return None;
     }
-    // In thousandths: each cluster rounded up alone would ask for more than all together.
+    // In thousandths: rounding up each cluster alone would ask for more than all together.
     let wanted =
         sum(awake.iter().map(|(_, _, current, load)| load.wanted(current.saturating_mul(1000)))).div_ceil(1000);
     let (at, _, current, _) = awake

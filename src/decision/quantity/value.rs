@@ -1,12 +1,12 @@
 //! Kubernetes quantities (`500m`, `2Gi`) as numbers, and back. Pure.
 
-/// `text` in thousandths, rounded up as Kubernetes rounds; `None` when it is no quantity or does not fit.
+/// `text` in thousandths, rounded up as in Kubernetes; `None` when it is not a quantity or does not fit.
 #[must_use]
 pub fn milli(text: &str) -> Option<i64> {
     i64::try_from(thousandths(text)?).ok()
 }
 
-/// [`milli`] for what may be beyond its range, such as all the bytes of a cluster.
+/// Like [`milli`], with a larger range, such as for all bytes of a cluster.
 #[must_use]
 pub fn thousandths(text: &str) -> Option<i128> {
     let text = text.trim();
@@ -36,7 +36,7 @@ pub fn whole(text: &str) -> Option<i64> {
     Some(thousandths.div_euclid(1000).saturating_add(i64::from(thousandths.rem_euclid(1000) != 0)))
 }
 
-/// What a suffix multiplies and divides by.
+/// Multiplier and divisor of a suffix.
 fn unit(suffix: &str) -> Option<(i128, i128)> {
     let binary = |power: u32| Some((1_i128.checked_shl(power.checked_mul(10)?)?, 1));
     Some(match suffix {

@@ -12,7 +12,7 @@ pub struct FederatedHPA<'a> {
     pub kind: Text<'a>,
     /// `metadata`
     pub metadata: Metadata<'a>,
-    /// `spec`; absent or null is told apart, as a patch has to make it first.
+    /// `spec`; absent or null is a separate case, because a patch must create it first.
     pub spec: Option<FederatedHPASpec<'a>>,
     /// `status`
     pub status: FederatedHPAStatus,
@@ -110,7 +110,7 @@ pub struct ClusterHPAPreference<'a> {
     pub max_resource_usage: Option<f64>,
 }
 
-/// The part of `status` that a rule looks at.
+/// The part of `status` that rules read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FederatedHPAStatus {
     /// `currentReplicas`

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Text;
 use crate::decision::quantity::Quantity;
 
-/// Points to the object that is scaled or described.
+/// Reference to the object that is scaled or described.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetRef<'a> {
     /// `apiVersion`

@@ -1,4 +1,4 @@
-//! ObjectMeta as far as rules look at it. Pure.
+//! The part of ObjectMeta that rules read. Pure.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct OwnerReference<'a> {
     pub controller: Option<bool>,
 }
 
-/// Who manages which fields.
+/// Field ownership of one manager.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ManagedFields<'a> {
     /// `manager`

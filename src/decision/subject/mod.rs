@@ -1,4 +1,4 @@
-//! The objects under review as the rules see them: borrowed, and as the user wrote them (what was left out stays out).
+//! The objects under review as the rules read them: borrowed, and as the user wrote them (absent members stay absent).
 //! Pure; `convert` fills them from JSON.
 
 pub mod cron_federated_hpa;

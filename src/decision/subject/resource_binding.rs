@@ -1,4 +1,4 @@
-//! Karmada's ResourceBinding, as far as its creation matters here. Pure.
+//! The part of Karmada's ResourceBinding that matters at its creation. Pure.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct ResourceBinding<'a> {
     pub spec: Option<ResourceBindingSpec<'a>>,
 }
 
-/// `metadata`, as far as it is looked at.
+/// The part of `metadata` that rules read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BindingMetadata<'a> {
     /// `annotations`, by key.
@@ -45,6 +45,6 @@ pub struct ObjectReference<'a> {
 /// `suspension`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suspension {
-    /// `scheduling`: true keeps Karmada's scheduler off.
+    /// `scheduling`: true suspends Karmada's scheduler.
     pub scheduling: Option<bool>,
 }

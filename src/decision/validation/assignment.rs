@@ -1,4 +1,4 @@
-//! How bounds are divided over the clusters: our own fields of a FederatedHPA (docs/design.md#api). Pure.
+//! Fields of a FederatedHPA that divide its bounds over the clusters; only fhpa has them (docs/design.md#api). Pure.
 
 use super::{selectors, sizes};
 use crate::decision::defaults::Mode;
@@ -10,12 +10,12 @@ use crate::decision::subject::federated_hpa::{
 use crate::limits;
 
 const RULE: &str = "assignment";
-/// Earlier entries that a choice of clusters is compared with.
+/// Most earlier entries that an entry is compared with.
 const COMPARED: usize = 1000;
-/// The ways to divide.
+/// Values of `federatedHPAAssignmentType`.
 const TYPES: [&str; 5] = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"];
 
-/// Adds what is wrong with the fields that divide the bounds, in the order of the spec.
+/// Adds findings on the fields that divide the bounds, in the order of the spec.
 pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>, findings: &mut Findings) {
     if let Some(assignment) = &spec.assignment {
         validate_assignment(assignment, &path.field("federatedHPAAssignment"), findings);
@@ -124,7 +124,7 @@ fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, fin
     }
 }
 
-/// What is kept but does nothing must not look as if it did.
+/// Warns of fields that are stored but have no effect in the mode.
 fn warn_of_mode(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
     for (member, set) in [
         ("federatedHPAAssignment", spec.assignment.is_some()),

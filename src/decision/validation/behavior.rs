@@ -13,7 +13,7 @@ const WINDOW_SECONDS: i32 = 3600;
 /// Longest period of a policy.
 const PERIOD_SECONDS: i32 = 1800;
 
-/// Adds what is wrong with the behavior.
+/// Adds findings on the behavior.
 pub(super) fn validate(behavior: &Behavior<'_>, path: &Path<'_>, findings: &mut Findings) {
     if let Some(rules) = &behavior.scale_up {
         validate_rules(rules, &path.field("scaleUp"), findings);

@@ -9,7 +9,7 @@ use crate::decision::subject::{Rule, TargetRef};
 
 const RULE: &str = "target-replicas";
 
-/// Adds what is wrong with the replicas of one rule.
+/// Adds findings on the replicas of one rule.
 pub(super) fn validate(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     if is_autoscaler(target) {
         validate_bounds(rule, path, findings);
@@ -61,7 +61,7 @@ fn validate_bounds(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
     }
 }
 
-/// Warns of a rule that sets one bound beyond the other one of the FederatedHPA as it stands: the run would fail.
+/// Warns of a rule that sets one bound beyond the other, current one of the FederatedHPA: the run would fail.
 pub(super) fn warn_of_contradiction(
     rule: &Rule<'_>,
     hpa: &KnownFederatedHPA,
@@ -82,7 +82,7 @@ pub(super) fn warn_of_contradiction(
     }
 }
 
-/// A kind short enough for a warning.
+/// Truncates a kind for a warning.
 fn cut(kind: &str) -> &str {
     kind.char_indices().nth(30).and_then(|(end, _)| kind.get(..end)).unwrap_or(kind)
 }

@@ -11,7 +11,7 @@ use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
 use crate::limits::{self, HISTORY, RULE_NAME as NAME};
 
-/// All findings of `cron` as it stands.
+/// All findings of `cron`.
 #[must_use]
 pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -60,7 +60,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
     schedules::warn_of_meetings(rules, &timings, &others, around, path, findings);
 }
 
-/// An object whose history could not be stored would execute its last runs again with each new leader.
+/// Rejects an object whose history could not be stored: each new leader would execute its last runs again.
 fn validate_size(cron: &CronFederatedHPA<'_>, path: &Path<'_>, findings: &mut Findings) {
     if cron.spec.rules.len() <= limits::RULES && message_room(cron).is_none() {
         let detail = "with full histories the object would be too large to store: use fewer rules, or lower \
@@ -71,7 +71,7 @@ fn validate_size(cron: &CronFederatedHPA<'_>, path: &Path<'_>, findings: &mut Fi
 
 fn validate_replicas(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     let other_kind = is_autoscaler(target) && target.kind != "FederatedHPA";
-    // What a rule must say depends on the target; where that is refused, there is nothing to say.
+    // The required fields of a rule depend on the target; with a rejected target they are unknown.
     if !other_kind {
         bounds::validate(rule, target, path, findings);
     }

@@ -7,7 +7,7 @@ use crate::decision::path::Path;
 use crate::decision::subject::FederatedHPA;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
 
-/// All findings of `hpa` as it stands.
+/// All findings of `hpa`.
 #[must_use]
 pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let mut findings = Findings::default();

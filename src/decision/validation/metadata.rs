@@ -12,7 +12,7 @@ const ANNOTATIONS_SIZE: usize = 256 * 1024;
 
 const RULE: &str = "metadata";
 
-/// Adds what is wrong with `metadata`.
+/// Adds findings on `metadata`.
 pub(super) fn validate(metadata: &Metadata<'_>, findings: &mut Findings) {
     let path = Path::Root("metadata");
     validate_names(metadata, &path, findings);
@@ -45,7 +45,7 @@ fn validate_names(metadata: &Metadata<'_>, path: &Path<'_>, findings: &mut Findi
     }
 }
 
-/// A generated name goes on after the given text, so that one trailing dash is fine.
+/// A generated name continues after the given text, so that one trailing dash is allowed.
 fn generate_name_problem(text: &str) -> Option<String> {
     if text.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! `metrics`: what is scaled on. Pure.
+//! `metrics`: the metrics to scale on. Pure.
 
 use std::cmp::Ordering;
 
@@ -14,10 +14,10 @@ use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::limits;
 
 const RULE: &str = "metric";
-/// The types of a metric; each has a source whose member is named like it, in lower camel case.
+/// The types of a metric; each has a member of the same name in lower camel case.
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 
-/// Adds what is wrong with the metrics.
+/// Adds findings on the metrics.
 pub(super) fn validate(metrics: &[Metric<'_>], path: &Path<'_>, findings: &mut Findings) {
     sizes::list(RULE, metrics, limits::METRICS, path, findings);
     for (index, metric) in metrics.iter().enumerate() {
@@ -58,7 +58,7 @@ fn validate_metric(metric: &Metric<'_>, path: &Path<'_>, findings: &mut Findings
     validate_sources(metric, expected.map(|(member, _)| member), path, findings);
 }
 
-/// Only the source that the type names is looked into: of the others it is enough to say that they are too much.
+/// Validates only the source that the type names: the others are rejected as a whole.
 fn validate_sources(metric: &Metric<'_>, expected: Option<&str>, path: &Path<'_>, findings: &mut Findings) {
     let Some(member) = expected else { return };
     let path = path.field(member);
@@ -99,7 +99,7 @@ fn validate_resource_name(name: &str, path: &Path<'_>, findings: &mut Findings) 
     }
 }
 
-/// Why no container can have the resource `name`.
+/// Why `name` is not a valid resource of a container.
 fn container_resource_problem(name: &str) -> Option<String> {
     if name.is_empty() {
         return None;
@@ -145,7 +145,7 @@ fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut 
 fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_name(RULE, &metric.name, "name", "the name of the metric", path, findings);
     if let Some(selector) = &metric.selector {
-        // Kubernetes stores such a selector and then reads no metric by it: worth a word, no reason to refuse.
+        // Kubernetes stores such a selector and then finds no metric with it: a warning, not a reason to reject.
         let mut found = Findings::default();
         selectors::validate_labels(selector, RULE, &path.field("selector"), &mut found);
         for violation in found.violations {
@@ -154,8 +154,8 @@ fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings:
     }
 }
 
-/// Adds what is wrong with a target: its type must be one that the source knows, and the member of that type must be
-/// set (Karmada takes `type: Value` with only `averageValue`, and its controller then crashes).
+/// Adds findings on a target: its type must be allowed for the source, and the member of that type must be set (Karmada
+/// accepts `type: Value` with only `averageValue`, and its controller then crashes).
 fn validate_target(target: &MetricTarget<'_>, types: &[&str], path: &Path<'_>, findings: &mut Findings) {
     let type_path = path.field("type");
     if target.type_.is_empty() {
@@ -188,7 +188,7 @@ fn validate_chosen_value(target: &MetricTarget<'_>, types: &[&str], path: &Path<
     let given = values.iter().find(|(type_, _, set)| *set && types.contains(type_));
     for (type_, member, set) in values {
         let chosen = type_ == target.type_;
-        // Kubernetes lets a resource have one value only and ignores what an object metric has too much.
+        // Kubernetes allows a resource one value only and ignores further values of an object metric.
         let exclusive = types.contains(&"Utilization") && type_ != "Value";
         match (chosen, set, given) {
             (true, false, Some((fitting, given, _))) => {
@@ -225,7 +225,7 @@ fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: 
     }
 }
 
-/// Refuses a text that is no quantity.
+/// Rejects a text that is not a quantity.
 pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
     let value = BadValue::Text(quantity.text.to_owned());
     findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");

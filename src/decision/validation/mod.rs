@@ -1,6 +1,7 @@
-//! The rules of admission: an object, what surrounds it, and the findings (docs/design.md#admission). Pure.
+//! The rules of admission: an object, its surroundings, and the findings (docs/design.md#admission). Pure.
 //!
-//! One file per topic; every rule adds to the same [`Findings`], in the order of the fields, and none stops the others.
+//! One file per topic; every rule adds to the same [`Findings`], in the order of the fields, and none prevents the
+//! others.
 
 pub mod assignment;
 pub mod behavior;
@@ -29,22 +30,22 @@ use super::related_objects::RelatedObjects;
 pub use cron_federated_hpa::validate as validate_cron_federated_hpa;
 pub use federated_hpa::validate as validate_federated_hpa;
 
-/// What happens to an object that fights with another one (`--conflict-policy`).
+/// What happens to an object that conflicts with another one (`--conflict-policy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConflictPolicy {
-    /// It is refused.
+    /// It is rejected.
     #[default]
     Deny,
     /// It is admitted with a warning.
     Warn,
 }
 
-/// What an operator chooses.
+/// Settings of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `spec.mode` of a FederatedHPA that names none.
+    /// Default of `spec.mode` of a FederatedHPA.
     pub default_mode: Mode,
-    /// What happens to objects that fight over one workload.
+    /// What happens to objects that conflict over one workload.
     pub conflict_policy: ConflictPolicy,
     /// IANA name of the zone of schedules without `timeZone`.
     pub default_time_zone: String,
@@ -60,14 +61,14 @@ impl Default for Settings {
     }
 }
 
-/// What the rules may look at beside the object.
+/// Further input of the rules.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The other objects.
     pub related_objects: &'a dyn RelatedObjects,
     /// The time zone database.
     pub zones: &'a dyn Zones,
-    /// What the operator chose.
+    /// Settings of the operator.
     pub settings: &'a Settings,
     /// The time of the review.
     pub now: Timestamp,
@@ -75,9 +76,9 @@ pub struct Surroundings<'a> {
 
 /// A kind that can be validated.
 pub trait Subject: PartialEq {
-    /// All findings of the object as it stands.
+    /// All findings of the object.
     fn findings(&self, around: &Surroundings<'_>) -> Findings;
-    /// Whether `self` and `stored` want the same: everything but the metadata and the status.
+    /// Whether `self` and `stored` have the same spec: everything except metadata and status.
     fn same_spec(&self, stored: &Self) -> bool;
     /// Whether the object is being deleted.
     fn is_being_deleted(&self) -> bool;

@@ -1,11 +1,11 @@
-//! The name formats of Kubernetes. Pure: each function returns what is wrong, in words, or nothing.
+//! The name formats of Kubernetes. Pure: each function returns why a text is not valid, or `None`.
 
 /// Longest DNS subdomain.
 const SUBDOMAIN: usize = 253;
 /// Longest DNS label, and longest name part of a qualified name.
 pub(super) const LABEL: usize = 63;
 
-/// Why `text` is no RFC 1123 subdomain.
+/// Why `text` is not an RFC 1123 subdomain.
 pub(super) fn subdomain(text: &str) -> Option<String> {
     if text.len() > SUBDOMAIN {
         return Some(format!("must be no more than {SUBDOMAIN} characters"));
@@ -17,7 +17,7 @@ pub(super) fn subdomain(text: &str) -> Option<String> {
     })
 }
 
-/// Why `text` is no RFC 1123 label.
+/// Why `text` is not an RFC 1123 label.
 pub(super) fn label(text: &str) -> Option<String> {
     if text.len() > LABEL {
         return Some(format!("must be no more than {LABEL} characters"));
@@ -34,7 +34,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// Why `text` is no qualified name (`name` or `prefix/name`).
+/// Why `text` is not a qualified name (`name` or `prefix/name`).
 pub(super) fn qualified_name(text: &str) -> Option<String> {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -64,7 +64,7 @@ pub(super) fn qualified_name(text: &str) -> Option<String> {
     })
 }
 
-/// Why `text` is no value of a label.
+/// Why `text` is not a label value.
 pub(super) fn label_value(text: &str) -> Option<String> {
     if text.len() > LABEL {
         return Some(format!("must be no more than {LABEL} bytes"));
@@ -93,8 +93,8 @@ pub(super) fn path_segment(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Why `text` cannot be the kind or the name of an object that is to be written: what does not stand for itself in a URL
-/// would lead the controller, with its rights, elsewhere.
+/// Why `text` cannot be the kind or the name of an object to write: a text that is special in a URL would direct the
+/// controller, with its permissions, to another object.
 #[must_use]
 pub fn reference(text: &str) -> Option<&'static str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte);

@@ -10,7 +10,7 @@ const MANAGER: usize = 128;
 /// Most characters of a subresource.
 const SUBRESOURCE: usize = 256;
 
-/// Adds what is wrong with the owners.
+/// Adds findings on the owners.
 pub(super) fn validate_references(owners: &[OwnerReference<'_>], path: &Path<'_>, findings: &mut Findings) {
     for (index, owner) in owners.iter().enumerate() {
         let path = path.index(index);
@@ -38,7 +38,7 @@ pub(super) fn validate_references(owners: &[OwnerReference<'_>], path: &Path<'_>
     }
 }
 
-/// Adds what is wrong with the managed fields.
+/// Adds findings on the managed fields.
 pub(super) fn validate_managed_fields(entries: &[ManagedFields<'_>], path: &Path<'_>, findings: &mut Findings) {
     for (index, entry) in entries.iter().enumerate() {
         let path = path.index(index);
@@ -61,12 +61,12 @@ pub(super) fn validate_managed_fields(entries: &[ManagedFields<'_>], path: &Path
     }
 }
 
-/// Whether Go's `unicode.IsPrint` takes the character.
+/// Whether Go's `unicode.IsPrint` accepts the character.
 fn is_printable(character: char) -> bool {
     match character {
         ' '..='~' => true,
         _ if character.is_whitespace() => false,
-        // A character that is escaped in a text, though not at its start, cannot be printed.
+        // A character that is escaped inside a text, not only at its start, is not printable.
         _ => format!("a{character}").escape_debug().count() == 2,
     }
 }

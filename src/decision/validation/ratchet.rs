@@ -1,7 +1,7 @@
-//! Updates are judged by what they change (docs/design.md#updates). Pure.
+//! Updates are judged by their changes (docs/design.md#updates). Pure.
 //!
-//! What was wrong in the stored object and still is wrong in the same way is let through with a warning. Elements of
-//! lists may move: a finding is known again by its place without the numbers, its value and its words.
+//! A violation that the stored object already has in the same form becomes a warning. List elements may move: a finding
+//! is recognized by its path without indexes, its value and its message.
 
 use super::{Subject, Surroundings};
 use crate::decision::finding::{Findings, Violation, Warning};
@@ -14,7 +14,7 @@ pub fn validate_update<S: Subject>(new: &S, stored: &S, around: &Surroundings<'_
         return findings;
     }
     let spares_all = new.is_being_deleted() || new.same_spec(stored);
-    // Of an object with so many errors some are not known, and what is not known is not spared.
+    // With so many errors some are not known, and an unknown violation cannot be let through.
     if findings.are_full() && !spares_all {
         return findings;
     }
@@ -44,7 +44,7 @@ fn take_match(known: &mut Vec<Violation>, violation: &Violation) -> bool {
     }
 }
 
-/// Whether two paths are one place, the numbers of list elements aside.
+/// Whether two paths are equal, list indexes aside.
 fn places_agree(one: &str, other: &str) -> bool {
     let steps = |path: &str| -> Vec<String> {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,6 @@
-//! What of a stored CronFederatedHPA can be run. Pure. The rules are those of admission: an object may have been stored
-//! while no webhook answered (docs/design.md#law-1-run-what-is-accepted), and one bad rule does not stop the others.
+//! The parts of a stored CronFederatedHPA that can run. Pure. The rules are those of admission: an object may have been
+//! stored while no webhook answered (docs/design.md#law-1-run-what-is-accepted), and one invalid rule does not stop the
+//! others.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +17,15 @@ use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
 
-/// Runs that a rule remembers which does not say how many.
+/// Default of the history limits of a rule.
 const DEFAULT_HISTORY: i32 = 3;
-/// Most runs that a rule remembers.
+/// Greatest history limit of a rule.
 const MOST_HISTORY: i32 = 32;
 
-/// A CronFederatedHPA, understood as far as it can be.
+/// A CronFederatedHPA, parsed as far as possible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runnable {
-    /// Why nothing of it can run: what is wrong with its target.
+    /// Why no rule can run: the errors of its target.
     pub refusal: Option<Box<str>>,
     /// Its rules, in their order.
     pub rules: Box<[RunnableRule]>,
@@ -32,22 +33,22 @@ pub struct Runnable {
     pub message_room: usize,
 }
 
-/// A rule, understood as far as it can be.
+/// A rule, parsed as far as possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunnableRule {
     /// Its name.
     pub name: Box<str>,
     /// When it runs, or why it cannot.
     pub timing: Result<RunnableTiming, Box<str>>,
-    /// It does not run at present.
+    /// Whether it is suspended.
     pub suspended: bool,
-    /// How late a missed run may be made up.
+    /// How late a missed run may still be executed.
     pub max_delay: Option<SignedDuration>,
-    /// Executions that are remembered.
+    /// Number of executions kept in the history.
     pub successful_limit: u8,
-    /// Failures that are remembered.
+    /// Number of failures kept in the history.
     pub failed_limit: u8,
-    /// What it sets.
+    /// The values that it sets.
     pub action: Action,
 }
 
@@ -60,7 +61,7 @@ pub struct RunnableTiming {
     pub zone: TimeZone,
 }
 
-/// Understands `cron` as far as possible.
+/// Parses `cron` as far as possible.
 #[must_use]
 pub fn runnable(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Runnable {
     let spec = Path::Root("spec");
@@ -79,7 +80,7 @@ pub fn runnable(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Runna
     }
 }
 
-/// Bytes that the message of each failed run of `cron` may have; none when it could outgrow the store.
+/// Bytes available for the message of each failed run of `cron`; `None` when it could exceed the limit of the store.
 #[must_use]
 pub fn message_room(cron: &CronFederatedHPA<'_>) -> Option<usize> {
     room::of_messages(cron.spec.rules.iter().map(|rule| Weight {
@@ -119,7 +120,7 @@ fn understand<'a>(
     }
 }
 
-/// The members that have an effect on the target; the others are warned of at admission.
+/// The members that have an effect on the target; admission warns of the others.
 fn action(rule: &Rule<'_>, target: &TargetRef<'_>) -> Action {
     if is_autoscaler(target) {
         Action { replicas: None, min_replicas: rule.target_min_replicas, max_replicas: rule.target_max_replicas }
@@ -132,14 +133,14 @@ fn limit(given: Option<i32>, least: i32) -> u8 {
     u8::try_from(given.unwrap_or(DEFAULT_HISTORY).clamp(least, MOST_HISTORY)).unwrap_or(u8::MAX)
 }
 
-/// All violations in one text; none when there are none.
+/// All violations in one text; `None` when there are none.
 fn sentence(findings: &Findings) -> Option<Box<str>> {
     let texts: Vec<String> = findings.violations.iter().map(ToString::to_string).collect();
     (!texts.is_empty()).then(|| texts.join("; ").into())
 }
 
 impl RunnableRule {
-    /// The rule as the ledger takes it, with its schedule ready to step.
+    /// The rule for the ledger, with its schedule ready to step.
     #[must_use]
     pub fn ledger<'a>(&'a self, schedule: &'a Schedule, zone: &'a TimeZone) -> ledger::Rule<'a> {
         ledger::Rule {

@@ -1,4 +1,4 @@
-//! `scaleTargetRef`: what is scaled. Pure.
+//! `scaleTargetRef`: the object to scale. Pure.
 
 use super::{Surroundings, names};
 use crate::decision::api_version::ApiVersion;
@@ -10,13 +10,13 @@ use crate::decision::subject::TargetRef;
 
 const RULE: &str = "scale-target";
 
-/// Adds what is wrong with `reference`, and warnings for versions that Kubernetes does not have.
+/// Adds findings on `reference`, including warnings for versions that Kubernetes does not have.
 pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     let version = validate_api_version(&reference.api_version, &path.field("apiVersion"), findings);
     validate_kind(reference, version, &path.field("kind"), findings);
     validate_name(RULE, &reference.name, "name", "the name of the object to scale", path, findings);
     let name = &*reference.name;
-    // What Kubernetes lets through and the controller could not ask for.
+    // Kubernetes accepts this, but the controller could not request it.
     if names::path_segment(name).is_none()
         && let Some(problem) = names::reference(name)
     {
@@ -24,7 +24,7 @@ pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mu
     }
 }
 
-/// Adds what is wrong with the kind and the name of a described object.
+/// Adds findings on the kind and the name of a described object.
 pub(super) fn validate_described(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_name("metric", &reference.kind, "kind", "the kind of the object the metric describes", path, findings);
     validate_name("metric", &reference.name, "name", "the name of the object the metric describes", path, findings);
@@ -82,7 +82,7 @@ fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, pat
     }
 }
 
-/// Adds that this installation does not divide objects of the kind, where that is known.
+/// Adds a violation when this installation cannot divide objects of the kind, where that is known.
 pub(super) fn validate_divisible(
     reference: &TargetRef<'_>,
     around: &Surroundings<'_>,
@@ -102,7 +102,7 @@ pub(super) fn is_autoscaler(reference: &TargetRef<'_>) -> bool {
         .is_some_and(|version| version.group == crate::decision::api_version::GROUP)
 }
 
-/// The target as neighbours are asked for it; `None` while it is not complete.
+/// The target to look up related objects with; `None` while it is not complete.
 pub(super) fn target(reference: &TargetRef<'_>, namespace: &str) -> Option<Target> {
     let version = ApiVersion::parse(&reference.api_version)?;
     (!reference.kind.is_empty() && !reference.name.is_empty()).then(|| Target {
@@ -113,7 +113,7 @@ pub(super) fn target(reference: &TargetRef<'_>, namespace: &str) -> Option<Targe
     })
 }
 
-/// Adds what is wrong with the kind of a target in Karmada's autoscaling group.
+/// Adds findings on the kind of a target in Karmada's autoscaling group.
 pub(super) fn validate_autoscaler_kind(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
     if is_autoscaler(reference) && reference.kind != "FederatedHPA" && !reference.kind.is_empty() {
         let cause =

@@ -1,4 +1,4 @@
-//! When cron rules run: `schedule`, `timeZone`, `maxDelaySeconds`, and rules that meet. Pure.
+//! When cron rules run: `schedule`, `timeZone`, `maxDelaySeconds`, and rules that run together. Pure.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// The name that zones are told apart by: every zone of a database has one.
+    /// The name that identifies the zone: every zone of a database has one.
     fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or_default()
     }
 
-    /// Reads schedule and zone of a rule and adds what is wrong with them; `None` when either is wrong.
+    /// Reads schedule and zone of a rule and adds findings on them; `None` when either is invalid.
     pub(super) fn of(
         rule: &Rule<'_>,
         around: &Surroundings<'_>,
@@ -65,7 +65,7 @@ fn read_schedule(text: &str, path: &Path<'_>, findings: &mut Findings) -> Option
     }
 }
 
-/// Adds what is wrong with `maxDelaySeconds`: a run made up that late must not meet the next one.
+/// Adds findings on `maxDelaySeconds`: a late run must not reach the next one.
 pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Path<'_>, findings: &mut Findings) {
     let Some(delay) = rule.max_delay_seconds else { return };
     let path = path.field("maxDelaySeconds");
@@ -82,24 +82,24 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
     }
 }
 
-/// Pairs of rules that are looked at; an object with more is looked at in part.
+/// Most pairs of rules that are compared; an object with more is compared in part.
 const PAIRS: usize = 10_000;
-/// Pairs whose schedules are compared: fifty rules, each with each.
+/// Most pairs whose schedules are compared: fifty rules, each with each.
 const COMPARED: usize = 1_225;
-/// Rules of other objects that are looked at.
+/// Most rules of other objects that are compared.
 const OTHERS: usize = 1_000;
 
-/// A rule that runs.
+/// A rule that is not suspended.
 struct Running<'a> {
-    /// Its name; of a rule of another object, the name of that.
+    /// Its name; for a rule of another object, the name of that object.
     name: &'a str,
-    /// Index of a rule of the object, or nothing for a rule of another one.
+    /// Index of the rule; `None` for a rule of another object.
     index: Option<usize>,
     values: [Option<i32>; 3],
     timing: &'a Timing,
 }
 
-/// The rules of the object that run.
+/// The rules of the object that are not suspended.
 fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>]) -> Vec<Running<'a>> {
     let timed = rules.iter().zip(timings).enumerate().filter(|(_, (rule, _))| rule.suspend != Some(true));
     timed
@@ -110,7 +110,7 @@ fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>]) -> Vec<Runn
         .collect()
 }
 
-/// Warns of the first instant at which two rules fire together and set different values.
+/// Warns of the first instant at which two rules run together and set different values.
 pub(super) fn warn_of_clashes(
     rules: &[Rule<'_>],
     timings: &[Option<Timing>],
@@ -127,7 +127,8 @@ pub(super) fn warn_of_clashes(
     }
 }
 
-/// Warns of the first instant at which a rule and one of another object fire together and set one target to different values.
+/// Warns of the first instant at which a rule and one of another object run together and set one target to different
+/// values.
 pub(super) fn warn_of_meetings(
     rules: &[Rule<'_>],
     timings: &[Option<Timing>],
@@ -158,8 +159,8 @@ pub(super) fn warn_of_meetings(
     }
 }
 
-/// The first instant at which both of a pair fire and set one thing to different values: with the first of the pair, and the
-/// index of the second.
+/// The first instant at which both of a pair run and set one field to different values: with the first of the pair, and
+/// the index of the second.
 fn first_meeting<'a>(
     pairs: impl Iterator<Item = (&'a Running<'a>, &'a Running<'a>)>,
     around: &Surroundings<'_>,
@@ -184,7 +185,7 @@ fn first_meeting<'a>(
     first
 }
 
-/// Whether two rules set one thing to different values.
+/// Whether two rules set one field to different values.
 fn disagree(one: &Running<'_>, other: &Running<'_>) -> bool {
     one.values.into_iter().zip(other.values).any(|pair| matches!(pair, (Some(one), Some(other)) if one != other))
 }

@@ -9,10 +9,10 @@ use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
 use crate::limits;
 
 const RULE: &str = "cluster-affinity";
-/// Fields of a cluster that can be selected by.
+/// Fields of a cluster that a selector may use.
 const CLUSTER_FIELDS: [&str; 3] = ["provider", "region", "zone"];
 
-/// Adds what is wrong with a choice of clusters.
+/// Adds findings on a selection of clusters.
 pub(super) fn validate_affinity(affinity: &ClusterAffinity<'_>, path: &Path<'_>, findings: &mut Findings) {
     if let Some(selector) = &affinity.label_selector {
         let path = path.field("labelSelector");
@@ -40,7 +40,7 @@ pub(super) fn validate_affinity(affinity: &ClusterAffinity<'_>, path: &Path<'_>,
     validate_clusters(&affinity.exclude, &path.field("exclude"), findings);
 }
 
-/// Adds what a selector of clusters has too much of.
+/// Adds findings on the size of a selector of clusters.
 fn validate_sizes(selector: &LabelSelector<'_>, path: &Path<'_>, findings: &mut Findings) {
     let (labels, most) = (&selector.match_labels, limits::REQUIREMENTS);
     if labels.len() > most {
@@ -64,7 +64,7 @@ fn validate_clusters(clusters: &[Text<'_>], path: &Path<'_>, findings: &mut Find
     }
 }
 
-/// Adds what is wrong with a label selector.
+/// Adds findings on a label selector.
 pub(super) fn validate_labels(
     selector: &LabelSelector<'_>,
     rule: &'static str,

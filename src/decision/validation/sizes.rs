@@ -1,11 +1,11 @@
-//! Lengths and ranges: a text, a list or a number beyond what the API takes. Pure.
+//! Lengths and ranges: texts, lists and numbers beyond the limits of the API. Pure.
 
 use std::ops::RangeInclusive;
 
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::path::Path;
 
-/// Refuses a text of more than `max` characters. Returns whether it is short enough.
+/// Rejects a text of more than `max` characters. Returns whether it is short enough.
 pub(super) fn text(rule: &'static str, text: &str, max: usize, path: &Path<'_>, findings: &mut Findings) -> bool {
     let fits = text.chars().nth(max).is_none();
     if !fits {
@@ -14,14 +14,14 @@ pub(super) fn text(rule: &'static str, text: &str, max: usize, path: &Path<'_>, 
     fits
 }
 
-/// Refuses a list of more than `max` elements.
+/// Rejects a list of more than `max` elements.
 pub(super) fn list<T>(rule: &'static str, list: &[T], max: usize, path: &Path<'_>, findings: &mut Findings) {
     if list.len() > max {
         findings.refuse(rule, path, Cause::TooMany { count: list.len(), max }, "");
     }
 }
 
-/// Refuses a number outside `range`.
+/// Rejects a number outside `range`.
 pub(super) fn number<N: Copy + PartialOrd + Into<i64>>(
     rule: &'static str,
     number: Option<N>,

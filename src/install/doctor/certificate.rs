@@ -1,4 +1,4 @@
-//! The certificate that the webhook serves, seen as the API server sees it. Talks to the webhook, over TLS.
+//! Checks the webhook's certificate as the API server does. Talks to the webhook, over TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const CHECK: &str = "certificate";
 /// A certificate that ends within this time should have been renewed.
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Whether the webhook's certificate is one that the API server trusts, for the name by which it asks.
+/// Whether the API server trusts the webhook's certificate, for the host name that it uses.
 pub(super) async fn certificate(context: &Context, location: &Location) -> Finding {
     let Some((host, port)) = host(&location.base_url) else {
         return Finding::fail(
@@ -59,7 +59,7 @@ pub(super) async fn certificate(context: &Context, location: &Location) -> Findi
         Ok(Err(error)) => Finding::fail(
             CHECK,
             error.to_string(),
-            "the certificate is to be signed by a CA of the caBundle (--ca-file) and to hold the name of the URL (--url)",
+            "the certificate must be signed by a CA of the caBundle (--ca-file) and contain the host name of the URL (--url)",
         ),
         Ok(Ok(until)) => end(until, context.now),
     }

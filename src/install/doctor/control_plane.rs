@@ -1,4 +1,5 @@
-//! The control plane: connection, versions, clocks, rights, the Lease, Karmada's own controllers. Talks to the API server.
+//! Checks of the control plane: connection, versions, clocks, permissions, the Lease, Karmada's own controllers. Talks
+//! to the API server.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -14,9 +15,9 @@ use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
 use crate::runtime::succession::PARKED;
 
-/// Oldest minor version of Kubernetes 1 whose API server checks rules of definitions as they are written here.
+/// Oldest minor version of Kubernetes 1 that supports the validation rules of the CRDs.
 const OLDEST: u32 = 30;
-/// Difference of clocks that makes cron rules run late or early.
+/// Clock differences that make cron rules late or early: a warning, and a failure.
 const CLOCKS: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(2), SignedDuration::from_secs(30));
 
 /// Connection, version, clock, and whether it is Karmada's.
@@ -66,7 +67,7 @@ fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
         return Finding::new("clock", State::Skipped, "the API server does not tell its time", "");
     };
     let (warn, fail) = CLOCKS;
-    // It tells whole seconds.
+    // The header has whole seconds.
     let apart = ours.duration_since(theirs).abs();
     let seen = format!("{} s apart from the API server's", apart.as_secs());
     let to_do = "set the clocks by NTP: cron rules run by the clock of the controller";
@@ -94,7 +95,7 @@ async fn karmada(context: &Context) -> Finding {
     }
 }
 
-/// Whether the user of the kubeconfig has every right of the table.
+/// Whether the user of the kubeconfig has every permission of the table.
 pub(super) async fn rights(context: &Context) -> Option<Finding> {
     let reviews: Api<SelfSubjectAccessReview> = Api::all(context.client.clone());
     let mut missing = Vec::new();
@@ -135,7 +136,7 @@ pub(super) async fn rights(context: &Context) -> Option<Finding> {
     })
 }
 
-/// Who leads.
+/// Which process leads.
 pub(super) async fn lease(context: &Context) -> Finding {
     const CHECK: &str = "lease";
     let (namespace, name) = &context.lease;
@@ -158,10 +159,10 @@ pub(super) async fn lease(context: &Context) -> Finding {
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
         _ if holder == PARKED => {
-            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation keeps controllers off";
+            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation has reserved the Lease";
             Finding::new(CHECK, State::Warn, "it is kept from controllers", to_do)
         }
-        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "nobody holds it", "is a controller running?"),
+        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "it has no holder", "is a controller running?"),
         Some(age) if age > lasts.saturating_mul(2) => {
             let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
             Finding::fail(CHECK, seen, "no controller acts: see the logs of its pods")
@@ -170,7 +171,7 @@ pub(super) async fn lease(context: &Context) -> Finding {
     }
 }
 
-/// Whether Karmada's own controllers write our kinds.
+/// Whether Karmada's own controllers write FederatedHPAs or CronFederatedHPAs.
 pub(super) async fn upstream(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "upstream controllers";
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! What `fhpa install` puts there: definitions, Karmada's webhooks set aside, customizations, the registration, and whether it
-//! works. Talks to the API server.
+//! Checks of the objects of `fhpa install`: CRDs, Karmada's disabled webhooks, customizations, the registration, and a
+//! probe. Talks to the API server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,15 +17,15 @@ use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 
-/// Names of one finding.
+/// Most names in one finding.
 const SHOWN: usize = 10;
 const INSTALL: &str = "run `fhpa install`";
 const READER: &str = "ask with an administrator's kubeconfig: the processes read only what they need";
 
-/// How an object stands: nothing, or what was seen.
+/// The state of an object: `Ok`, or the problem.
 async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (State, String)> {
     let failed = |failure: Failure| match failure.reason {
-        // The processes may write more than they may read.
+        // The processes may have permission to write but not to read.
         reason::FORBIDDEN => (State::Skipped, failure.message),
         _ => (State::Fail, failure.message),
     };
@@ -63,7 +63,7 @@ fn shared(check: &'static str, part: fn(Part) -> bool) -> Result<Vec<Manifest>, 
     Ok(shared)
 }
 
-/// Whether both definitions are those of fhpa.
+/// Whether both CRDs are those of fhpa.
 pub(super) async fn definitions(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "definitions";
     let to_do = "run `fhpa install`: Karmada's own definitions drop fields of fhpa";
@@ -73,7 +73,7 @@ pub(super) async fn definitions(context: &Context) -> Vec<Finding> {
     }
 }
 
-/// Whether objects are read and written: only while the definitions have all fields of fhpa.
+/// Whether objects are read and written: only while the CRDs have all fields of fhpa.
 pub(super) async fn frozen(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "frozen";
     let manifests = match shared(CHECK, |part| part == Part::Definition) {
@@ -107,7 +107,7 @@ pub(super) async fn frozen(context: &Context) -> Vec<Finding> {
     found
 }
 
-/// Whether definitions that are applied over ours keep our fields.
+/// Whether applying other CRDs preserves the fields of fhpa.
 pub(super) async fn policy(context: &Context) -> Finding {
     const CHECK: &str = "definition guard";
     let manifests = match manifests::policy() {
@@ -128,29 +128,29 @@ pub(super) async fn policy(context: &Context) -> Finding {
         let differs = live.as_ref().is_none_or(|live| !differences(&manifest.object, live).is_empty());
         if differs {
             let is = if live.is_some() { "is another one" } else { "does not exist" };
-            let to_do = "run `fhpa install`; with --guard-definitions=false this is as it is to be";
+            let to_do = "run `fhpa install`; with --guard-definitions=false this is expected";
             return Finding::new(CHECK, State::Warn, format!("{} {is}", name(manifest)), to_do);
         }
     }
     Finding::ok(CHECK, "definitions that are applied over those of fhpa keep its fields")
 }
 
-/// Whether Karmada's own webhooks for these kinds are asked no more.
+/// Whether Karmada's own webhooks for these kinds are disabled.
 pub(super) async fn set_aside(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "karmada's webhooks";
     let to_do = "run `fhpa install`: Karmada's own webhooks drop fields of fhpa, and refuse what it can run";
     match shared(CHECK, |part| matches!(part, Part::SetAside(_))) {
-        Ok(manifests) => all(context, CHECK, &manifests, "they are set aside", to_do).await,
+        Ok(manifests) => all(context, CHECK, &manifests, "they are disabled", to_do).await,
         Err(finding) => vec![finding],
     }
 }
 
-/// Whether Karmada brings back what is needed of HPAs.
+/// Whether Karmada reflects the status of member HPAs.
 pub(super) async fn customizations(context: &Context) -> Vec<Finding> {
     all(context, "customizations", &manifests::customizations(&[]), "Karmada's interpreter knows them", INSTALL).await
 }
 
-/// Whether a FederatedHPA acts on each binding that was suspended here.
+/// Whether a FederatedHPA acts on each binding that fhpa suspended.
 pub(super) async fn suspended(context: &Context) -> Finding {
     const CHECK: &str = "suspended bindings";
     const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
@@ -177,10 +177,14 @@ pub(super) async fn suspended(context: &Context) -> Finding {
     let names: Vec<String> = unserved.iter().take(SHOWN).map(name).collect();
     let more = unserved.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Finding::fail(CHECK, format!("nobody acts on {}{more}, and nobody schedules them", names.join(", ")), to_do)
+    Finding::fail(
+        CHECK,
+        format!("no FederatedHPA acts on {}{more}, and karmada-scheduler is suspended for them", names.join(", ")),
+        to_do,
+    )
 }
 
-/// Whether the webhook is registered, and where.
+/// Whether the webhook is registered, and its URL.
 pub(super) async fn registration(context: &Context) -> (Finding, Option<Location>) {
     const CHECK: &str = "registration";
     let to_do = "run `fhpa install --url https://NAME:PORT/ --ca-file FILE`";
@@ -202,7 +206,7 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
         let base_url = path.and_then(|path| url.strip_suffix(path)).unwrap_or(url).to_owned();
         let ca_bundle = STANDARD.decode(text("/webhooks/0/clientConfig/caBundle")).unwrap_or_default();
         let here = Location { base_url, ca_bundle };
-        // With the place that stands there, all else is to be as we would write it.
+        // With the current URL, the rest must be as fhpa writes it.
         let guard_definitions = live.to_string().contains(Endpoint::MutateDefinition.path());
         let wanted = manifests::registration(&here, guard_definitions).unwrap_or_default();
         let of_kind = |wanted: &&Manifest| wanted.object.get("kind") == manifest.object.get("kind");
@@ -217,7 +221,7 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
     (Finding::ok(CHECK, format!("the webhook is registered at {url}")), location)
 }
 
-/// Whether a wrong object is refused, by the webhook and through the API server.
+/// Whether an invalid object is rejected, by the webhook and through the API server.
 pub(super) async fn probe(context: &Context) -> Finding {
     const CHECK: &str = "probe";
     const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/default/cronfederatedhpas?dryRun=All";

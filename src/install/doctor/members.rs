@@ -1,4 +1,4 @@
-//! The member clusters: whether they are ready, reached through the proxy, and estimated. Talks to the API server and to
+//! Checks of the member clusters: readiness, access through the proxy, and estimators. Talks to the API server and to
 //! estimators.
 
 use futures::future::join_all;
@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::{Context, Finding, PATIENCE, State};
 use crate::estimator::grpc::Address;
 
-/// Members that are looked at one by one.
+/// Most members that are checked one by one.
 const LOOKED_AT: usize = 100;
 
-/// Where estimators are.
+/// Addresses of estimators.
 #[derive(Clone, Debug, Default)]
 pub struct Estimators {
-    /// Of the cluster of a name.
+    /// Address for the name of a cluster.
     pub address: Address,
 }
 
@@ -57,11 +57,11 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
     if wrong.is_empty() {
         return Finding::ok(CHECK, format!("{} ready, and reached through the proxy", clusters.len()));
     }
-    let to_do = "bring them back; a member that is not reached through clusters/proxy is scaled by its HPA alone";
+    let to_do = "recover them; a member that is not reachable through clusters/proxy is scaled by its HPA alone";
     Finding::new(CHECK, State::Warn, wrong.join("; "), to_do)
 }
 
-/// Code and words of a failure.
+/// Code and message of a failure.
 async fn proxied(context: &Context, cluster: &str) -> Result<(), (u16, String)> {
     let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy/version");
     let request = http::Request::get(path).body(Vec::new()).map_err(|error| (0, error.to_string()))?;
@@ -72,7 +72,7 @@ async fn proxied(context: &Context, cluster: &str) -> Result<(), (u16, String)> 
     }
 }
 
-/// Where a karmada-scheduler-estimator listens.
+/// Whether a karmada-scheduler-estimator listens for each member.
 pub(super) async fn estimators(context: &Context, clusters: &[Value]) -> Finding {
     const CHECK: &str = "estimators";
     let looked_at = clusters.get(..clusters.len().min(LOOKED_AT)).unwrap_or_default();
@@ -82,9 +82,9 @@ pub(super) async fn estimators(context: &Context, clusters: &[Value]) -> Finding
     }))
     .await;
     let count = reached.iter().filter(|reached| **reached).count();
-    let seen = format!("{count} of {} clusters have one that is reached from here", looked_at.len());
+    let seen = format!("{count} of {} clusters have one that is reachable from here", looked_at.len());
     if count == 0 || looked_at.is_empty() {
-        let to_do = "nothing, when none is installed: room is then what a Cluster says of its resources";
+        let to_do = "nothing, when none is installed: free capacity then comes from the resource summaries of Clusters";
         return Finding::new(CHECK, State::Skipped, seen, to_do);
     }
     if count < looked_at.len() {

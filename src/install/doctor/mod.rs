@@ -1,5 +1,5 @@
-//! What is wrong with an installation, in plain words: one small function for each thing that is looked at. Nothing is written.
-//! Talks to the API server, and to the webhook.
+//! Finds problems of an installation: one small function for each check. Writes nothing. Talks to the API server, and
+//! to the webhook.
 
 mod certificate;
 mod control_plane;
@@ -16,24 +16,24 @@ pub use self::members::Estimators;
 use super::apply::list;
 use crate::decision::excerpt::{ERROR, excerpt};
 
-/// Longest time for one thing that is not a request to the API server.
+/// Time limit of one check that is not a request to the API server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How it stands with one thing.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it is to be.
+    /// As it should be.
     Ok,
-    /// It could not be looked at from here.
+    /// It could not be checked from here.
     Skipped,
-    /// It works, and somebody should look.
+    /// It works, but needs attention.
     Warn,
     /// Something does not work.
     Fail,
 }
 
-/// What can be found beside that all is well: each check, and how it may stand with it. The guide on trouble tells of each.
+/// Possible problems: each check, and its states. The troubleshooting guide describes each.
 pub const TROUBLES: &[(&str, &[State])] = &[
     ("connection", &[State::Fail]),
     ("version", &[State::Warn]),
@@ -55,17 +55,17 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("estimators", &[State::Skipped, State::Warn]),
 ];
 
-/// What was found.
+/// Result of one check, with details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// What was seen.
+    /// The observation.
     pub seen: String,
-    /// What to do; empty when there is nothing.
+    /// What to do; empty when nothing is needed.
     pub to_do: String,
 }
 
@@ -84,19 +84,19 @@ impl Finding {
     }
 }
 
-/// What checks work with.
+/// Dependencies of checks.
 pub struct Context {
-    /// Speaks to karmada-apiserver.
+    /// Client of karmada-apiserver.
     pub client: Client,
     /// The time of day.
     pub now: Timestamp,
     /// Namespace and name of the Lease.
     pub lease: (String, String),
-    /// Where estimators are.
+    /// Addresses of estimators.
     pub estimators: Estimators,
 }
 
-/// Looks at everything, in the order in which things depend on each other. Without a connection at nothing else.
+/// Runs all checks, in the order of their dependencies. Without a connection, no further ones.
 pub async fn examine(context: &Context) -> Vec<Finding> {
     let connected = control_plane::connection(context).await;
     if connected.iter().any(|finding| finding.state == State::Fail) {

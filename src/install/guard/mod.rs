@@ -1,5 +1,5 @@
-//! Keeps the installation as it is to be while this process leads: what a Karmada upgrade restores, or anybody changes,
-//! is put back within moments; another writer that does not give in is reported and met with pauses
+//! Keeps the installation in its desired state while this process leads: drift by a Karmada upgrade, or by any other
+//! writer, is corrected within moments; a writer that does not stop is reported and corrected with pauses
 //! (docs/design.md#living-with-karmada). Talks to the API server.
 
 mod reconcile;
@@ -20,29 +20,29 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::{ControllerMetrics, GuardMetrics};
 
-/// What a guard works with.
+/// Options of a guard.
 pub struct Options {
-    /// Speaks to karmada-apiserver.
+    /// Client of karmada-apiserver.
     pub client: Client,
-    /// Whether objects that Karmada has too are put back; otherwise they are only reported.
+    /// Whether to correct objects that also belong to Karmada; otherwise drift is only reported.
     pub manage_karmada: bool,
-    /// Whether the webhook is asked about changes of the definitions, too.
+    /// Whether the webhook also reviews changes of the CRDs.
     pub definitions_guarded: bool,
-    /// Where the webhook is, as it is known now; none: its registration is not our work.
+    /// Current location of the webhook; `None`: the registration is managed elsewhere.
     pub location: Option<watch::Receiver<Location>>,
-    /// Is told the CAs of the registration, as PEM, once they stand in it.
+    /// Receives the CAs of the registration, as PEM, once they are stored.
     pub registered: watch::Sender<Option<Vec<u8>>>,
     /// The time of day.
     pub clock: WallClock,
-    /// The counters of the guard.
+    /// The metrics of the guard.
     pub metrics: Arc<GuardMetrics>,
-    /// The counters of Events.
+    /// The metrics of Events.
     pub counted: Arc<ControllerMetrics>,
-    /// Names this process in Events.
+    /// Name of this process in Events.
     pub identity: String,
 }
 
-/// A guard that does not act yet.
+/// A guard before it runs.
 pub struct Guard {
     client: Client,
     sight: Arc<Sight>,
@@ -53,10 +53,10 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Puts the parts together.
+    /// Builds the guard.
     ///
     /// # Errors
-    /// When the objects cannot be made.
+    /// When the objects cannot be built.
     pub fn new(options: Options) -> Result<Self, ManifestError> {
         let Options {
             client,
@@ -88,7 +88,7 @@ impl Guard {
         Ok(Self { client, sight, location, definitions_guarded, engine, poster })
     }
 
-    /// Looks always, and puts back while this process leads, until `stop` is told.
+    /// Always observes, and corrects drift while this process leads, until `stop` is true.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         let Self { client, sight, location, definitions_guarded, engine, poster } = self;
         let works = async { tokio::join!(engine.run(leadership, stop.clone()), poster.run(stop)) };
@@ -100,7 +100,7 @@ impl Guard {
     }
 }
 
-/// Takes in where the webhook is, whenever that changes.
+/// Updates the desired state whenever the location of the webhook changes.
 async fn follow(sight: &Sight, location: Option<watch::Receiver<Location>>, definitions_guarded: bool) {
     if let Some(mut location) = location {
         while location.changed().await.is_ok() {

@@ -27,7 +27,7 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::GuardMetrics;
 
-/// What objects are put back with.
+/// Dependencies of corrections.
 pub(super) struct Dependencies {
     pub(super) client: Client,
     pub(super) sight: Arc<Sight>,
@@ -38,33 +38,33 @@ pub(super) struct Dependencies {
     pub(super) metrics: Arc<GuardMetrics>,
 }
 
-/// Puts objects back.
+/// Corrects drift.
 pub(super) struct GuardWorker {
     dependencies: Dependencies,
     known: Mutex<BTreeMap<Key, Known>>,
-    /// CAs of the parts of the registration, as they stand there.
+    /// CAs of the parts of the registration, as stored.
     carried: Mutex<BTreeMap<Key, String>>,
 }
 
-/// What is known of an object between two reconciles.
+/// State of an object between two reconciles.
 #[derive(Clone, Debug, Default)]
 struct Known {
     backoff: DriftBackoff,
-    /// What was last reported of it, while it lasts.
+    /// Last reported problem, while it lasts.
     reported: Option<&'static str>,
 }
 
-/// What a reconcile finds.
+/// Finding of a reconcile.
 enum Found {
-    /// It is as it is to be.
+    /// The object is in its desired state.
     Stands,
-    /// It differs in these places.
+    /// It differs in these fields.
     Differs(Vec<String>),
-    /// It differs, and is not to be written: the reason and a sentence.
+    /// It differs, and must not be written: the reason and a sentence.
     Foreign(&'static str, String),
 }
 
-/// How often an attempt failed in a row.
+/// Failures in a row.
 #[derive(Debug, Default)]
 pub(super) struct DriftRetryState(u32);
 
@@ -125,7 +125,7 @@ impl GuardWorker {
         Self { dependencies, known: Mutex::default(), carried: Mutex::default() }
     }
 
-    /// The object stands as it is wanted. Tells of the CAs of the registration when all its parts carry the same ones.
+    /// The object is in its desired state. Reports the CAs of the registration when all its parts have the same ones.
     fn stands(&self, key: &Key, guarded: &Guarded) {
         self.dependencies.metrics.in_sync(&name(key), true);
         self.known.lock().entry(key.clone()).or_default().reported = None;
@@ -139,9 +139,9 @@ impl GuardWorker {
             && carried.len() == self.dependencies.sight.count(Part::Webhook)
             && carried.values().all(|other| *other == encoded)
         {
-            self.dependencies.registered.send_if_modified(|told| {
-                let new = told.as_ref() != Some(&bundle);
-                *told = Some(bundle);
+            self.dependencies.registered.send_if_modified(|registered| {
+                let new = registered.as_ref() != Some(&bundle);
+                *registered = Some(bundle);
                 new
             });
         }
@@ -156,7 +156,7 @@ impl GuardWorker {
         };
         let Some(live) = live else {
             return match part {
-                // Who deletes a definition wants all objects gone.
+                // Deleting a CRD means that all objects should be deleted.
                 Part::Definition => Found::Foreign(
                     "DefinitionMissing",
                     "it does not exist: run `fhpa install` to restore it".to_owned(),
@@ -215,7 +215,7 @@ impl GuardWorker {
                 self.tell(leader, key, live, Severity::Normal, "DriftCorrected", note);
                 Ok(Ended::default())
             }
-            // What the watch told was old, or the API server writes it in other words.
+            // The watch was behind, or the API server stores it in another form.
             Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_) | Outcome::Taken(_) | Outcome::Unserved) => {
                 self.stands(key, guarded);
                 Ok(Ended::default())
@@ -238,7 +238,7 @@ impl GuardWorker {
         Ended { retry_state: Some(DriftRetryState(failures)), wake: None, retry }
     }
 
-    /// Tells of something that stays wrong, once while it lasts.
+    /// Reports a persistent problem, once while it lasts.
     fn report(&self, leader: &Leader, key: &Key, live: Option<&Value>, reason: &'static str, sentence: String) {
         let before = self.known.lock().entry(key.clone()).or_default().reported.replace(reason);
         if before != Some(reason) {
@@ -272,17 +272,17 @@ impl GuardWorker {
     }
 }
 
-/// The CAs that a part of the registration is to carry, in base64.
+/// The desired CAs of a part of the registration, in base64.
 fn ca_bundle(manifest: &Manifest) -> Option<String> {
     manifest.object.pointer("/webhooks/0/clientConfig/caBundle").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Kind and name, as people and metrics see them.
+/// Kind and name, for users and metrics.
 fn name(key: &Key) -> String {
     key.to_string()
 }
 
-/// Who wrote the object last, beside us.
+/// The last manager of the object other than fhpa.
 fn other(live: Option<&Value>) -> String {
     let shares = live.and_then(|live| live.pointer("/metadata/managedFields")).and_then(Value::as_array);
     let ours = |share: &&Value| {
@@ -291,5 +291,5 @@ fn other(live: Option<&Value>) -> String {
     };
     let text = |share: &Value, name: &str| share.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let last = shares.into_iter().flatten().filter(ours).max_by_key(|share| text(share, "time"));
-    last.map_or_else(|| "somebody".to_owned(), |share| text(share, "manager"))
+    last.map_or_else(|| "another writer".to_owned(), |share| text(share, "manager"))
 }

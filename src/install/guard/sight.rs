@@ -1,7 +1,7 @@
-//! The objects under guard: as they are wanted, and as watches last brought them. Talks to the API server.
+//! The managed objects: their desired state, and their last observed state. Talks to the API server.
 //!
-//! Not a `Table` of `controller`: the set of objects is fixed, each has a wanted form beside its live one, and a watch
-//! of one object tells of no list.
+//! Not a `Table` of `controller`: the set of objects is fixed, each has a desired state beside its live one, and a
+//! watch of one object delivers no list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +20,28 @@ use crate::controller::key::Key;
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::install::manifests::{Manifest, Part};
 
-/// An object under guard.
+/// A managed object.
 #[derive(Clone, Debug)]
 pub struct Guarded {
-    /// As it is wanted.
+    /// Its desired state.
     pub wanted: Manifest,
-    /// As it stands.
+    /// Its observed state.
     pub live: Live,
 }
 
-/// How an object stands.
+/// Observed state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
-    /// That is not known yet.
+    /// Not known yet.
     Unknown,
-    /// There is none.
+    /// It does not exist.
     Absent,
-    /// As it was last seen.
+    /// The last observed object.
     Seen(Value),
 }
 
 impl Live {
-    /// The object, when there is one.
+    /// The object, when it exists.
     #[must_use]
     pub const fn object(&self) -> Option<&Value> {
         match self {
@@ -51,7 +51,7 @@ impl Live {
     }
 }
 
-/// All objects under guard.
+/// All managed objects.
 #[derive(Debug, Default)]
 pub struct Sight {
     inner: Mutex<Inner>,
@@ -71,7 +71,7 @@ fn key(manifest: &Manifest) -> Key {
 }
 
 impl Sight {
-    /// Of these objects, of which nothing is known yet.
+    /// Manages these objects, with unknown observed state.
     #[must_use]
     pub fn new(wanted: Vec<Manifest>) -> Self {
         let objects =
@@ -79,7 +79,7 @@ impl Sight {
         Self { inner: Mutex::new(Inner { objects, changed: BTreeSet::new() }), news: Notify::new() }
     }
 
-    /// Objects under guard are wanted otherwise from now on.
+    /// Changes the desired state of managed objects.
     pub fn want(&self, wanted: Vec<Manifest>) {
         let mut inner = self.inner.lock();
         for wanted in wanted {
@@ -115,24 +115,24 @@ impl Sight {
         self.inner.lock().objects.keys().cloned().collect()
     }
 
-    /// How many objects are such a part.
+    /// Number of objects that are such a part.
     #[must_use]
     pub fn count(&self, part: Part) -> usize {
         self.inner.lock().objects.values().filter(|guarded| guarded.wanted.part == part).count()
     }
 
-    /// Waits until something changed.
+    /// Waits until an object changed.
     pub async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// What changed since this was last asked.
+    /// The objects that changed since the last call.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
         std::mem::take(&mut self.inner.lock().changed)
     }
 
-    /// Watches each object by its name, for ever.
+    /// Watches each object by its name, without end.
     pub async fn watch(&self, client: &Client) {
         let objects: Vec<(Key, String)> = {
             let inner = self.inner.lock();
@@ -156,7 +156,7 @@ impl Sight {
                     if std::mem::take(&mut failing) {
                         info!(object = %key, "watch recovered");
                     }
-                    // Elements of a list need not say what they are.
+                    // Elements of a list need not have their kind.
                     let typed = |mut object: DynamicObject| {
                         object.types =
                             Some(TypeMeta { api_version: api_version.to_owned(), kind: key.namespace.to_string() });

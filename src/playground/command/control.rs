@@ -1,4 +1,4 @@
-//! Where a running playground is told something: a small HTTP port on the loopback. Sockets.
+//! Accepts commands for a running playground: a small HTTP port on the loopback interface. Sockets.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::playground::fleet::{Fault, Fleet};
 use crate::playground::json::{int, text};
 use crate::playground::objects::{Kind, Objects};
 
-/// Where it listens.
+/// Address of the port.
 pub(super) const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// A header that no web page can send here unasked.
+/// A header that a web page cannot send here without permission.
 pub(super) const HEADER: &str = "x-fhpa-playground";
 
-/// Answers: a sentence for the user, with the status that tells success from refusal.
+/// Response: a sentence for the user, with a status for success or failure.
 type Answer = (StatusCode, String);
 
 /// Listens, until the process ends.
@@ -126,6 +126,6 @@ async fn cluster(
             let Some(by) = by else { return refused("at most 1000 nodes at a time") };
             answer(fleet.change_nodes(&name, by).await.map(|count| format!("{name} has {count} nodes")))
         }
-        _ => (StatusCode::NOT_FOUND, format!("nobody knows what {what} is")),
+        _ => (StatusCode::NOT_FOUND, format!("there is no command {what}")),
     }
 }

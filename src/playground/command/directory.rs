@@ -1,4 +1,4 @@
-//! The files of a running playground: kubeconfig, samples, and where it is told something. File system.
+//! The files of a running playground: kubeconfig, samples, and the address of its command port. File system.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const CONTROL: &str = "control";
 pub(super) struct Directory(PathBuf);
 
 impl Directory {
-    /// The one that was given, or one of this user's.
+    /// The given directory, or the default of this user.
     pub(super) fn find(given: Option<PathBuf>) -> Result<Self, Error> {
         let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         let below = || of("XDG_RUNTIME_DIR").or_else(|| of("HOME").map(|home| home.join(".cache")));
@@ -28,7 +28,7 @@ impl Directory {
         self.0.join(KUBECONFIG)
     }
 
-    /// Makes the directory, for this user only.
+    /// Creates the directory, for this user only.
     pub(super) fn make(&self) -> Result<(), Error> {
         use std::os::unix::fs::DirBuilderExt as _;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
@@ -45,12 +45,12 @@ impl Directory {
         self.write(KUBECONFIG, text).map(|_| ())
     }
 
-    /// Leaves the address where the playground is told something.
+    /// Writes the address of the command port.
     pub(super) fn leave(&self, control: SocketAddr) -> Result<(), Error> {
         self.write(CONTROL, &control.to_string()).map(|_| ())
     }
 
-    /// The address that a playground left.
+    /// The address that a playground wrote.
     pub(super) fn control(&self) -> Option<SocketAddr> {
         std::fs::read_to_string(self.0.join(CONTROL)).ok()?.trim().parse().ok()
     }
@@ -58,7 +58,7 @@ impl Directory {
     /// Removes the files that were written, and the directory when nothing else is in it.
     pub(super) fn clean(&self, samples: &[&str]) {
         for name in [KUBECONFIG, CONTROL].iter().chain(samples) {
-            // What is not there needs no removal; what cannot be removed is harmless.
+            // Missing files need no removal; the others are harmless when they cannot be removed.
             let _: std::io::Result<()> = std::fs::remove_file(self.0.join(name));
         }
         let _: std::io::Result<()> = std::fs::remove_dir(&self.0);

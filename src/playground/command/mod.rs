@@ -1,4 +1,4 @@
-//! `fhpa playground`: arguments -> a running playground, or a word to the one that runs.
+//! `fhpa playground`: arguments -> a running playground, or a command to the running one.
 
 mod control;
 mod directory;
@@ -16,7 +16,7 @@ use clap::Subcommand;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// What to tell the playground that runs; without it, one is started.
+    /// Command for the running playground; without one, a playground is started.
     #[command(subcommand)]
     word: Option<Word>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
 /// What can be told to a playground that runs.
 #[derive(Clone, Debug, Subcommand)]
 enum Word {
-    /// Give the pods of a workload so much to do, over all clusters together.
+    /// Set the load of a workload, over all clusters together.
     Load {
         /// Name of a Deployment or StatefulSet.
         workload: String,
@@ -80,17 +80,17 @@ enum Word {
         #[arg(long, short, default_value = "default")]
         namespace: String,
     },
-    /// Cut a cluster off.
+    /// Disconnect a cluster.
     Fail {
         /// Name of the cluster.
         cluster: String,
     },
-    /// Bring a cluster back.
+    /// Connect a cluster again.
     Recover {
         /// Name of the cluster.
         cluster: String,
     },
-    /// Add nodes to a cluster, or take some away.
+    /// Add nodes to a cluster, or remove some.
     Nodes {
         /// Name of the cluster.
         cluster: String,
@@ -103,7 +103,7 @@ enum Word {
 }
 
 impl Args {
-    /// Starts a playground and runs it until a signal ends it, or tells the running one something.
+    /// Starts a playground and runs it until a signal ends it, or sends a command to the running one.
     pub fn run(self) -> ExitCode {
         let Self { word, start, directory } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -131,7 +131,7 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Why the command fails.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{path}: {source}")]

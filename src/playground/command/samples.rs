@@ -1,10 +1,10 @@
-//! Manifests to begin with. No I/O.
+//! Sample manifests. No I/O.
 
-/// Name of the file that is accepted.
+/// Name of the file with valid objects.
 pub(super) const SHOP: &str = "shop.yaml";
 /// Name of the file with rules that run each minute.
 pub(super) const MINUTES: &str = "minutes.yaml";
-/// Name of the file that is refused.
+/// Name of the file with invalid objects.
 pub(super) const REFUSED: &str = "refused.yaml";
 
 /// A workload divided over the clusters, and its FederatedHPA.
@@ -60,7 +60,7 @@ spec:
         target: {type: Utilization, averageUtilization: 60}
 ";
 
-/// Rules that are seen to run within a minute or two.
+/// Rules that run within a minute or two.
 pub(super) const MINUTES_TEXT: &str = "\
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA
@@ -80,7 +80,7 @@ spec:
       targetMaxReplicas: 18
 ";
 
-/// Mistakes that Karmada accepts, and one that it finds.
+/// Mistakes that Karmada accepts, and one that it detects.
 pub(super) const REFUSED_TEXT: &str = "\
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA

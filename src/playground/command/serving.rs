@@ -1,4 +1,4 @@
-//! Starts a playground, says what runs, and ends it with its files on a signal. Sockets, files, signals.
+//! Starts a playground, prints its addresses, and removes its files on a signal. Sockets, files, signals.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::run::process::{Centralized, ControlPlane, ControllerOptions, Failover
 use crate::runtime::clock;
 use embedded_apiserver::serve::{Listening, kubeconfig};
 
-/// Times that show something within seconds; those of the real ones are five times as long.
+/// Durations that show effects within seconds; the real ones are five times as long.
 fn plan(start: &Start) -> Plan {
     let seconds = SignedDuration::from_secs;
     Plan {
@@ -45,7 +45,7 @@ fn plan(start: &Start) -> Plan {
     }
 }
 
-/// What listens, as long as this lives.
+/// The listeners, while this exists.
 struct Running {
     control_plane: Listening,
     members: Vec<(String, Listening)>,
@@ -84,13 +84,13 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
     controllers.abort();
     directory.clean(&[SHOP, MINUTES, REFUSED]);
     handle.shut_down();
-    // What is in flight is answered; a playground need not wait long for it.
+    // Requests in flight are answered; a playground need not wait long for them.
     let _: Result<_, _> = tokio::time::timeout(std::time::Duration::from_secs(1), fhpa).await;
     anstream::println!("\nThe playground is gone, with all that was in it.");
     Ok(())
 }
 
-/// The webhook and the controller, as `fhpa run` would start them.
+/// Options of the webhook and the controller, as in `fhpa run`.
 fn options(fleet: &Fleet) -> Options {
     let controller = ControllerOptions {
         namespace: "karmada-system".to_owned(),
@@ -111,7 +111,7 @@ fn options(fleet: &Fleet) -> Options {
     }
 }
 
-/// Puts the webhook into the admission of the control plane, and what members report of HPAs into its interpreter.
+/// Registers the webhook in the control plane, and the reflected status of HPAs in its interpreter.
 async fn install(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     let ca_bundle = webhook.ca_pem().unwrap_or_default().into_bytes();
     let location = Location { base_url: format!("https://{}", webhook.local_addr()), ca_bundle };
@@ -161,7 +161,7 @@ fn tell(start: &Start, directory: &Directory, running: &Running, begun: Instant)
     anstream::println!(
         "\
 A Karmada with {clusters} member clusters runs here ({took} ms). It is for trying and testing only: all is in memory,
-and nobody is asked who they are. Ctrl-C ends it and removes its files.
+and there is no authentication. Ctrl-C ends it and removes its files.
 
   control plane  {url}
   members        {names} {nodes} nodes of {cpu} CPUs

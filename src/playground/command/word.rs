@@ -1,4 +1,4 @@
-//! Tells a running playground something, and prints its answer. Sockets.
+//! Sends a command to a running playground, and prints its response. Sockets.
 
 use std::net::SocketAddr;
 
@@ -12,10 +12,10 @@ use super::control::HEADER;
 use super::directory::Directory;
 use super::{Error, Word};
 
-/// What is waited for an answer.
+/// Longest wait for a response.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Tells the playground whose files are in `directory`.
+/// Sends a command to the playground whose files are in `directory`.
 pub(super) async fn tell(word: &Word, directory: &Directory) -> Result<(), Error> {
     let nobody = || Error::NotRunning(directory.path().to_owned());
     let address = directory.control().ok_or_else(nobody)?;
@@ -39,7 +39,7 @@ pub(super) async fn tell(word: &Word, directory: &Directory) -> Result<(), Error
     Ok(())
 }
 
-/// Whether it went well, and what the playground said.
+/// Whether the command succeeded, and the message of the playground.
 pub(super) async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> Result<(bool, String), Error> {
     let asked = tokio::time::timeout(PATIENCE, send(address, method, path, body));
     let late = |_| Error::Answer("it took too long".to_owned());

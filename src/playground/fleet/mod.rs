@@ -1,4 +1,4 @@
-//! A control plane with its members, put together: built, driven by passes in virtual or real time, and disturbed.
+//! A complete control plane with its members: built, run in passes in virtual or real time, and disturbed by faults.
 //! Client required.
 
 mod rounds;
@@ -21,22 +21,22 @@ use crate::playground::pass::Pass;
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::status::StatusError;
 
-/// Rounds after which controllers that still write are taken to fight each other.
+/// Rounds after which controllers that still write are considered to conflict with each other.
 const MOST_ROUNDS: usize = 1000;
 
-/// Why a fleet does not work.
+/// Why a fleet failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// An API server did not answer as it should.
+    /// An API server returned an error.
     #[error("an API server failed: {0}")]
     Request(#[from] kube::Error),
-    /// An object of the beginning was refused.
+    /// An initial object was rejected.
     #[error("an object could not be made: {0:?}")]
     Made(StatusError),
-    /// A definition could not be read.
+    /// A CRD could not be read.
     #[error("a definition could not be read: {0}")]
     Definition(String),
-    /// The controllers did not come to rest.
+    /// The controllers did not converge.
     #[error("the controllers still write after {MOST_ROUNDS} rounds")]
     Restless,
     /// There is no such cluster.
@@ -50,10 +50,10 @@ impl From<StatusError> for Fault {
     }
 }
 
-/// What a fleet is made of.
+/// Configuration of a fleet.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many members, named `member1`, `member2`, ...
+    /// Number of members, named `member1`, `member2`, ...
     pub clusters: u32,
     /// Nodes of each member.
     pub nodes: u32,
@@ -61,15 +61,15 @@ pub struct Plan {
     pub cpu: u32,
     /// Memory of each node.
     pub memory: String,
-    /// Times of Karmada's controllers.
+    /// Durations of Karmada's controllers.
     pub karmada: karmada::Timing,
-    /// Times of the members' controllers.
+    /// Durations of the members' controllers.
     pub member: member::Timing,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
     /// Makes uids the same in each run.
     pub seed: Option<u64>,
-    /// What members are, by name; those that are not named are as usual.
+    /// Properties of members, by name; the others have the defaults.
     pub natures: BTreeMap<String, Nature>,
 }
 
@@ -110,7 +110,7 @@ pub struct Fleet {
     karmada: Karmada,
     places: BTreeMap<String, RunningMember>,
     load: Arc<Load>,
-    /// What each looked at when it last found nothing to do.
+    /// State that each controller observed when it last had nothing to do.
     rests: Mutex<BTreeMap<String, (Vec<u64>, Pass)>>,
 }
 
@@ -124,10 +124,10 @@ fn server(plan: &Plan, number: u64) -> ApiServer {
 }
 
 impl Fleet {
-    /// Builds the control plane and its members. Nothing moves before [`Self::settle`] or [`Self::run`].
+    /// Builds the control plane and its members. Nothing runs before [`Self::settle`] or [`Self::run`].
     ///
     /// # Errors
-    /// When an object of the beginning is refused.
+    /// When an initial object is rejected.
     pub async fn build(plan: Plan) -> Result<Self, Fault> {
         let control = server(&plan, 0);
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
@@ -193,7 +193,7 @@ impl Fleet {
         &self.load
     }
 
-    /// The time.
+    /// The clock.
     #[must_use]
     pub const fn clock(&self) -> &Clock {
         &self.plan.clock
@@ -203,7 +203,7 @@ impl Fleet {
         self.places.get(name).ok_or_else(|| Fault::Unknown(name.to_owned()))
     }
 
-    /// Stops a member with all that runs in it, so that connections to it are refused, or starts it again.
+    /// Stops a member with everything in it, so that connections to it are refused, or starts it again.
     ///
     /// # Errors
     /// When there is no such cluster.
@@ -213,7 +213,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Cuts a member off in a way, or brings it back. What runs in it goes on.
+    /// Disconnects a member in the given way, or connects it again. Its workloads keep running.
     ///
     /// # Errors
     /// When there is no such cluster.
@@ -233,7 +233,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Keeps pods of a member that are not ready yet from ever being it, or no more.
+    /// Keeps pods of a member that are not ready yet from becoming ready, or stops doing so.
     ///
     /// # Errors
     /// When there is no such cluster.
@@ -243,20 +243,20 @@ impl Fleet {
         Ok(())
     }
 
-    /// Makes Karmada come to a changed Work so much later, as when its queue is long.
+    /// Delays changed Works in Karmada, like a long queue.
     pub fn lag(&self, by: SignedDuration) {
         self.karmada.lag(by);
         self.wake();
     }
 
-    /// Restarts Karmada's controllers: they forget what they tried and when, and look at everything.
+    /// Restarts Karmada's controllers: they forget earlier attempts, and reconcile everything.
     pub fn restart_karmada(&self) {
         self.karmada.restart();
         self.rests.lock().clear();
         self.wake();
     }
 
-    /// Makes a member another version of Kubernetes.
+    /// Changes the Kubernetes version of a member.
     ///
     /// # Errors
     /// When there is no such cluster.
@@ -268,7 +268,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Adds nodes to a member, or with a negative number takes the last ones and their pods away. Says how many there are.
+    /// Adds nodes to a member, or with a negative number removes the last ones with their pods. Returns their number.
     ///
     /// # Errors
     /// When there is no such cluster, or its API server fails.
@@ -306,7 +306,7 @@ impl Fleet {
         Ok(count)
     }
 
-    /// A line for each member: what it has and whether it answers.
+    /// A line for each member: its resources and whether it answers.
     ///
     /// # Errors
     /// When an API server fails.
@@ -327,7 +327,7 @@ fn node_number(node: &Value) -> Option<u32> {
     name(node).rsplit("node").next()?.parse().ok()
 }
 
-/// `clusters/<name>/proxy` leads to the members, unless they fail; to one that hangs a request waits.
+/// Routes `clusters/<name>/proxy` to the members, unless they fail; a request to one that hangs waits.
 fn route(control: &ApiServer, places: &BTreeMap<String, RunningMember>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();

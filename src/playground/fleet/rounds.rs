@@ -1,4 +1,4 @@
-//! What drives a fleet: rounds of all controllers, in virtual or real time. Client required.
+//! Runs a fleet: rounds of all controllers, in virtual or real time. Client required.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,17 +6,17 @@ use super::{Fault, Fleet, MOST_ROUNDS, RunningMember};
 use crate::playground::clock::after;
 use crate::playground::pass::Pass;
 
-/// What a change waits for its neighbours before the controllers look.
+/// How long a change waits for further changes before the controllers run.
 const GATHER: std::time::Duration = std::time::Duration::from_millis(5);
-/// Pause when the controllers do not come to rest.
+/// Pause when the controllers do not converge.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
-/// Where the controllers look again although nothing changed and nothing is due.
+/// Interval after which the controllers run although nothing changed and nothing is due.
 const IDLE: SignedDuration = SignedDuration::from_secs(60);
 /// Name of the control plane among the members.
 const CONTROL: &str = "";
 
 impl Fleet {
-    /// One round of all controllers. Those for whom nothing changed and nothing is due are left out.
+    /// One round of all controllers. Those without a change and without a due time are skipped.
     ///
     /// # Errors
     /// When an API server fails.
@@ -52,7 +52,7 @@ impl Fleet {
         Ok(pass)
     }
 
-    /// The last pass, when it wrote nothing and would find the same again.
+    /// The last pass, when it wrote nothing and its input is unchanged.
     fn resting(&self, who: &str, look: &[u64], now: Timestamp) -> Option<Pass> {
         let rests = self.rests.lock();
         let (before, pass) = rests.get(who)?;
@@ -68,7 +68,7 @@ impl Fleet {
         }
     }
 
-    /// Rounds until nothing is written any more; the time does not move. Says when to look again.
+    /// Runs rounds until nothing is written any more; the time does not move. Returns when to run again.
     ///
     /// # Errors
     /// When an API server fails, or the controllers do not come to rest.
@@ -82,7 +82,7 @@ impl Fleet {
         Err(Fault::Restless)
     }
 
-    /// Moves a standing clock on, through all that falls due on the way.
+    /// Advances a manual clock, and processes everything that becomes due.
     ///
     /// # Errors
     /// As [`Self::settle`].
@@ -99,7 +99,7 @@ impl Fleet {
         self.settle().await.map(|_| ())
     }
 
-    /// Runs in real time: on every change of an API server, and when time alone calls. Ends only by being dropped.
+    /// Runs in real time: on every change of an API server, and when a due time arrives. Ends only by being dropped.
     pub async fn run(&self) {
         let servers = || std::iter::once(&self.control).chain(self.places.values().map(|place| &place.server));
         let mut changes: Vec<_> = servers().map(|server| server.store().changed()).collect();
@@ -119,19 +119,19 @@ impl Fleet {
             };
             let wait = due.duration_since(now).unsigned_abs();
             let woken = futures::future::select_all(changes.iter_mut().map(|change| Box::pin(change.changed())));
-            // Both ways out lead to another look.
+            // Both results lead to another round.
             let _: Result<_, _> = tokio::time::timeout(wait, woken).await;
             tokio::time::sleep(GATHER).await;
         }
     }
 
-    /// Lets [`Self::run`] look again.
+    /// Makes [`Self::run`] start another round.
     pub fn wake(&self) {
         self.control.store().wake_all();
     }
 }
 
-/// What a pass depends on in a member, besides the time.
+/// Input of a pass in a member, besides the time.
 fn look(place: &RunningMember) -> [u64; 4] {
     let RunningMember { server, member } = place;
     [server.store().moved(), member.link() as u64, member.halted().into(), member.holds_pods().into()]

@@ -14,24 +14,25 @@ use crate::playground::clock::after;
 use crate::playground::json::{self, count, deleting, int, items, name, namespace, text, truth};
 use crate::playground::pass::Pass;
 
-/// On bindings and on their Works: which belongs to which.
+/// Label of bindings and their Works that connects them.
 pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
-/// Between two looks at Works that have to be gone before others are written.
+/// Interval of checks for Works that must be gone before others are written.
 const PURGE_PERIOD: SignedDuration = SignedDuration::from_secs(5);
 
-/// What became of the Works of a binding.
+/// Result for the Works of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
-    /// They are as the binding says.
+    /// They match the binding.
     Wholly,
-    /// Some Work cannot be written now: the whole is tried again.
+    /// A Work cannot be written now: the binding is retried.
     Partly,
-    /// Works that are purged are still there.
+    /// Purged Works still exist.
     Purging,
 }
 
 impl Karmada {
-    /// Makes, updates and deletes Works. A binding is looked at when it changes or when its turn comes again; a Work that
+    /// Creates, updates and deletes Works. A binding is processed when it changes or is due again; a Work that
+    /// disappears by itself is not noticed before that.
     /// goes by itself is not missed before that.
     pub(super) async fn bind(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
@@ -72,7 +73,7 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// A deleted binding deletes its Works and goes; they may outlive it.
+    /// A deleted binding deletes its Works and is removed; they may outlive it.
     async fn release(&self, binding: &Value, works: &[&Value]) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for work in works.iter().filter(|work| !deleting(work)) {
@@ -112,7 +113,7 @@ impl Karmada {
         Ok(bound)
     }
 
-    /// Whether the Work is stored as it is wanted. One that is being deleted cannot be written.
+    /// Writes the Work; returns whether it is stored as wanted. A Work that is being deleted cannot be written.
     async fn write(&self, before: Option<Value>, wanted: Value, pass: &mut Pass) -> Result<bool, kube::Error> {
         let Some(before) = before else {
             pass.wrote();
@@ -151,7 +152,7 @@ fn marks(object: &Value) -> impl Iterator<Item = (&'static str, &str, &Value)> {
     })
 }
 
-/// The binding as a component of Karmada writes it back: replicas that are 0 are left out.
+/// The binding as a component of Karmada writes it back: replicas of 0 are left out.
 pub(super) fn without_zeros(binding: &Value) -> Value {
     let mut binding = binding.clone();
     if int(&binding, "/spec/replicas") == Some(0) {
@@ -191,7 +192,7 @@ fn new_work(binding: &Value, template: &Value, target: &Value) -> Value {
     })
 }
 
-/// The template as one cluster gets it.
+/// The template for one cluster.
 fn manifest(binding: &Value, template: &Value, target: &Value, space: &str, own: &str) -> Value {
     let mut manifest = template.clone();
     for field in [

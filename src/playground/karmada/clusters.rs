@@ -1,4 +1,5 @@
-//! Cluster objects: made when a member joins; health and summaries kept by looking at the member. Client required.
+//! Cluster objects: created when a member joins; health and summaries are updated by probing the member. Client
+//! required.
 
 use std::sync::Arc;
 
@@ -16,21 +17,21 @@ use crate::playground::member::nodes::{self, Room};
 use crate::playground::member::{self, Link, Member, pods};
 use crate::playground::pass::Pass;
 
-/// What is known of a member's health.
+/// Health of a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Probe {
     due: Option<Timestamp>,
-    /// Since when it answers otherwise than its condition says.
+    /// Since when its answers differ from its condition.
     otherwise: Option<Timestamp>,
-    /// Until when the running look waits for an answer.
+    /// Until when the current probe waits for an answer.
     asked: Option<Timestamp>,
-    /// Whether the last look was not answered, so that the next one needs a new connection.
+    /// Whether the last probe was not answered, so that the next one needs a new connection.
     unanswered: bool,
 }
 
-/// How long a look waits on a connection that is there. Karmada's clients of members: 32 seconds.
+/// How long a probe waits on an existing connection. Karmada's clients of members: 32 seconds.
 const ANSWER_PATIENCE: SignedDuration = SignedDuration::from_secs(32);
-/// How long one waits for a new connection. Go's TLS handshake: 10 seconds.
+/// How long a probe waits for a new connection. Go's TLS handshake: 10 seconds.
 const HANDSHAKE_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 impl Probe {
@@ -64,7 +65,7 @@ const READY: (&str, &str) = ("ClusterReady", "cluster is healthy and ready to ac
 const GONE: (&str, &str) = ("ClusterNotReachable", "cluster is not reachable");
 
 impl Karmada {
-    /// Makes the Cluster of each member and the namespace of its Works.
+    /// Creates the Cluster of each member and the namespace of its Works.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -85,7 +86,7 @@ impl Karmada {
         Ok(())
     }
 
-    /// Looks at the members that are due.
+    /// Probes the members that are due.
     pub(super) async fn watch_clusters(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for cluster in self.clusters().await? {
@@ -118,7 +119,7 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// A deleted Cluster goes when its Works are gone.
+    /// A deleted Cluster is removed when its Works are gone.
     async fn leave(&self, cluster: &Value) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let works = self.objects.list(&self.kinds.work, &execution_space(name(cluster))).await?;
@@ -156,7 +157,7 @@ impl Karmada {
         Ok(status)
     }
 
-    /// The condition changes when the member answered otherwise for the threshold.
+    /// Changes the condition when the answers differed for the threshold.
     fn judge(&self, ready: bool, answers: bool, probe: &mut Probe, now: Timestamp) -> bool {
         if ready == answers {
             probe.otherwise = None;

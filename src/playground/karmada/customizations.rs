@@ -1,4 +1,5 @@
-//! Karmada's webhook for ResourceInterpreterCustomizations: of two for one kind no two may do the same. No I/O but the store.
+//! Karmada's webhook for ResourceInterpreterCustomizations: two for one kind must not define the same operation. No I/O
+//! except the store.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use embedded_apiserver::store::Query;
 
 const BUCKET: &str = "resourceinterpretercustomizations.config.karmada.io";
 
-/// The member of `spec.customizations` and the name of the operation; the interpretation of dependencies may be given twice.
+/// The member of `spec.customizations` and the name of the operation; the interpretation of dependencies may be defined
+/// twice.
 const OPERATIONS: [(&str, &str); 6] = [
     ("retention", "Retain"),
     ("replicaResource", "InterpretReplica"),

@@ -1,4 +1,5 @@
-//! When a Work is brought to its cluster: in its turn, late when the queue is long, and not while nobody answers. No I/O.
+//! When a Work is applied to its cluster: in order, late when the queue is long, and not while the cluster does not
+//! answer. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,42 +8,42 @@ use jiff::{SignedDuration, Timestamp};
 use super::queue::{Queue, Turn};
 use crate::playground::clock::after;
 
-/// How a cluster is reached.
+/// Reachability of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// It answers.
     Up,
-    /// Karmada knows that it does not.
+    /// It does not answer, and Karmada knows that.
     Unready,
-    /// It refuses connections, and Karmada does not know yet.
+    /// It refuses connections, and Karmada does not know that yet.
     Refused,
-    /// It does not answer, and Karmada does not know yet.
+    /// It does not answer, and Karmada does not know that yet.
     Hangs,
 }
 
-/// What becomes of a Work now.
+/// What to do with a Work now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It is brought to the member.
+    /// Apply it to the member.
     Goes,
-    /// It was tried, and failed.
+    /// An attempt failed.
     Fails,
-    /// Nothing yet; where time alone changes that, until when.
+    /// Wait; until the given time, where only time changes that.
     Waits(Option<Timestamp>),
 }
 
-/// The Works that are known.
+/// The known Works.
 #[derive(Debug, Default)]
 pub struct Deliveries {
     tries: Queue,
-    /// When a changed Work is come to.
+    /// When a changed Work is due.
     due: BTreeMap<String, Timestamp>,
-    /// Until when a request that hangs is waited for.
+    /// Until when to wait for a hanging request.
     asked: BTreeMap<String, Timestamp>,
 }
 
 impl Deliveries {
-    /// What becomes of the Work in this generation, with so long a queue.
+    /// What to do with the Work in this generation, with a queue of this length.
     pub fn turn(&mut self, work: (&str, i64), reach: Reach, lag: SignedDuration, now: Timestamp) -> Delivery {
         let (key, generation) = work;
         if let Some(until) = self.asked.get(key).copied() {
@@ -93,7 +94,7 @@ impl Deliveries {
     }
 }
 
-/// How long a new connection is waited for. Go's TLS handshake: 10 seconds.
+/// How long to wait for a new connection. Go's TLS handshake: 10 seconds.
 const HANDSHAKE_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 #[cfg(test)]

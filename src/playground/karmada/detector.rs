@@ -1,4 +1,4 @@
-//! Policies and what they select -> ResourceBindings. Client required.
+//! Policies and the templates they select -> ResourceBindings. Client required.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::playground::pass::Pass;
 type Rank = (i64, bool, u8, std::cmp::Reverse<String>);
 
 impl Karmada {
-    /// Makes and updates the bindings of all that a policy selects.
+    /// Creates and updates the bindings of all templates that a policy selects.
     pub(super) async fn detect(&self) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let mut policies = self.objects.list(&self.kinds.policy, "").await?;
@@ -91,7 +91,8 @@ impl Karmada {
     }
 }
 
-/// What of a template its binding follows: all but the status and what changes with every write.
+/// Digest of the parts of a template that its binding depends on: all except the status and metadata that changes with
+/// every write.
 fn look(template: &Value) -> u32 {
     let mut template = template.clone();
     json::remove(&mut template, &["status"]);
@@ -100,7 +101,7 @@ fn look(template: &Value) -> u32 {
     fnv32(&template.to_string())
 }
 
-/// How strongly the policy claims the object, or nothing when it does not select it.
+/// The rank of the policy for the object; `None` when it does not select it.
 fn rank(policy: &Value, template: &Value) -> Option<Rank> {
     let spaced = !namespace(policy).is_empty();
     if spaced && namespace(policy) != namespace(template) {
@@ -132,7 +133,7 @@ fn precision(selector: &Value, template: &Value) -> Option<u8> {
     }
 }
 
-/// Labels and annotations that the policy leaves on what it claims.
+/// Labels and annotations that the policy adds to its templates.
 fn marks(policy: &Value) -> (Value, Value) {
     let uid = text(policy, "/metadata/uid");
     if namespace(policy).is_empty() {
@@ -152,7 +153,7 @@ fn merged(object: &Value, path: &str, more: &Value) -> Value {
     all
 }
 
-/// What the detector says in a binding's spec. Null where it says that there is nothing.
+/// Fields of a binding's spec that the detector sets; null for empty ones.
 fn spec(template: &Value, policy: &Value) -> Vec<(&'static str, Value)> {
     let given = |field: &str| policy.pointer(&format!("/spec/{field}")).cloned().unwrap_or(Value::Null);
     let or = |value: Value, default: &str| if text(&value, "").is_empty() { json!(default) } else { value };

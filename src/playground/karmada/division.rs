@@ -1,4 +1,4 @@
-//! Replicas divided over clusters, by the arithmetic of karmada-scheduler. No I/O.
+//! Division of replicas over clusters, with the arithmetic of karmada-scheduler. No I/O.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ pub struct Candidate {
     pub name: String,
     /// Its weight.
     pub weight: i64,
-    /// Replicas it has by the last division.
+    /// Replicas in the last division.
     pub last: i32,
 }
 
@@ -45,8 +45,8 @@ pub fn by_weight(seats: i32, candidates: &[Candidate]) -> BTreeMap<String, i32> 
     given.into_iter().map(|(candidate, seats)| (candidate.name.clone(), whole(seats))).collect()
 }
 
-/// Divides by what fits (`weight`), leaving what is there: only what comes or goes is divided. `aggregated` uses as few
-/// clusters as possible, those that have replicas first.
+/// Divides by free capacity (`weight`), and keeps existing replicas: only the difference is divided. `aggregated` uses
+/// as few clusters as possible, first those with replicas.
 ///
 /// # Errors
 /// How many fit, when that is too few.
@@ -79,7 +79,7 @@ pub fn by_room(wanted: i32, candidates: &[Candidate], aggregated: bool) -> Resul
     Ok(result)
 }
 
-/// The first clusters that have room for `wanted`: those with replicas before the others, each by room.
+/// The first clusters with capacity for `wanted`: those with replicas before the others, each by capacity.
 fn fewest(wanted: i32, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by_key(|candidate| (candidate.last == 0, Reverse(candidate.weight), candidate.name.clone()));
     let mut room = 0_i64;

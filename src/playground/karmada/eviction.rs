@@ -1,4 +1,4 @@
-//! The life of graceful eviction tasks, as Karmada's graceful eviction controller ends them. No I/O.
+//! The life cycle of graceful eviction tasks, as in Karmada's graceful eviction controller. No I/O.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -7,20 +7,20 @@ use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{self, int, items, text};
 use crate::playground::pass::Pass;
 
-/// Clusters whose Works stay although they are no targets any more: those that are left gracefully.
+/// Clusters whose Works stay although they are no longer targets: those that are evicted gracefully.
 pub fn leaving(binding: &Value) -> impl Iterator<Item = &str> {
     let tasks = items(binding, "/spec/gracefulEvictionTasks").iter();
     tasks.filter(|task| text(task, "/purgeMode") != "Directly").map(|task| text(task, "/fromCluster"))
 }
 
-/// Clusters whose Works have to be gone before any other is written.
+/// Clusters whose Works must be gone before any other is written.
 pub fn purged(binding: &Value) -> impl Iterator<Item = &str> {
     let tasks = items(binding, "/spec/gracefulEvictionTasks").iter();
     tasks.filter(|task| text(task, "/purgeMode") == "Directly").map(|task| text(task, "/fromCluster"))
 }
 
-/// Takes the cluster out of the result and adds a task for it. Its time of creation is said by the next look, as in
-/// Karmada, which makes the binding another generation.
+/// Removes the cluster from the result and adds a task for it. As in Karmada, the next pass sets its creation time,
+/// which changes the generation of the binding.
 pub fn evict(binding: &mut Value, cluster: &str, more: &Value) {
     let targets = items(binding, "/spec/clusters");
     let Some(target) = targets.iter().find(|target| text(target, "/name") == cluster).cloned() else { return };
@@ -41,7 +41,7 @@ pub fn evict(binding: &mut Value, cluster: &str, more: &Value) {
     json::set(binding, &["spec", "gracefulEvictionTasks"], json!(tasks));
 }
 
-/// Drops the tasks whose replacement runs, or that took too long.
+/// Removes the tasks whose replacement runs, or that took too long.
 pub fn end(binding: &mut Value, timeout: SignedDuration, now: Timestamp, pass: &mut Pass) {
     let tasks = items(binding, "/spec/gracefulEvictionTasks");
     if tasks.is_empty() {
@@ -58,7 +58,7 @@ pub fn end(binding: &mut Value, timeout: SignedDuration, now: Timestamp, pass: &
     }
 }
 
-/// The task as it goes on, or nothing when it ends.
+/// The updated task; `None` when it ends.
 fn assess(task: &Value, replaced: bool, timeout: SignedDuration, now: Timestamp, pass: &mut Pass) -> Option<Value> {
     let Some(begun) = parse(text(task, "/creationTimestamp")) else {
         let mut begun = task.clone();
@@ -77,7 +77,7 @@ fn assess(task: &Value, replaced: bool, timeout: SignedDuration, now: Timestamp,
     Some(task.clone())
 }
 
-/// Whether the scheduler has answered and every cluster of its answer is healthy. No cluster at all is healthy.
+/// Whether the scheduler has finished and every cluster of its result is healthy. An empty result counts as healthy.
 fn replaced(binding: &Value) -> bool {
     let generation = int(binding, "/metadata/generation");
     if int(binding, "/status/schedulerObservedGeneration").unwrap_or_default() != generation.unwrap_or_default() {
@@ -116,7 +116,7 @@ mod tests {
         assert!(replaced(&alone), "no cluster is left, and none is unhealthy");
     }
 
-    /// The tasks that are left of one.
+    /// The tasks that remain of one.
     fn left(task: &Value, health: &str) -> Vec<Value> {
         let mut binding = binding(2, health);
         binding["spec"]["gracefulEvictionTasks"] = json!([task]);

@@ -1,7 +1,7 @@
 //! Works -> objects in the members. Client required.
 //!
-//! A Work for a cluster that is not ready, one that is being deleted too, is tried again after 5 ms, 10 ms, 20 ms, ... counted
-//! from its change, so that after a long outage it can be late by as long again, as in Karmada.
+//! A Work for a cluster that is not ready, also one that is being deleted, is retried after 5 ms, 10 ms, 20 ms, ...
+//! counted from its change. After a long outage it can be late by as long again, as in Karmada.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 
 impl Karmada {
-    /// Brings the Works to the members that are ready.
+    /// Applies the Works to the members that are ready.
     pub(super) async fn execute(&self, interpreter: &Interpreter, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let mut there = BTreeSet::new();
@@ -82,8 +82,8 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// A Work whose cluster does not answer and that Karmada does not know for unready yet: it failed, unless the member has
-    /// it already.
+    /// A Work whose cluster does not answer while Karmada does not know that yet: it failed, unless the member already
+    /// has it.
     async fn miss(
         &self,
         member: &Member,
@@ -102,7 +102,7 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// Says in the status of the Work whether it was applied.
+    /// Writes into the status of the Work whether it was applied.
     async fn tell(&self, work: &Value, failure: Option<&str>, now: Timestamp) -> Result<bool, kube::Error> {
         let mut status = work.get("status").cloned().unwrap_or_else(|| json!({}));
         let before = |kind| json::condition(work, "/status/conditions", kind);
@@ -116,7 +116,7 @@ impl Karmada {
     }
 }
 
-/// How a cluster is reached now.
+/// The current reachability of a cluster.
 fn reach(cluster: &Value, member: &Member) -> Reach {
     match (ready(cluster), member.link()) {
         (false, _) => Reach::Unready,
@@ -126,26 +126,26 @@ fn reach(cluster: &Value, member: &Member) -> Reach {
     }
 }
 
-/// Whether Karmada brought the object.
+/// Whether Karmada created the object.
 fn managed(object: &Value) -> bool {
     label(object, "karmada.io/managed") == "true"
 }
 
-/// What is to be done with a manifest.
+/// How to apply a manifest.
 enum Prepared {
     /// It cannot be applied.
     Never(String),
-    /// The member has no such object.
+    /// The member does not have the object.
     Missing(Kind),
-    /// The member's object is going; it is made when it is gone.
+    /// The member's object is being deleted; it is created again afterwards.
     Going,
-    /// The member has it.
+    /// The member's object is equal.
     Same,
-    /// The member's object is to be replaced by this one.
+    /// The member's object must be replaced with this one.
     Replaced { kind: Kind, desired: Value, version: String },
 }
 
-/// Compares a manifest with the member's object, of which it keeps what the member keeps.
+/// Compares a manifest with the member's object, including the fields that the member keeps.
 async fn prepare(member: &Member, manifest: &Value, interpreter: &Interpreter) -> Result<Prepared, kube::Error> {
     let (api_version, kind) = (text(manifest, "/apiVersion"), text(manifest, "/kind"));
     let Some(kind) = member.objects().kind(api_version, kind).await? else {
@@ -187,7 +187,7 @@ async fn apply(
         }
         Prepared::Replaced { kind, desired, version } => {
             let replaced = member.objects().replace(&kind, &desired).await?;
-            // The server may say in other words what it is told, as with the annotations of older HPAs.
+            // The server may store it in another form, as with the annotations of older HPAs.
             if !matches!(&replaced, Written::Done(stored) if text(stored, "/metadata/resourceVersion") == version) {
                 pass.count(&replaced);
             }
@@ -203,13 +203,13 @@ fn refusal(written: Written) -> Result<(), String> {
     }
 }
 
-/// Labels and annotations that Karmada brought, so that one which falls away in the template falls away in the member.
+/// Labels and annotations that Karmada applied, so that those removed from the template are removed from the member.
 const MANAGED: [(&str, &str); 2] = [
     ("labels", "resourcetemplate.karmada.io/managed-labels"),
     ("annotations", "resourcetemplate.karmada.io/managed-annotations"),
 ];
 
-/// The manifest with the lists of the labels and annotations that it brings.
+/// The manifest with the lists of the labels and annotations that it applies.
 fn stamped(manifest: &Value) -> Value {
     let mut stamped = manifest.clone();
     for (field, list) in MANAGED {
@@ -219,7 +219,8 @@ fn stamped(manifest: &Value) -> Value {
     stamped
 }
 
-/// The manifest with what an update must keep: identity, finalizers, owners, and labels and annotations of others.
+/// The manifest with the parts that an update must keep: identity, finalizers, owners, and labels and annotations of
+/// others.
 fn merged(manifest: &Value, observed: &Value) -> Value {
     let mut desired = manifest.clone();
     for field in ["resourceVersion", "uid", "finalizers", "ownerReferences"] {
@@ -230,8 +231,8 @@ fn merged(manifest: &Value, observed: &Value) -> Value {
     for (field, list) in MANAGED {
         let brought: Vec<&str> = annotation(observed, list).split(',').collect();
         for (key, value) in json::members(observed, &format!("/metadata/{field}")) {
-            let said = manifest.pointer(&format!("/metadata/{field}")).is_some_and(|map| map.get(key).is_some());
-            if !said && !brought.contains(&key) {
+            let is_desired = manifest.pointer(&format!("/metadata/{field}")).is_some_and(|map| map.get(key).is_some());
+            if !is_desired && !brought.contains(&key) {
                 json::set(&mut desired, &["metadata", field, key], value.clone());
             }
         }

@@ -1,4 +1,4 @@
-//! Karmada's own application failover: a workload that stays unhealthy in a cluster leaves it. Client required.
+//! Karmada's own application failover: evicts a workload from a cluster where it stays unhealthy. Client required.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::playground::clock::after;
 use crate::playground::json::{self, deleting, int, items, name, namespace, text, truth};
 use crate::playground::pass::Pass;
 
-/// Producer of the tasks.
+/// Producer of its tasks.
 const PRODUCER: &str = "resource-binding-application-failover-controller";
-/// How long a workload may be unhealthy where the policy does not say it.
+/// Default of how long a workload may be unhealthy.
 const TOLERATION: i64 = 300;
-/// How long the end of an eviction is waited for where the policy does not say it.
+/// Default of how long to wait for the end of an eviction.
 const GRACE: i64 = 600;
 
 impl Karmada {
-    /// Takes workloads out of the clusters where they are unhealthy for longer than their policy tolerates.
+    /// Evicts workloads from the clusters where they are unhealthy for longer than their policy tolerates.
     pub(super) async fn fail_over(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let bindings = self.objects.list(&self.kinds.binding, "").await?;
@@ -49,7 +49,7 @@ impl Karmada {
     }
 }
 
-/// Whether the controller looks at the binding at all: its policy says so and propagates dependencies, too.
+/// Whether the controller handles the binding: its policy enables it and propagates dependencies, too.
 fn watched(binding: &Value) -> bool {
     let resource = binding.pointer("/spec/resource").unwrap_or(&Value::Null);
     binding.pointer("/spec/failover/application").is_some_and(Value::is_object)
@@ -58,7 +58,7 @@ fn watched(binding: &Value) -> bool {
         && !deleting(binding)
 }
 
-/// The targets in which the workload is unhealthy and that it does not leave already.
+/// The targets in which the workload is unhealthy and from which it is not being evicted yet.
 fn unhealthy(binding: &Value) -> Vec<&str> {
     let targets = items(binding, "/spec/clusters");
     let leaving = items(binding, "/spec/gracefulEvictionTasks");

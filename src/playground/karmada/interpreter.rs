@@ -1,17 +1,18 @@
-//! What Karmada knows of kinds: replicas, what a member keeps, what of a status comes back, health, and sums. No I/O.
+//! Karmada's interpreter: replicas, fields that a member keeps, reflected status, health, and aggregation of kinds. No
+//! I/O.
 //!
-//! Customizations are Lua in Karmada. Here there is no Lua: of a script the plain copies are understood
+//! Customizations are Lua in Karmada. This interpreter does not run Lua: it recognizes plain copies in a script
 //! (`desiredObj.spec.replicas = observedObj.spec.replicas`, `status.x = observedObj.status.x`, `return
-//! observedObj.status`), and for retention whether they hang on the retain-replicas label. That covers the scripts that
-//! fhpa installs.
+//! observedObj.status`), and for retention whether they depend on the retain-replicas label. That covers the scripts
+//! that fhpa installs.
 
 use serde_json::{Value, json};
 
 use crate::playground::json::{annotation, count, int, items, label, set, text};
 
-/// On a template: members keep their own replicas.
+/// Label of a template: members keep their own replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
-/// On a member's object: generation of the template it was applied from.
+/// Annotation of a member's object: generation of the applied template.
 pub const TEMPLATE_GENERATION: &str = "resourcetemplate.karmada.io/generation";
 
 /// Path of the replicas of a kind that is divided.
@@ -24,7 +25,7 @@ pub fn replicas(object: &Value) -> Option<i32> {
     .then(|| count(object, "/spec/replicas").unwrap_or(1))
 }
 
-/// Copies that a script makes: from the observed object into the result.
+/// Copies of a script: from the observed object into the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
     paths: Vec<(Vec<String>, Vec<String>)>,
@@ -32,7 +33,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// The copies of a script, or `None` when it makes none that is understood.
+    /// The copies of a script, or `None` when it has none in a known form.
     #[must_use]
     pub fn of(script: &str) -> Option<Self> {
         let observed = script.split_once('(')?.1.split_once(')')?.0.split(',').next_back()?.trim().to_owned();
@@ -68,11 +69,11 @@ impl Copies {
     }
 }
 
-/// `a.b.c` as its parts; `local` before it falls away.
+/// `a.b.c` as its parts, without the leading `local`.
 fn dotted(text: &str) -> Option<Vec<String>> {
     let text = text.trim().trim_end_matches(';').trim();
     let text = text.strip_prefix("local ").unwrap_or(text).trim();
-    // `a["x/y"]` names a member that is no word; only at the end.
+    // `a["x/y"]` is a member whose name is not a word; only at the end.
     let (text, quoted) = match text.strip_suffix("\"]").and_then(|text| text.split_once("[\"")) {
         Some((text, quoted)) => (text, Some(quoted)),
         None => (text, None),
@@ -104,7 +105,7 @@ impl Interpreter {
         self.0.iter().filter(about).find_map(|custom| Copies::of(text(custom, &path)))
     }
 
-    /// `desired` with what the member keeps of `observed`.
+    /// `desired` with the fields that the member keeps of `observed`.
     #[must_use]
     pub fn retain(&self, mut desired: Value, observed: &Value) -> Value {
         let labelled = label(&desired, RETAIN_REPLICAS) == "true";
@@ -123,7 +124,7 @@ impl Interpreter {
         desired
     }
 
-    /// What comes back of a member's status.
+    /// The reflected status of a member's object.
     #[must_use]
     pub fn reflect(&self, object: &Value) -> Value {
         if let Some(copies) = self.copies(object, "statusReflection") {
@@ -177,7 +178,7 @@ impl Interpreter {
         let Some(wanted) = replicas(object) else { return "Healthy" };
         let status = |field: &str| count(object, &format!("/status/{field}")).unwrap_or_default();
         let seen = int(object, "/status/observedGeneration") == int(object, "/metadata/generation");
-        // More than are wanted are healthy, too.
+        // More replicas than wanted also count as healthy.
         if seen && status("updatedReplicas") >= wanted && status("availableReplicas") >= status("updatedReplicas") {
             "Healthy"
         } else {
@@ -185,7 +186,7 @@ impl Interpreter {
         }
     }
 
-    /// The status of a template from those of its clusters, or `None` when nothing is summed for its kind.
+    /// The status of a template from those of its clusters, or `None` when its kind is not aggregated.
     #[must_use]
     pub fn aggregate(&self, template: &Value, aggregated: &[Value]) -> Option<Value> {
         let fields: &[&str] = match text(template, "/kind") {
@@ -220,7 +221,7 @@ impl Interpreter {
     }
 }
 
-/// The resources that each replica asks for: the sum over its containers, by resource.
+/// The requests of each replica: the sum over its containers, by resource.
 #[must_use]
 pub fn requirements(template: &Value) -> Option<Value> {
     let containers = items(template, "/spec/template/spec/containers");

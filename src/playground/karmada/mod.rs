@@ -1,8 +1,8 @@
 //! Karmada's part of the control plane: policies -> bindings -> Works -> members, and their status back. Client required.
 //!
 //! Each controller is a file with one pass over all its objects. Their order - [`Karmada::propagate`],
-//! [`Karmada::schedule_all`], [`Karmada::reflect_all`] - is that of the real processes' latencies: a changed template
-//! reaches the members with the old split before the scheduler makes a new one.
+//! [`Karmada::schedule_all`], [`Karmada::reflect_all`] - follows the latencies of the real processes: a changed
+//! template reaches the members with the old split before the scheduler creates a new one.
 
 pub mod binding;
 pub mod clusters;
@@ -37,7 +37,7 @@ use delivery::Deliveries;
 use interpreter::Interpreter;
 use queue::Queue;
 
-/// The definitions of Karmada's kinds that fhpa touches, as YAML.
+/// The CRDs of Karmada that fhpa uses, as YAML.
 const DEFINITIONS: &[&str] = &[
     include_str!("crds/clusters.yaml"),
     include_str!("crds/propagationpolicies.yaml"),
@@ -56,23 +56,23 @@ pub fn definitions() -> Result<Vec<Value>, serde_saphyr::Error> {
     DEFINITIONS.iter().map(|text| serde_saphyr::from_str(text)).collect()
 }
 
-/// How long things take in Karmada.
+/// Durations in Karmada.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Between two looks at a member. Karmada: 10 seconds.
+    /// Interval of probes of a member. Karmada: 10 seconds.
     pub status_period: SignedDuration,
-    /// A member that does not answer for so long has failed. Karmada: 30 seconds.
+    /// A member that does not answer for this long has failed. Karmada: 30 seconds.
     pub failure_threshold: SignedDuration,
-    /// A member that answers again for so long is back. Karmada: 30 seconds.
+    /// A member that answers again for this long has recovered. Karmada: 30 seconds.
     pub success_threshold: SignedDuration,
     /// Graceful evictions end after this. Karmada: 10 minutes.
     pub eviction_timeout: SignedDuration,
-    /// Whether a failed cluster gets a taint that evicts, as a ClusterTaintPolicy would give it, and whether such taints evict
+    /// Whether a failed cluster gets a taint that evicts, as with a ClusterTaintPolicy, and whether such taints evict
     /// at all. Karmada: no.
     pub failover: bool,
-    /// Whether what is scheduled has to stay within FederatedResourceQuotas. Karmada: no.
+    /// Whether scheduled replicas must stay within FederatedResourceQuotas. Karmada: no.
     pub quota: bool,
-    /// How late a changed Work is come to, when the queue is long. Karmada: not at all.
+    /// Delay of a changed Work, when the queue is long. Karmada: none.
     pub lag: SignedDuration,
 }
 
@@ -120,7 +120,7 @@ impl Default for Kinds {
     }
 }
 
-/// Karmada's controllers and the members they manage.
+/// Karmada's controllers and their members.
 pub struct Karmada {
     objects: Objects,
     kinds: Kinds,
@@ -131,23 +131,23 @@ pub struct Karmada {
     memory: Mutex<Memory>,
 }
 
-/// What the controllers remember; all of it can be lost.
+/// State of the controllers; all of it can be lost.
 #[derive(Default)]
 struct Memory {
     /// Health of the members.
     probes: BTreeMap<String, Probe>,
-    /// Which Works were brought to their cluster.
+    /// Deliveries of Works to their clusters.
     deliveries: Deliveries,
     /// Since when a binding is unhealthy in a cluster.
     unhealthy: BTreeMap<(String, String), Timestamp>,
-    /// Whose Works were written: a Work that is edited or deleted by hand stays so until its binding changes.
+    /// Bindings whose Works were written: a Work that is edited or deleted manually stays so until its binding changes.
     bindings: Queue,
-    /// What templates looked like when their binding was last written, without what changes by itself.
+    /// Digests of templates when their binding was last written, without parts that change by themselves.
     seen: BTreeMap<String, u32>,
 }
 
 impl Karmada {
-    /// On the control plane of `objects`, over `members`.
+    /// Karmada on the control plane of `objects`, with `members`.
     #[must_use]
     pub fn new(objects: Objects, clock: Clock, timing: Timing, members: &[Arc<Member>]) -> Self {
         Self {
@@ -167,7 +167,7 @@ impl Karmada {
         &self.objects
     }
 
-    /// From what users wrote to the members.
+    /// Propagates from users to the members.
     ///
     /// # Errors
     /// When an API server does not answer.
@@ -183,7 +183,7 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// Decides on clusters, after what is decided so far was propagated.
+    /// Schedules bindings, after earlier decisions were propagated.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -191,7 +191,7 @@ impl Karmada {
         self.schedule(self.clock.now()).await
     }
 
-    /// From the members back to what users read.
+    /// Reflects from the members to users.
     ///
     /// # Errors
     /// When an API server does not answer.
@@ -200,7 +200,7 @@ impl Karmada {
         self.reflect(&interpreter, self.clock.now()).await
     }
 
-    /// Makes changed Works wait so long from now on.
+    /// Delays changed Works from now on.
     pub fn lag(&self, by: SignedDuration) {
         *self.lag.lock() = by;
     }
@@ -209,7 +209,7 @@ impl Karmada {
         *self.lag.lock()
     }
 
-    /// Forgets all that the controllers remember, as when they are started anew.
+    /// Forgets the state of the controllers, as after a restart.
     pub fn restart(&self) {
         self.remember(|memory| *memory = Memory::default());
     }
@@ -227,7 +227,7 @@ impl Karmada {
     }
 }
 
-/// A condition whose time of change is kept while its status is.
+/// A condition that keeps its transition time while its status is unchanged.
 fn condition(before: Option<&Value>, kind: &str, holds: bool, why: (&str, &str), now: Timestamp) -> Value {
     let status = if holds { "True" } else { "False" };
     let same = before.filter(|before| super::json::text(before, "/status") == status);

@@ -1,4 +1,4 @@
-//! Placements and clusters as the rules of `decision::fleet` read them. No I/O.
+//! Placements and clusters as input of the rules of `decision::fleet`. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub fn policy(placement: &Value) -> Policy {
     division(placement).policy()
 }
 
-/// The static weight of a cluster; without a list all weigh the same, with one the unnamed weigh nothing.
+/// The static weight of a cluster; without a list all weigh the same, with a list unlisted clusters have weight 0.
 #[must_use]
 pub fn weight(placement: &Value, cluster: &Value) -> i64 {
     settings(None, &division(placement), &member(cluster)).weight.try_into().unwrap_or(i64::MAX)
@@ -37,13 +37,13 @@ pub fn affinities(placement: &Value) -> Vec<(&str, &Value)> {
     groups.iter().map(|group| (text(group, "/affinityName"), group)).collect()
 }
 
-/// Whether a cluster affinity takes the cluster.
+/// Whether a cluster affinity selects the cluster.
 #[must_use]
 pub fn affine(affinity: &Value, cluster: &Value) -> bool {
     affinity::takes(&cluster_affinity(affinity), &member(cluster))
 }
 
-/// Whether a label selector takes the object.
+/// Whether a label selector selects the object.
 #[must_use]
 pub fn selects(selector: &Value, object: &Value) -> bool {
     affinity::selects(&label_selector(selector), &labels(object))
@@ -126,7 +126,7 @@ fn labels(object: &Value) -> BTreeMap<Text<'_>, Text<'_>> {
     map(object, "/metadata/labels")
 }
 
-/// What a cluster is chosen by.
+/// The cluster as input of selection.
 fn member(cluster: &Value) -> Member<'_> {
     let zone = text(cluster, "/spec/zone");
     Member {

@@ -1,5 +1,5 @@
-//! The order in which Karmada's controllers come to objects: at once after a change, and after a failure again and again,
-//! each time after twice the wait. No I/O.
+//! The order in which Karmada's controllers process objects: at once after a change, and after a failure again and
+//! again, each time with a doubled wait. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use crate::playground::clock::after;
 
 /// Wait after the first failure. Karmada: `--rate-limiter-base-delay`.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_millis(5);
-/// Longest wait between two tries. Karmada: `--rate-limiter-max-delay`.
+/// Longest wait between two attempts. Karmada: `--rate-limiter-max-delay`.
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(1000);
 
-/// Whether it is an object's turn.
+/// Whether an object is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It is worked on now.
+    /// It is due now.
     Now,
-    /// It failed, and is tried again then.
+    /// It failed, and is retried at this time.
     At(Timestamp),
-    /// Nothing changed since it was worked on.
+    /// It has not changed since it was processed.
     Done,
 }
 
-/// What is known of one object.
+/// State of one object.
 #[derive(Clone, Copy, Debug)]
 struct QueueEntry {
     generation: i64,
@@ -47,13 +47,13 @@ fn wait(failures: u32) -> SignedDuration {
 }
 
 impl Queue {
-    /// Whether the object changed since it was last worked on or tried.
+    /// Whether the object changed since it was last processed or attempted.
     #[must_use]
     pub fn fresh(&self, key: &str, generation: i64) -> bool {
         self.0.get(key).is_none_or(|place| place.generation != generation)
     }
 
-    /// Whether it is the turn of the object in this generation.
+    /// Whether the object is due in this generation.
     #[must_use]
     pub fn turn(&self, key: &str, generation: i64, now: Timestamp) -> Turn {
         match self.0.get(key).filter(|place| place.generation == generation).map(|place| place.due) {
@@ -64,18 +64,18 @@ impl Queue {
         }
     }
 
-    /// The object was worked on.
+    /// Records that the object was processed.
     pub fn done(&mut self, key: &str, generation: i64) {
         self.0.insert(key.to_owned(), QueueEntry { generation, failures: 0, due: None });
     }
 
-    /// The object could not be worked on. A change of an object that failed before does not make its waits short again.
+    /// Records a failure. A change of an object that failed before does not reset its wait.
     pub fn failed(&mut self, key: &str, generation: i64, now: Timestamp) {
         let before = self.0.get(key).copied();
         let failures = before.map_or(0, |place| place.failures).saturating_add(1);
         let begun = before.filter(|place| place.generation == generation).and_then(|place| place.due).unwrap_or(now);
         let mut place = QueueEntry { generation, failures, due: Some(after(begun, wait(failures))) };
-        // Tries that nobody was asked for in between failed like this one.
+        // Skipped attempts count as failures like this one.
         while let Some(due) = place.due.filter(|due| *due <= now) {
             place.failures = place.failures.saturating_add(1);
             place.due = Some(after(due, wait(place.failures)));
@@ -83,13 +83,13 @@ impl Queue {
         self.0.insert(key.to_owned(), place);
     }
 
-    /// The object was tried for a while, and that failed now.
+    /// Records a failure after a long attempt.
     pub fn gave_up(&mut self, key: &str, generation: i64, now: Timestamp) {
         let failures = self.0.get(key).map_or(0, |place| place.failures).saturating_add(1);
         self.0.insert(key.to_owned(), QueueEntry { generation, failures, due: Some(after(now, wait(failures))) });
     }
 
-    /// The object is looked at again then, whatever became of it.
+    /// Schedules the object again, regardless of its result.
     pub fn again(&mut self, key: &str, generation: i64, due: Timestamp) {
         self.0.insert(key.to_owned(), QueueEntry { generation, failures: 0, due: Some(due) });
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(queue.turn("a", 1, at(0)), Turn::Now);
         queue.failed("a", 1, at(0));
         assert_eq!(next(&queue, 1), 5);
-        // 5 ms * (2^k - 1) after the change, as seen in the real one: 20.475 s and 40.955 s.
+        // 5 ms * (2^k - 1) after the change, as observed in real Karmada: 20.475 s and 40.955 s.
         for (asked, due) in [(6, 15), (15_000, 20_475), (20_475, 40_955)] {
             queue.failed("a", 1, at(asked));
             assert_eq!(next(&queue, 1), due);

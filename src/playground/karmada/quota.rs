@@ -1,5 +1,5 @@
-//! Karmada's webhook for bindings where quotas are enforced: what a namespace is scheduled to use stays within its
-//! FederatedResourceQuotas. No I/O but the store.
+//! Karmada's webhook for bindings where quotas are enforced: the scheduled usage of a namespace stays within its
+//! FederatedResourceQuotas. No I/O except the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn stored(server: &ApiServer, bucket: &str, namespace: &str) -> Vec<Value> {
     page.iter().map(|item| item.value().clone()).collect()
 }
 
-/// What the clusters of a binding are given.
+/// The usage of a binding's clusters.
 fn usage(binding: &Value) -> Usage {
     let given = items(binding, "/spec/clusters").iter().filter_map(|target| int(target, "/replicas"));
     let replicas = given.fold(0_i64, i64::saturating_add);
@@ -66,7 +66,7 @@ fn add(sum: &mut Usage, more: Usage) {
     }
 }
 
-/// Why the quota is exceeded by what is used; also where less is used than before.
+/// Why the usage exceeds the quota; also where it is less than before.
 fn exceeded(quota: &Value, sum: &Usage) -> Option<String> {
     members(quota, "/spec/overall").find_map(|(resource, limit)| {
         let limit = milli(limit.as_str()?)?;

@@ -21,7 +21,7 @@ const NOT_APPLIED: (&str, &str) =
     ("FullyAppliedFailed", "Failed to apply all works, see status.aggregatedStatus for details");
 
 impl Karmada {
-    /// Brings status back. What a cluster that is not ready said last stays.
+    /// Reflects status. The last status of a cluster that is not ready stays.
     pub(super) async fn reflect(&self, interpreter: &Interpreter, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for cluster in self.clusters().await?.iter().filter(|cluster| ready(cluster)) {
@@ -126,7 +126,7 @@ fn identifier(kind: &Kind, object: &Value, ordinal: usize) -> Value {
         "namespace": namespace(object), "name": name(object)})
 }
 
-/// What the clusters of a binding said, in order of their names.
+/// The statuses of a binding's clusters, ordered by name.
 fn aggregate(binding: &Value, works: &[Value]) -> Vec<Value> {
     let id = json::label(binding, BINDING_ID);
     let own = works.iter().filter(|work| !id.is_empty() && json::label(work, BINDING_ID) == id && !deleting(work));
@@ -141,7 +141,7 @@ fn aggregate(binding: &Value, works: &[Value]) -> Vec<Value> {
             if let Some(applied) = applied.filter(|_| !applied_is) {
                 json::set(&mut entry, &["appliedMessage"], json!(text(applied, "/message")));
             }
-            // What was not applied says nothing of itself.
+            // A manifest that was not applied has no status.
             if let Some(status) = first.filter(|_| applied_is).and_then(|first| first.get("status")) {
                 json::set(&mut entry, &["status"], status.clone());
             }

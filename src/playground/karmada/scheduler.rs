@@ -17,7 +17,7 @@ use crate::playground::json::{self, annotation, count, deleting, int, items, mem
 use crate::playground::objects::Written;
 use crate::playground::pass::Pass;
 
-/// On bindings: the placement that was last scheduled, as JSON.
+/// Annotation of bindings: the placement that was last scheduled, as JSON.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 
 /// A decision.
@@ -25,7 +25,7 @@ pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 pub struct Scheduled {
     /// The clusters, each with its replicas where there are any.
     pub clusters: Vec<Value>,
-    /// Name of the affinity that was used.
+    /// Name of the used affinity.
     pub affinity: String,
 }
 
@@ -34,7 +34,7 @@ pub struct Scheduled {
 pub struct Unschedulable(pub &'static str, pub String);
 
 impl Karmada {
-    /// Schedules the bindings that need it. Suspended ones and those of another scheduler are not looked at.
+    /// Schedules the bindings that need it, except suspended ones and those of another scheduler.
     pub(super) async fn schedule(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let clusters = self.clusters().await?;
@@ -81,18 +81,18 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// Says why there is no decision.
+    /// Reports why there is no decision.
     async fn unscheduled(&self, binding: &Value, why: &Unschedulable, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let before = json::condition(binding, "/status/conditions", "Scheduled");
-        let told = condition(before, "Scheduled", false, (why.0, &why.1), now);
+        let scheduled = condition(before, "Scheduled", false, (why.0, &why.1), now);
         let mut status = binding.get("status").cloned().unwrap_or_else(|| json!({}));
-        json::set(&mut status, &["conditions"], with(binding, told));
+        json::set(&mut status, &["conditions"], with(binding, scheduled));
         pass.writes += usize::from(self.objects.set_status(&self.kinds.binding, binding, &status).await?);
         Ok(pass)
     }
 
-    /// Says that the generation was seen, and with a decision that it was made.
+    /// Writes the observed generation, and with a decision its time.
     async fn observe(
         &self,
         binding: &Value,
@@ -130,8 +130,8 @@ fn with(binding: &Value, new: Value) -> Value {
     json!(conditions)
 }
 
-/// Whether the scheduler acts on the binding: the placement changed, the replicas do not add up, a rescheduling was
-/// asked for, a target is being deleted, or it is of a kind that is always scheduled again.
+/// Whether the scheduler acts on the binding: the placement changed, the replicas do not match, a rescheduling was
+/// requested, a target is being deleted, or it is of a kind that is always scheduled again.
 #[must_use]
 pub fn needed(binding: &Value, clusters: &[Value]) -> bool {
     let placement = binding.pointer("/spec/placement").unwrap_or(&Value::Null);
@@ -157,7 +157,7 @@ fn rescheduled(binding: &Value) -> bool {
 /// The clusters and replicas of a binding.
 ///
 /// # Errors
-/// When no cluster is taken, or those taken have too little room.
+/// When no cluster is selected, or the selected ones have too little capacity.
 pub fn decide(binding: &Value, clusters: &[Value]) -> Result<Scheduled, Unschedulable> {
     let mut last =
         Unschedulable("NoClusterFit", format!("0/{} clusters are available: no cluster exists.", clusters.len()));
@@ -178,7 +178,7 @@ pub fn decide(binding: &Value, clusters: &[Value]) -> Result<Scheduled, Unschedu
     Err(last)
 }
 
-/// Whether the cluster may be in the result. One that is in it already keeps its place when it is tainted.
+/// Whether the cluster may be in the result. A cluster that is already in it stays when it is tainted.
 fn fits(binding: &Value, affinity: &Value, cluster: &Value) -> bool {
     let listed = |path: &str, field: &str| items(binding, path).iter().any(|entry| text(entry, field) == name(cluster));
     if deleting(cluster) || !affine(affinity, cluster) || listed("/spec/gracefulEvictionTasks", "/fromCluster") {
@@ -227,7 +227,7 @@ fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedula
     Ok(listed(shares))
 }
 
-/// Clusters without replicas are left out.
+/// Leaves out clusters without replicas.
 fn listed(shares: BTreeMap<String, i32>) -> Vec<Value> {
     let some = shares.into_iter().filter(|(_, replicas)| *replicas > 0);
     some.map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect()
@@ -238,7 +238,7 @@ fn last(binding: &Value, cluster: &str) -> i32 {
     targets.next().and_then(|target| count(target, "/replicas")).unwrap_or_default()
 }
 
-/// Further replicas that fit by the cluster's summary; as many as are wanted when nothing is known.
+/// Further replicas that fit by the cluster's summary; `wanted` when nothing is known.
 #[must_use]
 pub fn available(binding: &Value, cluster: &Value, wanted: i32) -> i64 {
     let Some(summary) = cluster.pointer("/status/resourceSummary") else { return 0 };

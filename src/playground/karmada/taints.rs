@@ -1,4 +1,4 @@
-//! Taints of failed clusters, and what they evict. Client required.
+//! Taints of failed clusters, and the evictions that they cause. Client required.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::playground::json::{annotation, deleting, items, name, text};
 use crate::playground::pass::Pass;
 
 impl Karmada {
-    /// Taints failed clusters, evicts what does not tolerate it, and ends evictions.
+    /// Taints failed clusters, evicts bindings that do not tolerate it, and ends evictions.
     pub(super) async fn evict(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let clusters = self.clusters().await?;
@@ -43,7 +43,7 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// The taints that the cluster should have, when these differ from those it has.
+    /// The desired taints of the cluster, when these differ from the current ones.
     fn taints(&self, cluster: &Value, now: Timestamp) -> Option<Vec<Value>> {
         let effects: &[&str] = match (ready(cluster), self.timing.failover) {
             (true, _) => &[],
@@ -62,7 +62,7 @@ impl Karmada {
     }
 }
 
-/// Moves the cluster from the result to the evictions when it carries a taint that is not tolerated any longer.
+/// Moves the cluster from the result to the evictions when it has a taint that is no longer tolerated.
 fn leave_cluster(binding: &mut Value, cluster: &Value, now: Timestamp, pass: &mut Pass) {
     let targets = items(binding, "/spec/clusters");
     if !targets.iter().any(|target| text(target, "/name") == name(cluster)) {

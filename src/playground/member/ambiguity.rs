@@ -1,4 +1,4 @@
-//! HPAs that select the same pods: as kube-controller-manager has it, none of them scales then. No I/O.
+//! HPAs that select the same pods: as in kube-controller-manager, none of them scales. No I/O.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::autoscaler::target_of;
 use crate::decision::hpa::decide::{Condition, Decision};
 use crate::playground::json::{deleting, members, name, namespace, text};
 
-/// What the HPA `object` of `target` decides where others of `all` select the same pods; nothing: none does.
+/// The decision of the HPA `object` of `target` when others of `all` select the same pods; `None` when none does.
 pub(super) fn ambiguous(seen: &MemberView, all: &[Value], object: &Value, target: &Value) -> Option<Decision> {
     let own = pods(seen, target);
     let selects = |other: &&Value| {

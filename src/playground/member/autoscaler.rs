@@ -27,7 +27,7 @@ use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 use embedded_apiserver::kinds::conversion;
 
-/// What the controller remembers of an HPA.
+/// State of the controller for an HPA.
 #[derive(Default)]
 pub struct Memory {
     uid: String,
@@ -35,7 +35,7 @@ pub struct Memory {
     history: History,
 }
 
-/// An HPA, read.
+/// A parsed HPA.
 pub(super) struct Order<'a> {
     pub(super) object: &'a Value,
     pub(super) specs: Vec<MetricSpec>,
@@ -45,7 +45,7 @@ pub(super) struct Order<'a> {
 }
 
 impl Member {
-    /// Looks at the HPAs that are due.
+    /// Runs the HPAs that are due.
     pub(super) async fn autoscale(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let autoscalers = self.autoscalers().await?;
@@ -69,7 +69,7 @@ impl Member {
         Ok(pass)
     }
 
-    /// The HPAs in the newer words, whatever the API server serves.
+    /// The HPAs in the newer API, regardless of the API that is served.
     async fn autoscalers(&self) -> Result<Vec<Value>, kube::Error> {
         if !self.is_older() {
             return self.objects.list(&self.kinds.autoscaler, "").await;
@@ -83,7 +83,7 @@ impl Member {
         hpa_version(&self.nature().kubernetes) == HpaVersion::V1
     }
 
-    /// Writes the status of an HPA when it is another one. Says whether it wrote.
+    /// Writes the status of an HPA when it differs. Returns whether it wrote.
     async fn tell_status(&self, object: &Value, status: &Value) -> Result<bool, kube::Error> {
         if !self.is_older() || object.get("status") == Some(status) {
             return self.objects.set_status(&self.kinds.autoscaler, object, status).await;
@@ -99,7 +99,7 @@ impl Member {
         work(&mut self.memory.lock())
     }
 
-    /// The memory of this very object; one of the same name has none of the past.
+    /// The state of exactly this object; a new one of the same name begins without state.
     fn recall(&self, object: &Value) -> Memory {
         let uid = text(object, "/metadata/uid");
         let known = self.with_memory(|memory| memory.remove(&key(object)));
@@ -132,7 +132,7 @@ impl Member {
         );
         let current = count(target, "/spec/replicas").unwrap_or(1);
         let by_itself = scales_to_zero(&self.nature().kubernetes, &order.specs);
-        // Pods are looked for only where the metrics decide.
+        // Pods are needed only where the metrics decide.
         let range = order.policy.range;
         let by_metrics = current > 0 && (range.min..=range.max).contains(&current);
         let ambiguous = || by_metrics.then(|| ambiguous(seen, all, object, target)).flatten();
@@ -175,7 +175,7 @@ impl Member {
         Ok(pass)
     }
 
-    /// Says that the workload of an HPA is not there. Says whether it wrote.
+    /// Reports that the workload of an HPA does not exist. Returns whether it wrote.
     async fn miss(&self, order: &Order<'_>, mut conditions: Conditions) -> Result<bool, kube::Error> {
         let object = order.object;
         let (kind, name) = (text(object, "/spec/scaleTargetRef/kind"), text(object, "/spec/scaleTargetRef/name"));
@@ -241,7 +241,8 @@ impl Member {
         decide(&order.policy, &workload, &metrics, history)
     }
 
-    /// What metrics-server would say. The CPU is the load's share; memory is half of what each container asks for.
+    /// The values that metrics-server would report. The CPU is the pod's share of the load; memory is half of each
+    /// container's request.
     fn measure(&self, seen: &MemberView, target: &Value, source: &Source, now: Timestamp) -> Reading {
         if self.metrics_gone() {
             return Reading::Unavailable(
@@ -254,7 +255,7 @@ impl Member {
             Source::Resource { name } => (name.as_str(), None),
             Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
             Source::External { .. } => {
-                // What waits for this cluster: its part of the load.
+                // The pending load of this cluster: its share.
                 let ready = seen.pods_of(target).filter(|pod| pods::ready(pod)).count();
                 let share = self.load.share(namespace(target), name(target));
                 return Reading::Total(share.saturating_mul(i64::try_from(ready).unwrap_or(i64::MAX)));
@@ -298,8 +299,8 @@ pub(super) fn target_of<'a>(seen: &'a MemberView, object: &Value) -> Option<&'a 
     })
 }
 
-/// An HPA that went to zero by itself comes back when its min says so; one whose target somebody else sent there does
-/// not.
+/// An HPA that scaled to zero by itself returns when its min requires it; one whose target another client scaled to
+/// zero does not.
 fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
     let slept = condition(order.object, "/status/conditions", "ScaledToZero");
     let by_itself = slept.is_some_and(|slept| text(slept, "/status") == "True");
@@ -308,8 +309,8 @@ fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
     (by_itself && current == 0 && min > 0).then(|| Decision { write: Some(min), why, ..Decision::default() })
 }
 
-/// What a pod uses in thousandths, where `share` is the load of a ready one: of the CPU the load, of the memory half of what it
-/// asks for.
+/// Usage of a pod in thousandths, where `share` is the load of a ready one: for CPU the load, for memory half of its
+/// request.
 pub(super) fn usage(pod: &Value, container: Option<&str>, resource: &str, share: i64) -> i64 {
     match resource {
         "cpu" if pods::ready(pod) => part_of(pod, container, share),
@@ -318,7 +319,7 @@ pub(super) fn usage(pod: &Value, container: Option<&str>, resource: &str, share:
     }
 }
 
-/// The share of one container, by its part of the requests; of all when none is named.
+/// The share of one container, in proportion to its requests; of all when none is named.
 fn part_of(pod: &Value, container: Option<&str>, share: i64) -> i64 {
     let Some(container) = container else { return share };
     let asked = |container: &Value| milli(text(container, "/resources/requests/cpu")).unwrap_or_default();

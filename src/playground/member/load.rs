@@ -1,4 +1,4 @@
-//! The work that users bring, in millicores for each workload, shared evenly over its ready pods in all clusters. No I/O.
+//! The load of users, in millicores for each workload, shared evenly over its ready pods in all clusters. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Load {
         self.with(|state| state.totals.get(&name).copied().unwrap_or_default())
     }
 
-    /// The load of each ready pod of a workload; all of it would fall on the first pod when none is ready.
+    /// The load of each ready pod of a workload; the whole load when none is ready.
     #[must_use]
     pub fn share(&self, namespace: &str, name: &str) -> i64 {
         let name = (namespace.to_owned(), name.to_owned());
@@ -41,12 +41,12 @@ impl Load {
         })
     }
 
-    /// Says how many pods of each workload are ready in a cluster.
+    /// Sets how many pods of each workload are ready in a cluster.
     pub(super) fn publish(&self, cluster: &str, ready: BTreeMap<Name, u32>) {
         self.with(|state| state.ready.insert(cluster.to_owned(), ready));
     }
 
-    /// Takes a cluster's pods away.
+    /// Removes the pods of a cluster.
     pub(super) fn forget(&self, cluster: &str) {
         self.with(|state| state.ready.remove(cluster));
     }

@@ -1,4 +1,4 @@
-//! The metrics APIs of a member cluster, by the simulated load. Client required.
+//! The metrics APIs of a member cluster, from the simulated load. Client required.
 
 use std::sync::Arc;
 

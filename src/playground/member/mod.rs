@@ -1,5 +1,5 @@
-//! A member cluster: nodes, pods of deployments and stateful sets, and an HPA controller, on an API server of its own.
-//! Client required.
+//! A member cluster: nodes, pods of deployments and stateful sets, and an HPA controller, on its own API server. Client
+//! required.
 
 mod ambiguity;
 pub mod autoscaler;
@@ -29,16 +29,16 @@ use autoscaler::Memory;
 use load::Load;
 pub use metrics::{GROUPS, external_api, metrics_api};
 
-/// How long things take in a member cluster.
+/// Durations in a member cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// From the start of a pod to its readiness.
+    /// Time from the start of a pod to its readiness.
     pub ready_delay: SignedDuration,
-    /// From the deletion of a pod to its end.
+    /// Time from the deletion of a pod to its end.
     pub stop_delay: SignedDuration,
-    /// Between two looks of the HPA controller. Kubernetes: 15 seconds.
+    /// Interval of the HPA controller. Kubernetes: 15 seconds.
     pub autoscaler_period: SignedDuration,
-    /// Window of the metrics; a pod's use counts only when it was ready for so long. metrics-server: 15 seconds.
+    /// Window of the metrics; a pod's usage counts only when it was ready for this long. metrics-server: 15 seconds.
     pub metrics_window: SignedDuration,
     /// Window of the HPA controller for scaling down without `behavior`. Kubernetes: 5 minutes.
     pub downscale_window: SignedDuration,
@@ -82,12 +82,12 @@ impl Default for Kinds {
     }
 }
 
-/// What a member cluster is.
+/// Properties of a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nature {
     /// Its version of Kubernetes.
     pub kubernetes: String,
-    /// Whether it pulls its work; nobody reaches it through the control plane then.
+    /// Whether it is in Pull mode, and so unreachable through the control plane.
     pub pulls: bool,
 }
 
@@ -97,10 +97,10 @@ impl Default for Nature {
     }
 }
 
-/// What a connection without a sign of life is held for: Kubernetes' clients ask after 30 seconds and wait 15.
+/// How long a silent connection is kept: Kubernetes' clients send a ping after 30 seconds and wait 15.
 pub const CONNECTION_PATIENCE: Duration = Duration::from_secs(45);
 
-/// How a member is reached from the control plane.
+/// Reachability of a member from the control plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Link {
     /// It answers.
@@ -108,7 +108,7 @@ pub enum Link {
     Up,
     /// Connections are refused: its API server is gone.
     Refused,
-    /// Requests are taken, or lost, and not answered.
+    /// Requests are accepted, or lost, and not answered.
     Hangs,
 }
 
@@ -129,7 +129,7 @@ pub struct Member {
     memory: Mutex<BTreeMap<String, Memory>>,
 }
 
-/// What a pass looks at.
+/// Input of a pass.
 struct MemberView {
     nodes: Vec<Value>,
     workloads: Vec<Value>,
@@ -163,36 +163,36 @@ impl Member {
         &self.name
     }
 
-    /// What it is.
+    /// Its properties.
     #[must_use]
     pub fn nature(&self) -> Nature {
         self.nature.lock().clone()
     }
 
-    /// Makes it another version of Kubernetes. Its API server has to follow.
+    /// Changes its Kubernetes version. Its API server must follow.
     pub fn upgrade(&self, kubernetes: &str) {
         kubernetes.clone_into(&mut self.nature.lock().kubernetes);
     }
 
-    /// Its objects. They can be read while the cluster fails; a caller that acts as its neighbour asks [`Self::failed`].
+    /// Its objects. They can be read while the cluster is unreachable; a remote caller must check [`Self::failed`].
     #[must_use]
     pub const fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// How it is reached.
+    /// Its reachability.
     #[must_use]
     pub fn link(&self) -> Link {
         *self.link.borrow()
     }
 
-    /// Whether nobody reaches it.
+    /// Whether it is unreachable.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.link() != Link::Up
     }
 
-    /// Whether a request is answered; while the cluster hangs it waits, as long as a connection is held.
+    /// Whether a request is answered; while the cluster hangs it waits, as long as a connection is kept.
     pub async fn answers(&self) -> bool {
         let mut link = self.link.subscribe();
         let settled = link.wait_for(|link| *link != Link::Hangs);
@@ -206,12 +206,12 @@ impl Member {
         self.halted.load(Ordering::Acquire)
     }
 
-    /// Cuts the cluster off, or brings it back. What runs in it goes on.
+    /// Disconnects the cluster, or connects it again. Its workloads keep running.
     pub fn cut(&self, link: Link) {
         self.link.send_replace(link);
     }
 
-    /// Stops the cluster with all that runs in it, so that connections are refused, or starts it again.
+    /// Stops the cluster with everything in it, so that connections are refused, or starts it again.
     pub fn fail(&self, failed: bool) {
         self.cut(if failed { Link::Refused } else { Link::Up });
         self.halted.store(failed, Ordering::Release);
@@ -225,17 +225,17 @@ impl Member {
         self.unmeasured.store(lost, Ordering::Release);
     }
 
-    /// Whether nobody measures its pods.
+    /// Whether its metrics server is stopped.
     fn metrics_gone(&self) -> bool {
         self.unmeasured.load(Ordering::Acquire)
     }
 
-    /// Keeps pods that are not ready yet from ever being it, as an image that cannot be pulled does, or no more.
+    /// Keeps pods that are not ready yet from becoming ready, like an image that cannot be pulled, or stops doing so.
     pub fn hold_pods(&self, held: bool) {
         self.unready.store(held, Ordering::Release);
     }
 
-    /// Whether pods that are not ready yet never are.
+    /// Whether pods that are not ready yet stay so.
     #[must_use]
     pub fn holds_pods(&self) -> bool {
         self.unready.load(Ordering::Acquire)

@@ -8,7 +8,7 @@ use super::pods;
 use crate::decision::quantity::{milli, whole};
 use crate::playground::json::{items, name, text};
 
-/// What a pod asks for, or what a node has.
+/// Requests of a pod, or resources of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// CPU in thousandths.
@@ -20,7 +20,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// What is left without `other`.
+    /// The remainder without `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Room {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Room {
         }
     }
 
-    /// What of a node's or quota's list of resources counts here.
+    /// The resources of a node's or quota's list that count here.
     #[must_use]
     pub fn of(resources: &Value) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Room {
     }
 }
 
-/// A node as the playground makes it.
+/// A node of the playground.
 #[must_use]
 pub fn node(name: &str, cpu: u32, memory: &str, now: &str) -> Value {
     let resources = json!({"cpu": cpu.to_string(), "memory": memory, "pods": "110", "ephemeral-storage": "100Gi"});
@@ -87,7 +87,7 @@ pub fn ready(node: &Value) -> bool {
     ready.is_some_and(|condition| text(condition, "/status") == "True")
 }
 
-/// The room that is left on each node that takes pods.
+/// The free resources of each node that accepts pods.
 #[must_use]
 pub fn free(nodes: &[Value], all: &[Value]) -> BTreeMap<String, Room> {
     let open = nodes.iter().filter(|node| ready(node) && !crate::playground::json::truth(node, "/spec/unschedulable"));
@@ -102,14 +102,14 @@ pub fn free(nodes: &[Value], all: &[Value]) -> BTreeMap<String, Room> {
     free
 }
 
-/// Takes the room for a pod on the node that has most left.
+/// Reserves the resources for a pod on the node with the most free ones.
 ///
 /// # Errors
 /// The message of kube-scheduler when it fits on none.
 pub fn choose(free: &mut BTreeMap<String, Room>, need: Room) -> Result<String, String> {
     let lacks = |room: &Room| (room.cpu < need.cpu, room.memory < need.memory, room.pods < need.pods);
     let fitting = free.iter_mut().filter(|(_, room)| lacks(room) == (false, false, false));
-    // The first of equals: `max_by_key` would take the last.
+    // The first of equals: `max_by_key` would return the last.
     let best = fitting.rev().max_by_key(|(_, room)| (room.cpu, room.memory));
     if let Some((name, room)) = best {
         *room = room.without(need);

@@ -1,4 +1,4 @@
-//! Pods: made, bound to nodes, started, ready. The decisions need no I/O; the passes need the client.
+//! Pods: created, bound to nodes, started, ready. The decisions need no I/O; the passes need the client.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -17,20 +17,20 @@ pub fn owner(pod: &Value) -> Option<(&str, &str)> {
     owners.next().map(|owner| (text(owner, "/uid"), text(owner, "/name")))
 }
 
-/// Whether the pod serves.
+/// Whether the pod is ready.
 #[must_use]
 pub fn ready(pod: &Value) -> bool {
     !deleting(pod)
         && condition(pod, "/status/conditions", "Ready").is_some_and(|ready| text(ready, "/status") == "True")
 }
 
-/// Whether the pod is over.
+/// Whether the pod has ended.
 #[must_use]
 pub fn ended(pod: &Value) -> bool {
     deleting(pod) || matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
 }
 
-/// Whether the scheduler said that the pod fits nowhere.
+/// Whether the scheduler marked the pod as unschedulable.
 #[must_use]
 pub fn unschedulable(pod: &Value) -> bool {
     let scheduled = condition(pod, "/status/conditions", "PodScheduled");
@@ -86,7 +86,7 @@ fn running(pod: &Value, started: &str, ready_since: Option<&str>, number: u32) -
     })
 }
 
-/// When a pod that is being deleted is gone. Its `deletionTimestamp` is the end of the time it was given.
+/// When a pod that is being deleted is gone. Its `deletionTimestamp` is the end of its grace period.
 fn stopped(pod: &Value, delay: SignedDuration, now: Timestamp) -> Timestamp {
     let grace = SignedDuration::from_secs(int(pod, "/metadata/deletionGracePeriodSeconds").unwrap_or_default());
     let end = parse(text(pod, "/metadata/deletionTimestamp")).unwrap_or(now);
@@ -94,7 +94,7 @@ fn stopped(pod: &Value, delay: SignedDuration, now: Timestamp) -> Timestamp {
 }
 
 impl Member {
-    /// Scheduler: pods without a node get one, or the condition that says why not.
+    /// Scheduler: pods without a node get one, or the condition with the reason.
     pub(super) async fn bind(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let mut free = free(&seen.nodes, &seen.pods);
@@ -109,9 +109,9 @@ impl Member {
                     pass.count(&self.objects.merge(&self.kinds.pod, pod, "", &bound).await?);
                 }
                 Err(message) => {
-                    let told = condition(pod, "/status/conditions", "PodScheduled");
-                    if told.is_none_or(|told| text(told, "/message") != message) {
-                        let since = told.map_or("", |told| text(told, "/lastTransitionTime"));
+                    let known = condition(pod, "/status/conditions", "PodScheduled");
+                    if known.is_none_or(|known| text(known, "/message") != message) {
+                        let since = known.map_or("", |known| text(known, "/lastTransitionTime"));
                         let since = if since.is_empty() { rfc3339(now) } else { since.to_owned() };
                         let status = json!({"status": scheduled_false(&message, &since)});
                         pass.count(&self.objects.merge(&self.kinds.pod, pod, "status", &status).await?);
@@ -122,7 +122,7 @@ impl Member {
         Ok(pass)
     }
 
-    /// Kubelet: pods on a node start at once and are ready after the delay; deleted ones go after theirs.
+    /// Kubelet: pods on a node start at once and are ready after the delay; deleted ones are removed after theirs.
     pub(super) async fn run(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for pod in seen.pods.iter().filter(|pod| deleting(pod)) {

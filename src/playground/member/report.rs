@@ -1,4 +1,4 @@
-//! What an HPA reports: conditions, replicas and current metrics, as kube-controller-manager writes them. No I/O.
+//! The status of an HPA: conditions, replicas and current metrics, as in kube-controller-manager. No I/O.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::decision::hpa::decide::Decision;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{count, items, set, text};
 
-/// The conditions of an HPA. The transition time is kept when the status is.
+/// The conditions of an HPA. The transition time is kept while the status is unchanged.
 pub(super) struct Conditions {
     list: Vec<Value>,
     now: String,
@@ -20,7 +20,7 @@ impl Conditions {
         Self { list: items(object, "/status/conditions").to_vec(), now: rfc3339(now) }
     }
 
-    /// Whether it went to zero by itself, as Kubernetes 1.37 says it.
+    /// Sets whether it scaled to zero by itself, as in Kubernetes 1.37.
     pub(super) fn scaled_to_zero(&mut self, went: bool) {
         let (reason, message) = if went {
             ("ScaledToZero", "the HPA controller scaled the workload to zero")
@@ -47,7 +47,7 @@ impl Conditions {
     }
 }
 
-/// The whole status: after a decision about a target that was found, or without one.
+/// The whole status: after a decision about an existing target, or without one.
 pub(super) fn status(
     order: &Order<'_>,
     found: Option<(&Value, i32, &Decision)>,

@@ -1,4 +1,4 @@
-//! Which pods a workload needs more and which it does not need any more. No I/O.
+//! Which pods a workload must create and which it must delete. No I/O.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::decision::fnv::fnv32;
 use crate::decision::names::safe_encode;
 use crate::playground::json::{count, deleting, label, name, text};
 
-/// What to do about the pods of one workload.
+/// Changes to the pods of one workload.
 #[derive(Debug, Default, PartialEq)]
 pub struct Step<'a> {
-    /// Pods to make. For a stateful set, from its lowest missing ordinal.
+    /// Number of pods to create. For a stateful set, from its lowest missing ordinal.
     pub create: usize,
     /// Pods to delete.
     pub delete: Vec<&'a Value>,
@@ -22,7 +22,7 @@ pub fn hash(workload: &Value) -> String {
     safe_encode(fnv32(&workload.pointer("/spec/template").map(ToString::to_string).unwrap_or_default()))
 }
 
-/// Replicas that the workload asks for.
+/// Desired replicas of the workload.
 #[must_use]
 pub fn wanted(workload: &Value) -> usize {
     usize::try_from(count(workload, "/spec/replicas").unwrap_or(1)).unwrap_or_default()
@@ -40,15 +40,15 @@ pub fn ordinal(pod: &Value) -> usize {
     name(pod).rsplit('-').next().and_then(|tail| tail.parse().ok()).unwrap_or(usize::MAX)
 }
 
-/// Worst first: no node, not ready, youngest; of a stateful set the highest ordinal.
+/// Deletion order: no node, not ready, youngest; of a stateful set the highest ordinal.
 fn worth(workload: &Value, pod: &Value) -> (usize, bool, bool, std::cmp::Reverse<String>) {
     let order = if ordered(workload) { usize::MAX - ordinal(pod) } else { 0 };
     let age = format!("{}/{}", text(pod, "/metadata/creationTimestamp"), name(pod));
     (order, !text(pod, "/spec/nodeName").is_empty(), pods::ready(pod), std::cmp::Reverse(age))
 }
 
-/// The next step from the pods there are towards the pods that are wanted. A changed template goes a quarter of the
-/// replicas at a time, for stateful sets one.
+/// The next step from the existing pods towards the desired ones. A changed template is rolled out to a quarter of the
+/// replicas at a time, for stateful sets to one.
 #[must_use]
 pub fn step<'a>(workload: &Value, all: &[&'a Value]) -> Step<'a> {
     let wanted = if deleting(workload) { 0 } else { wanted(workload) };

@@ -1,4 +1,4 @@
-//! Deployments and stateful sets: pods are made and removed, and their numbers are reported. Client required.
+//! Deployments and stateful sets: creates and deletes pods, and reports their numbers. Client required.
 
 use std::sync::atomic::Ordering;
 
@@ -14,10 +14,10 @@ use crate::playground::json::{condition, deleting, int, label, name, text};
 use crate::playground::objects::Kind;
 use crate::playground::pass::Pass;
 
-/// Pods that one pass makes for one workload; the next pass goes on.
+/// Most pods that one pass creates for one workload; the next pass continues.
 const BATCH: usize = 200;
 
-/// The pods of a workload, counted.
+/// Numbers of pods of a workload.
 struct Numbers {
     all: usize,
     updated: usize,
@@ -25,7 +25,7 @@ struct Numbers {
 }
 
 impl Member {
-    /// Makes and deletes pods.
+    /// Creates and deletes pods.
     pub(super) async fn roll_out(&self, seen: &MemberView, _: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         for workload in &seen.workloads {

@@ -1,9 +1,9 @@
-//! The CronFederatedHPAs as they were last seen, compact, and which of them changed since somebody asked. No I/O.
+//! The last observed CronFederatedHPAs, compact, and which of them changed since the last call. No I/O.
 //!
-//! Watches fill it on every replica, leading or not, so that a new leader knows everything at once.
+//! Watches fill it on every replica, leading or not, so that a new leader has all objects at once.
 //!
-//! Objects are kept in the [`Table`] that FederatedHPAs use too. Which changes are news, and what is counted beside,
-//! are matters of this kind, under the one lock.
+//! Objects are kept in the [`Table`] that FederatedHPAs use too. Under the one lock, this module decides which changes
+//! need a reconcile, and keeps the counts of its kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::status::unready;
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Table};
 
-/// Reasons that are told apart.
+/// Most distinct reasons.
 const REASONS: usize = 64;
-/// What all others are counted under.
+/// Reason under which all further ones are counted.
 const OTHER: &str = "Other";
 
 /// The entries of all objects.
@@ -33,7 +33,7 @@ struct Inner {
     entries: Table<Entry>,
     changed: BTreeSet<Key>,
     rules: usize,
-    /// How many objects are not ready, by reason. What was counted once stays, at zero.
+    /// Number of objects that are not ready, by reason. A reason stays once counted, at zero.
     unready: BTreeMap<String, usize>,
 }
 
@@ -41,7 +41,7 @@ impl Inner {
     fn count(&mut self, change: &Change<Entry>) {
         let reason = |entry: &Option<Arc<Entry>>| entry.as_deref().and_then(unready).map(str::to_owned);
         if let Some(reason) = reason(&change.after) {
-            // Anybody may have written it.
+            // Any client may have written it.
             let known = self.unready.len() < REASONS || self.unready.contains_key(&reason);
             let count = self.unready.entry(if known { reason } else { OTHER.to_owned() }).or_default();
             *count = count.saturating_add(1);
@@ -68,7 +68,7 @@ impl CronCache {
         self.inner.lock().entries.get(key).cloned()
     }
 
-    /// The other objects on the target of the one called `key`, those aside that go.
+    /// The other objects on the target of the one called `key`, except those being deleted.
     pub fn others(&self, key: &Key, entry: &Entry) -> Vec<(Key, Arc<Entry>)> {
         let inner = self.inner.lock();
         let others = inner.entries.keys_about(&entry.subject()).filter(|other| *other != key);
@@ -86,32 +86,32 @@ impl CronCache {
         self.inner.lock().rules
     }
 
-    /// How many objects are not ready, by reason.
+    /// Number of objects that are not ready, by reason.
     pub fn unready(&self) -> BTreeMap<String, usize> {
         self.inner.lock().unready.clone()
     }
 
-    /// Takes in what a watch brought, unless what is known is as new.
+    /// Stores an object from a watch, unless the known one is as new.
     pub fn put(&self, key: Key, entry: Entry) {
         self.change(|entries| entries.put(key, entry));
     }
 
-    /// The object is gone.
+    /// Removes an object.
     pub fn take(&self, key: &Key) {
         self.change(|entries| entries.take(key));
     }
 
-    /// A list of all objects is asked for.
+    /// Marks the start of a list of all objects.
     pub fn begin(&self) {
         self.inner.lock().entries.begin();
     }
 
-    /// Takes in a list of all objects.
+    /// Replaces all objects with a list.
     pub fn replace(&self, all: Vec<(Key, Entry)>) {
         self.change(|entries| entries.replace(all));
     }
 
-    /// What was read counts no more.
+    /// Drops all objects until the next list.
     pub fn forget(&self) {
         *self.inner.lock() = Inner::default();
     }
@@ -124,8 +124,8 @@ impl CronCache {
         }
     }
 
-    /// Takes in what was written on top of the version `base`, unless something newer is known already. It is no news: what
-    /// can be run of the object stays the same.
+    /// Stores the result of a write on top of the version `base`, unless a newer one is known. This is not reported as
+    /// a change: the rules stay the same.
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
         let mut inner = self.inner.lock();
         if inner.entries.get(key).is_some_and(|known| known.version == base.version)
@@ -135,12 +135,12 @@ impl CronCache {
         }
     }
 
-    /// Waits until something changed.
+    /// Waits until an object changed.
     pub async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// What changed since this was last asked.
+    /// The objects that changed since the last call.
     pub fn changed(&self) -> BTreeSet<Key> {
         std::mem::take(&mut self.inner.lock().changed)
     }
@@ -162,47 +162,47 @@ mod tests {
 
     #[test]
     fn what_was_written_here_is_no_news_when_the_watch_brings_it() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        assert_eq!(book.changed().len(), 1);
-        let base = book.get(&key("a")).unwrap();
-        book.recorded(&key("a"), &base, entry("6"));
-        book.put(key("a"), entry("6"));
-        book.put(key("a"), entry("5"));
-        assert_eq!((book.changed().len(), &*book.get(&key("a")).unwrap().version), (0, "6"));
-        book.put(key("a"), entry("7"));
-        assert_eq!(book.changed().len(), 1);
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        assert_eq!(cache.changed().len(), 1);
+        let base = cache.get(&key("a")).unwrap();
+        cache.recorded(&key("a"), &base, entry("6"));
+        cache.put(key("a"), entry("6"));
+        cache.put(key("a"), entry("5"));
+        assert_eq!((cache.changed().len(), &*cache.get(&key("a")).unwrap().version), (0, "6"));
+        cache.put(key("a"), entry("7"));
+        assert_eq!(cache.changed().len(), 1);
     }
 
     #[test]
     fn a_write_that_comes_back_late_hides_nothing_newer() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        let base = book.get(&key("a")).unwrap();
-        book.put(key("a"), entry("7"));
-        book.recorded(&key("a"), &base, entry("6"));
-        assert_eq!(&*book.get(&key("a")).unwrap().version, "7");
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        let base = cache.get(&key("a")).unwrap();
+        cache.put(key("a"), entry("7"));
+        cache.recorded(&key("a"), &base, entry("6"));
+        assert_eq!(&*cache.get(&key("a")).unwrap().version, "7");
     }
 
     #[test]
     fn a_list_brings_what_is_new_and_takes_what_is_gone() {
-        let book = CronCache::default();
+        let cache = CronCache::default();
         for name in ["gone", "same", "old"] {
-            book.put(key(name), entry("5"));
+            cache.put(key(name), entry("5"));
         }
-        book.changed();
-        book.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
-        let changed: Vec<String> = book.changed().iter().map(ToString::to_string).collect();
+        cache.changed();
+        cache.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
+        let changed: Vec<String> = cache.changed().iter().map(ToString::to_string).collect();
         assert_eq!(changed, ["prod/gone", "prod/new", "prod/old"]);
-        assert_eq!(book.keys().len(), 3);
+        assert_eq!(cache.keys().len(), 3);
     }
 
     #[test]
     fn an_object_that_was_made_anew_is_news_whatever_its_version() {
-        let book = CronCache::default();
-        book.put(key("a"), entry("5"));
-        book.changed();
-        book.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
-        assert_eq!(book.changed().len(), 1);
+        let cache = CronCache::default();
+        cache.put(key("a"), entry("5"));
+        cache.changed();
+        cache.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
+        assert_eq!(cache.changed().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A CronFederatedHPA, compact: what can be run of it and what is remembered (watch -> entry). No I/O.
+//! A CronFederatedHPA, compact: its valid rules and its history (watch -> entry). No I/O.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::decision::validation::{Settings, Surroundings};
 use crate::reconcile::scale_target::TargetRef;
 use crate::runtime::watch::EventHandler;
 
-/// What is known of one object.
+/// An observed object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// `metadata.uid`
@@ -34,19 +34,19 @@ pub struct Entry {
     pub written: Timestamp,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// What it scales.
+    /// Its target.
     pub target: Arc<Target>,
-    /// What can be run of it.
+    /// Its valid rules.
     pub runnable: Arc<Runnable>,
-    /// What its status says.
+    /// Its status.
     pub remembered: Remembered,
-    /// Whether it is as the user wrote it.
+    /// Whether fields of it were lost.
     pub wholeness: Wholeness,
     /// Whether it has any annotation.
     pub annotated: bool,
 }
 
-/// What is scaled.
+/// The target of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Its namespace, which is that of the object.
@@ -59,7 +59,7 @@ pub struct Target {
     pub name: Box<str>,
 }
 
-/// A target as objects are told apart by it: the version of the API does not matter.
+/// A target as a key: the API version does not matter.
 #[derive(Clone, Debug)]
 pub struct TargetKey(Arc<Target>);
 
@@ -91,7 +91,7 @@ impl Ord for TargetKey {
     }
 }
 
-/// What a status says.
+/// Content of a status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remembered {
     /// `observedGeneration`
@@ -103,14 +103,14 @@ pub struct Remembered {
 }
 
 impl Entry {
-    /// What the object called `key` scales.
+    /// Reference to the target of the object called `key`.
     #[must_use]
     pub fn target<'a>(&'a self, key: &'a Key) -> TargetRef<'a> {
         let Target { namespace: _, api_version, kind, name } = &*self.target;
         TargetRef { namespace: &key.namespace, api_version, kind, name }
     }
 
-    /// What it scales, for looking up who scales the same.
+    /// Its target, for looking up other objects with the same one.
     #[must_use]
     pub fn subject(&self) -> TargetKey {
         TargetKey(Arc::clone(&self.target))
@@ -122,7 +122,7 @@ impl Entry {
         Own { kind: "CronFederatedHPA", key, uid: &self.uid, version: &self.version }
     }
 
-    /// How far the status answers the spec at `now`.
+    /// How far the status is valid for the spec at `now`.
     #[must_use]
     pub fn baseline(&self, now: Timestamp) -> Baseline {
         Baseline { in_step: self.remembered.generation == Some(self.generation), since: self.written.min(now) }
@@ -142,18 +142,18 @@ impl Item for Entry {
     }
 }
 
-/// Reads objects into a book.
+/// Reads objects into a cache.
 pub struct Reader {
-    book: Arc<CronCache>,
+    cache: Arc<CronCache>,
     zones: Arc<dyn Zones>,
     settings: Settings,
     listing: Vec<(Key, Entry)>,
 }
 
 impl Reader {
-    /// Fills `book`. Rules without a zone run in the default one of `settings`.
-    pub fn new(book: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
-        Self { book, zones, settings, listing: Vec::new() }
+    /// Fills `cache`. Rules without a zone use the default of `settings`.
+    pub fn new(cache: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
+        Self { cache, zones, settings, listing: Vec::new() }
     }
 
     /// The key and the entry of an object.
@@ -164,8 +164,8 @@ impl Reader {
         let key = Key::new(namespace, metadata.name.as_deref().unwrap_or_default());
         let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let generation = metadata.generation.unwrap_or_default();
-        // Most changes are of the status: what can be run stays the same.
-        let before = self.book.get(&key).filter(|before| before.uid == uid && before.generation == generation);
+        // Most changes are of the status: the parsed rules stay the same.
+        let before = self.cache.get(&key).filter(|before| before.uid == uid && before.generation == generation);
         let (target, runnable) = match before {
             Some(before) => (Arc::clone(&before.target), Arc::clone(&before.runnable)),
             None => (Arc::new(target(cron)), Arc::new(self.understand(cron))),
@@ -191,7 +191,7 @@ impl Reader {
     }
 
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
-        // What is understood does not depend on the time: clashes are no matter of running.
+        // Parsing does not depend on the time: overlaps do not keep a rule from running.
         let around = Surroundings {
             related_objects: &NoRelatedObjects,
             zones: &*self.zones,
@@ -214,7 +214,7 @@ fn target(cron: &CronFederatedHPA) -> Target {
 
 impl EventHandler<CronFederatedHPA> for Reader {
     fn begin(&mut self) {
-        self.book.begin();
+        self.cache.begin();
         self.listing.clear();
     }
     fn listed(&mut self, object: &CronFederatedHPA) {
@@ -222,16 +222,16 @@ impl EventHandler<CronFederatedHPA> for Reader {
         self.listing.push(read);
     }
     fn end(&mut self) {
-        self.book.replace(std::mem::take(&mut self.listing));
+        self.cache.replace(std::mem::take(&mut self.listing));
     }
     fn put(&mut self, object: &CronFederatedHPA) {
         let (key, entry) = self.read(object);
-        self.book.put(key, entry);
+        self.cache.put(key, entry);
     }
     fn take(&mut self, namespace: &str, name: &str) {
-        self.book.take(&Key::new(namespace, name));
+        self.cache.take(&Key::new(namespace, name));
     }
     fn forget(&mut self) {
-        self.book.forget();
+        self.cache.forget();
     }
 }

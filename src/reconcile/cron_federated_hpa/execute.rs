@@ -1,7 +1,8 @@
 //! Due runs -> writes to the target (apply). Talks to the API server by `Targets`.
 //!
-//! Runs of one object go into one write: what they leave when they run one after the other (docs/design.md#cron). Only when the
-//! API server refuses that, each is tried by itself, so that one bad rule does not stop the others.
+//! Runs of one object are combined into one write: the result of running them one after the other
+//! (docs/design.md#cron). Only when the API server rejects that, each is attempted separately, so that one invalid rule
+//! does not stop the others.
 
 use std::sync::Arc;
 
@@ -32,16 +33,16 @@ pub struct Run<'a> {
     pub due: &'a Due,
     /// Its rule.
     pub rule: &'a Rule<'a>,
-    /// What is left to set of what the rule sets.
+    /// The values of the rule that should still be set.
     pub action: Action,
 }
 
-/// What became of due runs.
+/// Result of due runs.
 #[derive(Debug, Default)]
 pub struct Executed {
-    /// One for each run, in their order.
+    /// One attempt for each run, in their order.
     pub attempts: Vec<Attempt>,
-    /// Why not all were executed; the last one, when there were several.
+    /// Why some were not executed; the last failure, when there were several.
     pub failure: Option<Failure>,
 }
 
@@ -49,7 +50,7 @@ impl Executor {
     /// Executes `runs`, in their order.
     ///
     /// # Errors
-    /// When this process leads no more: then nothing is known of what was in flight.
+    /// When this process no longer leads: the result of a write in flight is then unknown.
     pub async fn execute(
         &self,
         leader: &Leader,
@@ -72,7 +73,7 @@ impl Executor {
         }
     }
 
-    /// A run that is refused is given up when a later one follows: tried again after that one it would undo it.
+    /// A rejected run is abandoned when a later one follows: a retry after that one would revert it.
     async fn one_by_one(
         &self,
         leader: &Leader,
@@ -95,7 +96,7 @@ impl Executor {
             executed.attempts.push(attempt);
             executed.failure = Some(failure);
             if !refused {
-                // The rest is tried again, together.
+                // The rest is retried together.
                 break;
             }
         }
@@ -121,7 +122,7 @@ impl Executor {
     }
 }
 
-/// Whether another rule might be let through.
+/// Whether another rule might be accepted.
 fn is_about_values(failure: &Failure) -> bool {
     matches!(failure.reason, reason::REJECTED | reason::INVALID_BOUNDS | reason::RULE_TARGET_MISMATCH)
 }

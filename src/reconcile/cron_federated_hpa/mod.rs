@@ -1,4 +1,4 @@
-//! CronFederatedHPA: watch (`entry`, `book`) -> `observe` -> `execute` -> `status`, one `reconcile` per object.
+//! CronFederatedHPA: watch (`entry`, `cache`) -> `observe` -> `execute` -> `status`, one `reconcile` per object.
 
 pub mod cache;
 pub mod entry;

@@ -1,4 +1,4 @@
-//! Entry + time -> what is due, missed and to come (observe). No I/O.
+//! Entry + time -> due, missed and next runs (observe). No I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
 use crate::decision::cron::supersede::Later;
 use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
 
-/// Schedules that were made ready to step; kept apart from the entries, which are many and step seldom.
+/// Schedules with a built stepper; separate from the entries, which are many and step seldom.
 #[derive(Debug, Default)]
 pub struct Steppers(Mutex<HashMap<Schedule, Arc<Schedule>>>);
 
-/// Schedules that are kept ready. Fleets use few different ones.
+/// Most schedules kept. Fleets use few different ones.
 const KEPT: usize = 4096;
 
 impl Steppers {
-    /// `schedule`, ready to step.
+    /// `schedule` with a built stepper.
     fn ready(&self, schedule: &Schedule) -> Arc<Schedule> {
         let mut kept = self.0.lock();
         if let Some(ready) = kept.get(schedule) {
@@ -38,12 +38,12 @@ impl Steppers {
     }
 }
 
-/// What stands over one object at one moment.
+/// Runs of one object at one moment.
 #[derive(Debug)]
 pub struct Observed {
-    /// The moment.
+    /// The moment of the observation.
     pub now: Timestamp,
-    /// What is due, missed and to come. Its rules are those of [`Self::rules`].
+    /// Due, missed and next runs. Its rules are those of [`Self::rules`].
     pub agenda: Agenda,
     /// Index of each rule that can run, and its schedule.
     running: Vec<(usize, Arc<Schedule>)>,
@@ -55,7 +55,7 @@ impl Observed {
         rules(&self.running, entry)
     }
 
-    /// What is remembered once `attempts` were made: one entry for each rule of the object.
+    /// The history after `attempts`: one entry for each rule of the object.
     pub fn settled(&self, entry: &Entry, attempts: &[Attempt]) -> Vec<History> {
         let histories = &entry.remembered.histories;
         let mut settled = settle(self.now, &self.rules(entry), histories, &self.agenda, attempts).into_iter();
@@ -64,7 +64,7 @@ impl Observed {
             if running.next_if_eq(&index).is_some() {
                 return settled.next().unwrap_or_default();
             }
-            // A rule that cannot run keeps what it remembers until it is mended.
+            // A rule that cannot run keeps its history until it is fixed.
             let kept = histories.iter().find(|history| *history.rule == *rule.name).cloned();
             History { rule: (*rule.name).into(), next: None, ..kept.unwrap_or_default() }
         };
@@ -75,7 +75,7 @@ impl Observed {
         histories
     }
 
-    /// Due runs that are still to be tried.
+    /// Due runs that have not been attempted yet.
     pub fn owed<'a>(&'a self, rules: &[Rule<'_>], attempts: &[Attempt]) -> Vec<&'a Due> {
         let is_owed = |due: &&Due| {
             let known = rules.get(due.rule).and_then(|rule| attempt(attempts, rule.name, due.scheduled));
@@ -84,7 +84,7 @@ impl Observed {
         self.agenda.due.iter().filter(is_owed).collect()
     }
 
-    /// When to look again, if nothing else happens: at the next run, or when a run that is still owed becomes too late.
+    /// When to reconcile again, if no event happens: at the next run, or when an owed run becomes too late.
     pub fn wake(&self, owed: &[&Due]) -> Option<Timestamp> {
         let too_late = |deadline: Timestamp| deadline.checked_add(SignedDuration::from_nanos(1)).ok();
         let deadlines = owed.iter().filter_map(|due| due.deadline).filter_map(too_late);
@@ -92,7 +92,7 @@ impl Observed {
     }
 }
 
-/// What others, named by their keys, have set or are about to set on one target.
+/// Runs of other objects, named by their keys, that set or will soon set the same target.
 pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers) -> Vec<Later> {
     let mut later = Vec::new();
     for (key, entry) in others {
@@ -107,7 +107,7 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers)
             object: object(),
         }));
         for history in &entry.remembered.histories {
-            // What was executed before the object was last written may have been another target's.
+            // Runs executed before the object was last written may have had another target.
             let counts = |execution: &&Execution| execution.executed >= entry.written;
             later.extend(history.executions.iter().find(counts).map(|execution| Later {
                 scheduled: execution.scheduled,
@@ -120,7 +120,7 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers)
     later
 }
 
-/// What stands over `entry` at `now`.
+/// Observes `entry` at `now`.
 pub fn observe(now: Timestamp, entry: &Entry, steppers: &Steppers) -> Observed {
     let can_run = |(index, rule): (usize, &RunnableRule)| {
         let timing = rule.timing.as_ref().ok().filter(|_| entry.runnable.refusal.is_none())?;

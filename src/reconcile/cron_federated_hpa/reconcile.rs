@@ -1,5 +1,5 @@
-//! One reconcile of one object: observe -> execute -> settle -> status, with one write to the target and one to the status at
-//! most. Talks to the API server.
+//! One reconcile of one object: observe -> execute -> settle -> status, with at most one write to the target and one to
+//! the status. Talks to the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,19 +28,19 @@ use crate::decision::cron::supersede::{Later, remainder};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// What is known of an object that is not worked off yet; lost when the process ends, and then found out again.
+/// State of an object whose reconcile is incomplete; rebuilt when the process ends.
 #[derive(Debug, Default)]
 pub struct CronRetryState {
     /// Failures in a row.
     pub failures: u32,
-    /// Runs that were tried and have no record.
+    /// Runs that were attempted and have no record.
     pub attempts: Vec<Attempt>,
     /// Reason of the last failure.
     reason: Option<&'static str>,
 }
 
 impl CronRetryState {
-    /// Whether there is none.
+    /// Whether there is nothing to retry.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.failures == 0 && self.attempts.is_empty()
@@ -54,21 +54,21 @@ impl CronRetryState {
     }
 }
 
-/// What reconciles work with.
+/// Dependencies of reconciles.
 pub struct CronWorker {
-    /// Speaks to the API server.
+    /// Client of the API server.
     pub client: Client,
     /// The objects.
-    pub book: Arc<CronCache>,
+    pub cache: Arc<CronCache>,
     /// Writes to targets.
     pub executor: Executor,
-    /// Schedules, ready to step.
+    /// Schedules with built steppers.
     pub steppers: Steppers,
-    /// Keeps reconciles on one target apart.
+    /// Serializes reconciles on one target.
     pub lanes: Lanes,
     /// The time of day.
     pub clock: WallClock,
-    /// Tells people and counters.
+    /// Reports to users and metrics.
     pub reporter: Reporter,
 }
 
@@ -76,16 +76,16 @@ impl Worker for CronWorker {
     type RetryState = CronRetryState;
 
     async fn news(&self) {
-        self.book.news().await;
+        self.cache.news().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.reporter.known(self.book.rules(), self.book.unready());
-        self.book.changed()
+        self.reporter.known(self.cache.rules(), self.cache.unready());
+        self.cache.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.book.keys()
+        self.cache.keys()
     }
 
     async fn reconcile(
@@ -98,8 +98,8 @@ impl Worker for CronWorker {
     }
 
     fn queue_stats(&self, queue_stats: QueueStats<'_>) {
-        // What was recorded last is no news.
-        self.reporter.known(self.book.rules(), self.book.unready());
+        // The last record is not a change.
+        self.reporter.known(self.cache.rules(), self.cache.unready());
         self.reporter.queue_stats(queue_stats);
     }
 
@@ -119,14 +119,14 @@ impl CronWorker {
         key: &Key,
         mut retry_state: CronRetryState,
     ) -> Result<Ended<CronRetryState>, LeaseLost> {
-        // An object that is gone or going sets nothing any more.
+        // An object that is gone or being deleted sets nothing any more.
         let Some((entry, _lane)) = self.begin(key).await else {
             return Ok(Ended { retry_state: None, wake: None, retry: None });
         };
         match &entry.wholeness {
             Wholeness::Whole => {}
             Wholeness::Lost(_) => return self.restore(leader, key, &entry, retry_state).await,
-            // The watch brings it back.
+            // The watch delivers the restored object.
             Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
                 Ok(()) => {
                     return Ok(Ended {
@@ -136,7 +136,7 @@ impl CronWorker {
                     });
                 }
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
-                // It is whole all the same: its runs do not wait for the copy.
+                // It is complete: its runs need not wait for the copy.
                 Err(WriteError::Failed(failure)) => {
                     warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation");
                 }
@@ -146,7 +146,7 @@ impl CronWorker {
         let observed = observe(now, &entry, &self.steppers);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
-        let others = if owed.is_empty() { Vec::new() } else { self.book.others(key, &entry) };
+        let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
         let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
@@ -174,7 +174,7 @@ impl CronWorker {
         Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
     }
 
-    /// Nothing is run before the object is whole; the watch brings it back.
+    /// Restores lost fields before anything runs; the watch delivers the restored object.
     async fn restore(
         &self,
         leader: &Leader,
@@ -197,11 +197,11 @@ impl CronWorker {
         }
     }
 
-    /// The object, unless it is gone or going. No other reconcile on its target is under way while the second part is held.
+    /// The object, unless it is gone or being deleted. The guard blocks other reconciles on its target.
     async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
-        let living = || self.book.get(key).filter(|entry| !entry.deleting);
+        let living = || self.cache.get(key).filter(|entry| !entry.deleting);
         let entry = living()?;
-        if self.book.others(key, &entry).is_empty() {
+        if self.cache.others(key, &entry).is_empty() {
             return Some((entry, None));
         }
         let lane = self.lanes.enter(entry.subject()).await;
@@ -209,7 +209,7 @@ impl CronWorker {
         Some((living()?, Some(lane)))
     }
 
-    /// Writes the status when it says something else than before, and tells what was recorded.
+    /// Writes the status when it changed, and reports the new records.
     async fn record(
         &self,
         leader: &Leader,
@@ -232,11 +232,11 @@ impl CronWorker {
         }
         let written = status::write(&self.client, leader, key, entry, remembered).await?;
         self.reporter.recorded(leader, key, entry, &written, observed, &retry_state.attempts);
-        self.book.recorded(key, entry, written);
+        self.cache.recorded(key, entry, written);
         Ok(())
     }
 
-    /// Says once that runs wait for their target.
+    /// Reports once that runs wait for their target.
     fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure, retry_state: &CronRetryState) {
         if retry_state.reason == Some(failure.reason) {
             return;
@@ -253,7 +253,7 @@ impl CronWorker {
     }
 }
 
-/// The runs of `owed` that are to be executed, and those that are not, as later ones of `others` set the same.
+/// Splits `owed` into runs to execute, and those superseded by later runs of `others`.
 fn sorted<'a>(
     owed: &[&'a Due],
     rules: &'a [Rule<'a>],
@@ -275,7 +275,7 @@ fn sorted<'a>(
     (runs, superseded)
 }
 
-/// Attempts of runs that are owed no more are of no use.
+/// Drops attempts of runs that are no longer owed.
 fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
     let rules = observed.rules(entry);
     let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled));

@@ -1,4 +1,4 @@
-//! Tells people (Events, log) and counters (metrics) what reconciles did. Posts nothing itself.
+//! Reports reconciles to users (Events, log) and metrics. Posts nothing itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 
-/// Reason of the Event of a run that was executed.
+/// Reason of the Event of an executed run.
 pub const EXECUTED: &str = "RuleExecuted";
 /// Reason of the Event of a run that failed for good.
 pub const FAILED: &str = "RuleFailed";
-/// Reason of the Event of a run that a later one of another object superseded.
+/// Reason of the Event of a run that a later run of another object superseded.
 pub const SUPERSEDED: &str = "RuleSuperseded";
-/// Reason of the Event of a run that was missed.
+/// Reason of the Event of a missed run.
 pub const MISSED: &str = "RuleMissed";
 /// Reason of the Event about rules that cannot run.
 pub const INVALID: &str = "InvalidRules";
 
-/// Tells what happened.
+/// Reports events.
 pub struct Reporter {
     /// The Events.
     pub events: Events,
@@ -42,7 +42,7 @@ pub struct Reporter {
     pub clock: WallClock,
 }
 
-/// Whom an Event is about.
+/// The object of an Event.
 #[derive(Clone, Copy)]
 struct Regarding<'a> {
     leader: &'a Leader,
@@ -50,7 +50,7 @@ struct Regarding<'a> {
     entry: &'a Entry,
 }
 
-/// What is to be told of one reconcile. Runs that ended alike share an Event, as many as it holds.
+/// Notes of one reconcile. Runs with the same result share an Event, as many as it holds.
 #[derive(Default)]
 struct Notes(Vec<(Severity, &'static str, String)>);
 
@@ -70,7 +70,7 @@ impl Notes {
 }
 
 impl Reporter {
-    /// A status was written: tells of each run that it recorded.
+    /// Reports each run that a status write recorded.
     pub fn recorded(
         &self,
         leader: &Leader,
@@ -120,7 +120,7 @@ impl Reporter {
         self.rules_refused(about, written);
     }
 
-    /// Counts a run, and says what was done.
+    /// Counts a run and reports the values that it set.
     fn executed(&self, about: Regarding<'_>, rule: &Rule<'_>, action: Action, times: (Timestamp, Timestamp)) -> String {
         let (scheduled, at) = times;
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
@@ -129,24 +129,24 @@ impl Reporter {
         format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(action))
     }
 
-    /// Tells of rules that cannot run, when that is new.
+    /// Reports rules that cannot run, when this is new.
     fn rules_refused(&self, about: Regarding<'_>, written: &Entry) {
-        let said = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
-        let before = said(about.entry).and_then(|condition| condition.message);
-        if let Some(message) = said(written).and_then(|condition| condition.message)
+        let invalid = |entry: &Entry| status::condition_of(entry, SCHEDULED).filter(|c| c.status == "False").cloned();
+        let before = invalid(about.entry).and_then(|condition| condition.message);
+        if let Some(message) = invalid(written).and_then(|condition| condition.message)
             && before.as_ref() != Some(&message)
         {
             self.tell(about, Severity::Warning, INVALID, message);
         }
     }
 
-    /// Due runs wait, because their target could not be set.
+    /// Reports that due runs wait, because their target could not be set.
     pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
         let note = format!("due runs are delayed and will be retried: {failure}");
         self.tell(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
     }
 
-    /// Rules have what a foreign definition took away.
+    /// Reports that fields removed by a foreign CRD were restored.
     pub fn restored(&self, leader: &Leader, key: &Key, entry: &Entry, rules: &str) {
         let note = format!(
             "maxDelaySeconds of {rules}: restored from the annotation {}; another CustomResourceDefinition had made the API server \
@@ -157,7 +157,7 @@ impl Reporter {
         self.tell(Regarding { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
     }
 
-    /// A try failed and is made again.
+    /// Counts a retry.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);
         if class == ErrorClass::Conflict {
@@ -165,12 +165,12 @@ impl Reporter {
         }
     }
 
-    /// A reconcile panicked.
+    /// Counts a panic of a reconcile.
     pub fn panicked(&self) {
         self.metrics.panics.inc();
     }
 
-    /// So many rules are known, and so many objects are not ready for these reasons.
+    /// Sets the number of rules, and of objects that are not ready, by reason.
     pub fn known(&self, rules: usize, unready: BTreeMap<String, usize>) {
         self.metrics.cron_rules.set(number(rules));
         for (reason, count) in unready {
@@ -178,13 +178,13 @@ impl Reporter {
         }
     }
 
-    /// What waits and what runs.
+    /// Sets the state of the queue.
     pub fn queue_stats(&self, queue_stats: QueueStats<'_>) {
         self.metrics.next_due(queue_stats.delay_queue.next());
         queue_stats.show(&self.metrics.cron);
     }
 
-    /// A reconcile begins for an object that waited for so long.
+    /// Observes that a reconcile begins for an object that waited for this long.
     pub fn dequeued(&self, waited: Duration) {
         self.metrics.dequeued(waited);
     }
@@ -211,7 +211,7 @@ fn run(rule: &str, scheduled: Timestamp) -> String {
     format!("rule {rule:?} of {scheduled}")
 }
 
-/// What an action sets, in words.
+/// The values of an action as text.
 fn values(action: Action) -> String {
     let Action { replicas, min_replicas, max_replicas } = action;
     let named = [("replicas", replicas), ("minReplicas", min_replicas), ("maxReplicas", max_replicas)];

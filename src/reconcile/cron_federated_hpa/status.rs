@@ -1,4 +1,4 @@
-//! What a CronFederatedHPA's status says: made here, compared with what stands, and written only when it differs
+//! The status of a CronFederatedHPA: built here, compared with the stored one, and written only when it differs
 //! (status). Talks to the API server.
 
 use jiff::Timestamp;
@@ -17,22 +17,22 @@ use crate::convert::cron_status::execution_histories;
 use crate::decision::cron::ledger::History;
 use crate::runtime::leader::Leader;
 
-/// Type of the condition that says whether the rules are understood.
+/// Type of the condition that is true when all rules are valid.
 pub const SCHEDULED: &str = "Scheduled";
-/// Type of the condition that says whether the target can be set.
+/// Type of the condition that is true when the target can be set.
 pub const ABLE_TO_SCALE: &str = "AbleToScale";
 
-/// Type of the condition that says whether the object does what it is there for.
+/// Type of the condition that is true when the object works as intended.
 pub const READY: &str = "Ready";
 
-/// How the last try to set the target ended.
+/// Result of the last attempt to set the target.
 #[derive(Clone, Copy, Debug)]
 pub enum Tried<'a> {
-    /// None was made in this reconcile: what was known stays.
+    /// No attempt in this reconcile: the known state stays.
     Not,
     /// All runs were executed.
     Well,
-    /// One was not.
+    /// At least one was not.
     Failed(&'a Failure),
 }
 
@@ -45,11 +45,11 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
         Tried::Well => Some(("True", "Executed", "the last run was executed".to_owned())),
         Tried::Failed(failure) => Some(("False", failure.reason, failure.message.clone())),
     };
-    let made = |type_, said| condition(type_, said, condition_of(entry, type_), Some(entry.generation), now);
+    let made = |type_, parts| condition(type_, parts, condition_of(entry, type_), Some(entry.generation), now);
     let mut conditions: Vec<Condition> = [(SCHEDULED, scheduled), (ABLE_TO_SCALE, able)]
         .into_iter()
-        .filter_map(|(type_, said)| match said {
-            Some(said) => Some(made(type_, said)),
+        .filter_map(|(type_, parts)| match parts {
+            Some(parts) => Some(made(type_, parts)),
             None => condition_of(entry, type_).cloned(),
         })
         .collect();
@@ -57,13 +57,13 @@ pub fn remembered(entry: &Entry, histories: Vec<History>, tried: Tried<'_>, now:
     Remembered { generation: Some(entry.generation), histories, conditions }
 }
 
-/// What the status of `entry` says of one aspect.
+/// The condition of type `type_` of `entry`.
 #[must_use]
 pub fn condition_of<'a>(entry: &'a Entry, type_: &str) -> Option<&'a Condition> {
     entry.remembered.conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// Not ready for the first of `conditions` that does not hold; ready for the next run else.
+/// Not ready for the first of `conditions` that is false; otherwise ready for the next run.
 fn ready(
     entry: &Entry,
     conditions: &[Condition],
@@ -89,7 +89,7 @@ fn all_suspended(entry: &Entry) -> bool {
     entry.runnable.rules.iter().all(|rule| rule.suspended)
 }
 
-/// Why the object of `entry` is not ready; none when it is, or when nothing is known yet.
+/// Why the object of `entry` is not ready; `None` when it is, or when that is unknown.
 #[must_use]
 pub fn unready(entry: &Entry) -> Option<&str> {
     condition_of(entry, READY).filter(|ready| ready.status == "False").and_then(|ready| ready.reason.as_deref())
@@ -116,11 +116,11 @@ fn scheduled(entry: &Entry) -> ConditionParts {
     ("True", "RulesScheduled", "all rules are understood and scheduled".to_owned())
 }
 
-/// Writes `remembered` as the status of `entry`, provided that the object is as it was seen. Returns the entry as it
-/// stands then.
+/// Writes `remembered` as the status of `entry`, provided that the object is unchanged. Returns the resulting entry.
 ///
 /// # Errors
-/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+/// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
+/// unreachable.
 pub async fn write(
     client: &Client,
     leader: &Leader,

@@ -1,4 +1,4 @@
-//! Whether a CronFederatedHPA is as the user wrote it, and the write that makes it so
+//! Whether fields of a CronFederatedHPA were lost, and the write that restores them
 //! (docs/design.md#law-10-act-only-on-whole-objects). Talks to the API server.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -16,20 +16,21 @@ use crate::convert::own;
 use crate::decision::mirror::{self, Standing};
 use crate::runtime::leader::Leader;
 
-/// How an object stands.
+/// State of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Wholeness {
-    /// As it is to be.
+    /// Complete.
     #[default]
     Whole,
-    /// As the user wrote it; the annotation is to say this.
+    /// Complete; the annotation must be set to this text.
     Uncopied(Box<str>),
-    /// A foreign definition took `maxDelaySeconds` from these rules, by their place, and which it was.
+    /// A foreign CRD pruned `maxDelaySeconds` of these rules, given by index, name and value.
     Lost(Box<[(usize, Box<str>, i64)]>),
 }
 
 impl Wholeness {
-    /// Of an object. Without a copy that can be read a rule is as it stands: what it lost says only how late a run may be.
+    /// The state of an object. Without a readable copy a rule counts as complete: the lost field is only how late a run
+    /// may be.
     #[must_use]
     pub fn of(cron: &CronFederatedHPA) -> Self {
         let notes = own::notes(&cron.metadata);
@@ -48,7 +49,7 @@ impl Wholeness {
         }
     }
 
-    /// What is to be written; none when the object is whole.
+    /// Patch operations to write; empty when the object is complete.
     fn operations(&self) -> Vec<Value> {
         match self {
             Self::Whole => Vec::new(),
@@ -62,7 +63,7 @@ impl Wholeness {
         }
     }
 
-    /// `up, down`: the rules that lost it.
+    /// `up, down`: the rules that lost the field.
     #[must_use]
     pub fn lost(&self) -> String {
         let Self::Lost(rules) = self else { return String::new() };
@@ -70,26 +71,27 @@ impl Wholeness {
     }
 }
 
-/// The name of the annotation in a JSON pointer.
+/// The name of the annotation, escaped for a JSON pointer.
 fn escaped() -> String {
     mirror::SPEC.replace('/', "~1")
 }
 
-/// Makes the object whole.
+/// Restores the object.
 ///
 /// # Errors
-/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+/// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
+/// unreachable.
 pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Entry) -> Result<(), WriteError> {
     let operations = entry.wholeness.operations();
     let own = entry.own(key);
-    // Rules are known by their places: they hold for this version only.
+    // Rules are identified by index, which is valid for this version only.
     let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": own.version});
     let annotations = json!({"op": "add", "path": "/metadata/annotations", "value": {}});
     let needed = !entry.annotated && matches!(entry.wholeness, Wholeness::Uncopied(_));
     let all: Vec<Value> = [version].into_iter().chain(needed.then_some(annotations)).chain(operations).collect();
     let parameters = PatchParams { field_manager: Some(managers::MIRROR.to_owned()), ..PatchParams::default() };
     let request = own.requests().patch(&key.name, &parameters, &Patch::Merge(&all)).map(|mut request| {
-        // An array of operations is no merge patch.
+        // An array of operations is not a merge patch.
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json-patch+json"));
         request
     });

@@ -1,5 +1,5 @@
-//! Metrics and behavior in `autoscaling/v1`, for clusters below Kubernetes 1.23: one target for CPU in the spec, the rest in
-//! annotations, in the words of the older API (docs/design.md#on-the-wire). No I/O.
+//! Metrics and behavior in `autoscaling/v1`, for clusters below Kubernetes 1.23: one target for CPU in the spec, the
+//! rest in annotations, in the format of the older API (docs/design.md#on-the-wire). No I/O.
 
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec, MetricTarget};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 
-/// Annotation with the metrics that `spec` has no field for.
+/// Annotation with the metrics for which `spec` has no field.
 pub const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 /// Annotation with the behavior.
 pub const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// Annotation with the metrics as they were last read.
+/// Annotation with the last measured metrics.
 pub const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 /// Annotation with the conditions.
 pub const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// What an HPA of the older API reports beside its replicas.
+/// Status of an HPA of the older API, without its replicas.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reported<'a> {
     /// [`CURRENT`]
@@ -30,7 +30,7 @@ pub struct Reported<'a> {
 }
 
 impl Reported<'_> {
-    /// Says it in the words of the newer API. What cannot be read is not said.
+    /// Adds it to a status of the newer API. Values that cannot be parsed are left out.
     pub fn complete(&self, status: &mut HorizontalPodAutoscalerStatus) {
         let mut metrics = list(self.current).iter().map(|metric| newer(metric, "current")).collect::<Vec<_>>();
         if let Some(percent) = self.cpu.filter(|_| metrics.is_empty()) {
@@ -43,7 +43,7 @@ impl Reported<'_> {
     }
 }
 
-/// The metrics that [`express`] put into an HPA.
+/// The metrics that [`express`] wrote into an HPA.
 #[must_use]
 pub fn metrics(hpa: &Value) -> Vec<MetricSpec> {
     let annotations = hpa.pointer("/metadata/annotations");
@@ -64,27 +64,27 @@ fn read<T: DeserializeOwned>(list: Vec<Value>) -> Option<Vec<T>> {
     if list.is_empty() { None } else { Vec::deserialize(Value::Array(list)).ok() }
 }
 
-/// A metric in the words of the newer API; `about`: its `target`, or its `current` value.
+/// Converts a metric to the newer API; `about` is its `target`, or its `current` value.
 fn newer(metric: &Value, about: &str) -> Value {
     let type_ = metric.get("type").and_then(Value::as_str).unwrap_or_default();
     let mut letters = type_.chars();
     let key: String = letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect();
     let source = metric.get(&key).unwrap_or(&Value::Null);
-    let said = |name: &str| source.get(name).filter(|value| !value.is_null());
-    let utilization = said(&format!("{about}AverageUtilization"));
-    let average = said(&format!("{about}AverageValue")).or_else(|| said("averageValue"));
+    let member = |name: &str| source.get(name).filter(|value| !value.is_null());
+    let utilization = member(&format!("{about}AverageUtilization"));
+    let average = member(&format!("{about}AverageValue")).or_else(|| member("averageValue"));
     let kind = match (utilization, average) {
         (Some(_), _) => "Utilization",
         (None, Some(_)) => "AverageValue",
         (None, None) => "Value",
     };
     let mut value = json!({"type": kind, "averageUtilization": utilization, "averageValue": average,
-        "value": said(&format!("{about}Value"))});
+        "value": member(&format!("{about}Value"))});
     prune(&mut value);
-    let selector = said("selector").or_else(|| said("metricSelector"));
-    let named = said("metricName").map(|name| json!({"name": name, "selector": selector}));
-    let mut newer = json!({"name": said("name"), "container": said("container"), "metric": named,
-        "describedObject": said("target"), about: value});
+    let selector = member("selector").or_else(|| member("metricSelector"));
+    let named = member("metricName").map(|name| json!({"name": name, "selector": selector}));
+    let mut newer = json!({"name": member("name"), "container": member("container"), "metric": named,
+        "describedObject": member("target"), about: value});
     prune(&mut newer);
     json!({"type": type_, key: newer})
 }
@@ -113,7 +113,7 @@ pub fn express(
     }
 }
 
-/// The percentage, when the metric is the use of CPU.
+/// The percentage, when the metric is CPU utilization.
 fn cpu(metric: &MetricSpec) -> Option<i32> {
     let resource = metric.resource.as_ref().filter(|resource| metric.type_ == "Resource" && resource.name == "cpu")?;
     resource.target.average_utilization
@@ -149,7 +149,7 @@ fn older(metric: &MetricSpec) -> Value {
         );
     }
     if let Some(object) = &metric.object {
-        // The older API wants targetValue even beside averageValue.
+        // The older API requires targetValue even beside averageValue.
         let value = object.target.value.as_ref().map_or(json!("0"), |value| json!(value));
         put(
             "object",
@@ -167,7 +167,7 @@ fn older(metric: &MetricSpec) -> Value {
     older
 }
 
-/// Takes away what is null.
+/// Removes null members.
 fn prune(source: &mut Value) {
     if let Some(members) = source.as_object_mut() {
         members.retain(|_, value| !value.is_null());

@@ -1,4 +1,4 @@
-//! Lets go of a workload: hands it back to Karmada, and shows how far that is. Talks to the API server.
+//! Hands a workload back to Karmada and shows the progress. Talks to the API server.
 
 use jiff::SignedDuration;
 use tracing::debug;
@@ -38,7 +38,7 @@ impl FederatedHpaWorker {
         Ok(Progress::Wrote)
     }
 
-    /// Writes a status that is only told: where it is refused the rest goes on. Returns whether it was written.
+    /// Writes a status for information only: when it is rejected the release continues. Returns whether it was written.
     async fn show(
         &self,
         leader: &Leader,

@@ -1,6 +1,6 @@
 //! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (docs/design.md#distributed-mode,
-//! docs/design.md#on-the-wire). A reconcile observes what watches brought, has `decision::plan` decide, writes the status
-//! and makes the steps.
+//! docs/design.md#on-the-wire). A reconcile observes the cache, calls `decision::plan`, writes the status and applies
+//! the steps.
 
 pub mod autoscaling_v1;
 pub mod cache;

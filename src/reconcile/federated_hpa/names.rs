@@ -1,12 +1,12 @@
-//! Names that objects carry for this controller, and those of Karmada that it writes. No I/O.
+//! Labels, annotations and finalizers of this controller, and those of Karmada that it writes. No I/O.
 
 /// Finalizer of a FederatedHPA whose workload is taken over.
 pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
-/// Annotation of a FederatedHPA: an HPA of that name that is in a cluster already may be taken over.
+/// Annotation of a FederatedHPA: an existing HPA of that name in a cluster may be taken over.
 pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
 pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
-/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is kept off.
+/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is suspended.
 pub use crate::decision::names::SUSPENDED_FOR;
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";
@@ -14,24 +14,24 @@ pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";
 pub const OWNER: &str = "fhpa.karmada.io/federatedhpa";
 /// Annotation of a Work: the greatest maxReplicas that may be in effect until its write is confirmed.
 pub const OUTSTANDING: &str = "fhpa.karmada.io/pending-max-replicas";
-/// Annotation of a Work: digest of everything but the bounds.
+/// Annotation of a Work: digest of everything except the bounds.
 pub const CONTENT: &str = "fhpa.karmada.io/template-hash";
 /// Annotation of a Work: its HPA may not scale down.
 pub const HELD: &str = "fhpa.karmada.io/scale-down-disabled";
-/// Annotation of a member's HPA: marks the write that made it what it is.
+/// Annotation of a member's HPA: id of its last write.
 pub const WRITE_ID: &str = "fhpa.karmada.io/write-id";
-/// Where [`WRITE_ID`] comes back, in the reflected status.
+/// Member of the reflected status that contains [`WRITE_ID`].
 pub const REFLECTED_WRITE_ID: &str = "writeID";
-/// Where the metrics of an HPA of the older API come back, in the reflected status.
+/// Member of the reflected status that contains the metrics of an HPA of the older API.
 pub const REFLECTED_METRICS: &str = "autoscalingV1Metrics";
-/// Where the conditions of an HPA of the older API come back, in the reflected status.
+/// Member of the reflected status that contains the conditions of an HPA of the older API.
 pub const REFLECTED_CONDITIONS: &str = "autoscalingV1Conditions";
 /// Label of a workload: member clusters keep their replicas.
 pub use crate::decision::names::RETAIN_REPLICAS;
 /// Annotation of a ResourceBinding: the placement that was last scheduled.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
-/// Finalizer of a Work, by which Karmada takes the object out of the cluster.
+/// Finalizer of a Work, with which Karmada removes the object from the cluster.
 pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";
 
-/// Producer of the eviction tasks that are ours.
+/// Producer of eviction tasks of fhpa.
 pub const PRODUCER: &str = "fhpa";

@@ -1,5 +1,5 @@
-//! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now. Talks to
-//! the API server.
+//! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now.
+//! Talks to the API server.
 
 use std::collections::BTreeSet;
 
@@ -28,29 +28,30 @@ use crate::decision::plan::{Action, HpaVersion, Plan, plan};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// Passes of one reconcile; each but the last wrote something.
+/// Most passes of one reconcile; each but the last wrote something.
 const PASSES: usize = 8;
-/// Conflicts in a row that are no error yet, some four seconds of them: what others wrote is yet to come by the watch.
+/// Conflicts in a row that are not reported as errors, for about four seconds: the watch has not delivered the other
+/// write yet.
 const CONFLICTS: u32 = 12;
-/// What is missing is looked for again after this time, if nothing tells of it.
+/// A missing object is looked up again after this time, if no event reports it.
 pub(super) const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is known of an object that is not worked off yet.
+/// State of an object whose reconcile is incomplete.
 #[derive(Debug, Default)]
 pub struct FederatedHpaRetryState {
     failures: u32,
     failure: Option<Failure>,
     /// Reconciles in a row that did not converge.
     endless: u32,
-    /// Nothing is done before.
+    /// No reconcile happens before this time.
     rests_until: Option<Instant>,
 }
 
-/// How one pass of a reconcile ended.
+/// Result of one pass of a reconcile.
 pub(crate) enum Progress {
-    /// It wrote: look again at once.
+    /// It wrote: run the next pass at once.
     Wrote,
-    /// Nothing is left to do now; look again then, if nothing happens.
+    /// Nothing is left to do now; reconcile again at this time, if no event happens.
     Settled(Option<Timestamp>),
 }
 
@@ -88,7 +89,8 @@ impl FederatedHpaWorker {
         Ok(self.restless(key, retry_state))
     }
 
-    /// Every pass wrote, and the next would too: somebody undoes what is written, so that further events are no reason to hurry.
+    /// Every pass wrote, and the next would too: another client reverts the writes, so further events must not speed up
+    /// the reconciles.
     fn restless(&self, key: &Key, mut retry_state: FederatedHpaRetryState) -> Ended<FederatedHpaRetryState> {
         retry_state.endless = retry_state.endless.saturating_add(1);
         let wait = backoff::wait(ErrorClass::Refused, retry_state.endless, key, None);
@@ -98,7 +100,7 @@ impl FederatedHpaWorker {
         Ended { retry_state: Some(retry_state), wake: None, retry: Some(wait) }
     }
 
-    /// Says what failed, once, and when to try again.
+    /// Reports a failure once, and returns when to retry.
     async fn failed(
         &self,
         leader: &Leader,
@@ -109,7 +111,7 @@ impl FederatedHpaWorker {
         retry_state.failures = retry_state.failures.saturating_add(1);
         self.reporter.retried(failure.class);
         let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
-        // Somebody else wrote first: that is no error yet.
+        // Another client wrote first: not an error yet.
         if failure.class == ErrorClass::Conflict && retry_state.failures < CONFLICTS {
             return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
@@ -126,7 +128,7 @@ impl FederatedHpaWorker {
         Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
     }
 
-    /// First what was left behind, then what is asked for.
+    /// First cleans up objects left behind, then reconciles.
     async fn look(
         &self,
         leader: &Leader,
@@ -172,11 +174,11 @@ impl FederatedHpaWorker {
             self.forget(&order.key());
             return Ok(Progress::Settled(None));
         }
-        // Another workload is taken over as by a new object, after the first is let go.
+        // A new workload is taken over as by a new object, after the previous one is handed back.
         if order.held() && order.taken_target() != order.target {
             return self.release(leader, view).await;
         }
-        // One that hands the workload back does so first.
+        // A FederatedHPA that hands the workload back does so first.
         let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
         if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
             return self.stand_back(leader, view, rival).await;
@@ -203,7 +205,7 @@ impl FederatedHpaWorker {
         (self.clock)().checked_add(LOOK_AGAIN).ok()
     }
 
-    /// The status is written before anything that follows from it, so that whoever comes after a crash knows of it.
+    /// Writes the status before the steps that depend on it, so that it survives a crash.
     async fn plan(
         &self,
         leader: &Leader,
@@ -249,7 +251,7 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(next))
     }
 
-    /// Writes the status and tells of it. Returns when it is to be written, where it can wait.
+    /// Writes the status and reports it. Returns when to write it, where that can wait.
     async fn record(
         &self,
         leader: &Leader,
@@ -277,7 +279,7 @@ impl FederatedHpaWorker {
         Ok(None)
     }
 
-    /// Makes the steps of a plan that are due. Returns whether anything was written whose effect is to be looked at first.
+    /// Applies the due steps of a plan. Returns whether a write must be observed first.
     async fn carry_out(&self, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
         let mut wrote = false;
         let mut bound: BTreeSet<&str> = BTreeSet::new();
@@ -291,7 +293,7 @@ impl FederatedHpaWorker {
                 Action::Scale { .. } => {}
             }
             self.applier.apply(about, &step.action).await?;
-            // A member's replicas come back by the watch.
+            // The watch reports the replicas of a member.
             wrote |= !matches!(step.action, Action::Scale { .. });
         }
         wrote |= self.refresh(about, &bound).await?;
@@ -301,7 +303,7 @@ impl FederatedHpaWorker {
         Ok(wrote)
     }
 
-    /// Asks clusters in the background for what nobody reports, and says when to ask again.
+    /// Queries clusters in the background for state that is not reported. Returns when to query again.
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
@@ -313,7 +315,7 @@ impl FederatedHpaWorker {
         confirmation::look(&self.live, view, now).into_iter().chain(pods).min()
     }
 
-    /// Writes the HPAs that say something else than the user does now, with the bounds they have.
+    /// Writes the HPAs that differ from the spec, with their current bounds.
     async fn refresh(&self, about: ApplyContext<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
         let view = about.view;
         let contents = [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.order.object, version));
@@ -350,8 +352,8 @@ impl FederatedHpaWorker {
             }
             None => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };
-                let said = ("False", failure.reason, failure.message.clone());
-                status::unplanned(order, said.clone(), said, now)
+                let parts = ("False", failure.reason, failure.message.clone());
+                status::unplanned(order, parts.clone(), parts, now)
             }
         };
         let status = self.too_large.fit(&order.key(), status);
@@ -359,12 +361,12 @@ impl FederatedHpaWorker {
         if status::stands(order, &status) {
             return Ok(());
         }
-        // What failed was told already.
+        // The failure was already reported.
         self.put(leader, order, &status).await
     }
 }
 
-/// The binding, when it is there to stay.
+/// The binding, unless it is being deleted.
 pub(super) fn bound(view: &View) -> Option<&Binding> {
     view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
 }

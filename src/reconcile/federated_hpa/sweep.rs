@@ -1,5 +1,5 @@
-//! Gives back what no FederatedHPA acts on: bindings that were suspended for one that is gone, or turned to something else before
-//! it took hold, and HPAs of one that is gone (docs/design.md#law-8-always-let-go). Talks to the API server.
+//! Cleans up after FederatedHPAs: bindings that were suspended for one that is deleted, or whose target changed before
+//! takeover, and HPAs of a deleted one (docs/design.md#law-8-always-let-go). Talks to the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +24,11 @@ use crate::controller::request::send;
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::runtime::leader::Leader;
 
-/// A FederatedHPA that exists and is not seen yet will be seen by then.
+/// An existing FederatedHPA reaches the cache within this time.
 pub(super) const UNSEEN: Duration = Duration::from_secs(5);
 
 impl FederatedHpaWorker {
-    /// Does the next thing that is to be done for what the FederatedHPA `key` left behind, whether it exists or not.
+    /// Does the next cleanup step for the FederatedHPA `key`, existing or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
         let marked = self.live.cache.marked_for(key);
         let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order);
@@ -57,7 +57,7 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(wake))
     }
 
-    /// Hands the workload of a binding back that no FederatedHPA holds.
+    /// Hands back the workload of a binding that no FederatedHPA holds.
     pub(super) async fn give_back(
         &self,
         leader: &Leader,
@@ -96,7 +96,7 @@ impl FederatedHpaWorker {
         (self.clock)().checked_add(SignedDuration::try_from(time).ok()?).ok()
     }
 
-    /// Whether the FederatedHPA exists, although it is not seen.
+    /// Whether the FederatedHPA exists, although it is not in the cache.
     async fn exists(&self, key: &Key) -> Result<bool, Failure> {
         let path = format!("/apis/{GROUP}/{VERSION}/namespaces/{}/federatedhpas", key.namespace);
         let request = Request::new(path).get_metadata(&key.name, &GetParams::default());
@@ -110,7 +110,7 @@ impl FederatedHpaWorker {
     }
 }
 
-/// What stands in for a FederatedHPA that is gone: its name and what it scaled.
+/// A stand-in for a deleted FederatedHPA: its name and its target.
 fn stand_in(key: &Key, target: CrossVersionObjectReference) -> FederatedHpaEntry {
     let metadata = ObjectMeta {
         name: Some(key.name.to_string()),

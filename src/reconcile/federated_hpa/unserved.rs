@@ -1,4 +1,4 @@
-//! Objects whose workload cannot be scaled now: says why, and moves nothing. Talks to the API server.
+//! Objects whose workload cannot be scaled now: reports why, and changes nothing else. Talks to the API server.
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
@@ -12,22 +12,22 @@ use crate::decision::backoff::ErrorClass;
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
-    /// Fields are gone, and nobody knows which: nothing is handed back, and nothing divided anew.
+    /// Fields with unknown values are lost: the workload is neither handed back nor divided anew.
     pub(super) async fn mode_unknown(
         &self,
         leader: &Leader,
         order: &FederatedHpaEntry,
         why: &str,
     ) -> Result<Progress, WriteError> {
-        let said = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
-        let status = status::unplanned(order, said("Unknown"), said("False"), (self.clock)());
+        let parts = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
+        let status = status::unplanned(order, parts("Unknown"), parts("False"), (self.clock)());
         if !status::stands(order, &status) {
             status::write(&self.writer, leader, order, &status).await?;
         }
         Ok(Progress::Settled(None))
     }
 
-    /// Another FederatedHPA scales the workload: two would fight.
+    /// Another FederatedHPA scales the workload: two would conflict.
     pub(super) async fn stand_back(
         &self,
         leader: &Leader,
@@ -42,7 +42,7 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(None))
     }
 
-    /// There is no binding: says whether the workload is missing or not propagated.
+    /// There is no binding: reports whether the workload is missing or not propagated.
     pub(crate) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let (reason, message) = self.why_unbound(view).await?;
         self.say_why(leader, view, reason, message).await?;

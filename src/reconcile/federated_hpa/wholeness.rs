@@ -1,4 +1,4 @@
-//! Whether a FederatedHPA is as the user wrote it, and what makes it so
+//! Whether fields of a FederatedHPA were lost, and the patch that restores them
 //! (docs/design.md#law-10-act-only-on-whole-objects). No I/O.
 
 use serde_json::{Map, Value, json};
@@ -8,27 +8,27 @@ use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::decision::mirror::{self, Own, Standing, Wanted};
 
-/// How an object stands.
+/// State of an object.
 #[derive(Debug)]
 pub enum Wholeness {
-    /// As it is to be.
+    /// Complete.
     Whole,
-    /// As the user wrote it; this is to be merged into it, so that nothing of it can be lost.
+    /// Complete; this patch must be merged into it, so that no field can be lost.
     Uncopied(Value),
-    /// A foreign definition took fields away: this is to be merged into it, and brings back the fields named.
+    /// A foreign CRD pruned fields: this patch restores the named fields.
     Lost(Value, String),
-    /// Fields are gone, and nobody knows which: why.
+    /// Fields with unknown values are lost: the reason.
     Unknown(&'static str),
 }
 
-/// Its fields were too many for an annotation.
+/// The fields were too large for an annotation.
 const OMITTED: &str = "fields of fhpa were dropped by a foreign CustomResourceDefinition, and the annotation fhpa.karmada.io/spec has \
                        no copy of them: apply the manifest again. Until then everything stays as it is";
-/// It was never written down.
+/// The mode was never recorded.
 const NO_MODE: &str = "spec.mode is gone, and no annotation says what it was: set spec.mode, and other fields of fhpa that the manifest \
                        has. Until then everything stays as it is";
 
-/// How `order` stands, where `default_mode` is the mode of one that names none.
+/// The state of `order`; `default_mode` is the default of `spec.mode`.
 #[must_use]
 pub fn wholeness(order: &FederatedHpaEntry, default_mode: Mode) -> Wholeness {
     let notes = own::notes(&order.object.metadata);

@@ -1,4 +1,4 @@
-//! What reconciles of FederatedHPAs work with, as a worker of the engine.
+//! Dependencies of reconciles of FederatedHPAs, as a worker of the engine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,51 +28,51 @@ use crate::reconcile::scale_target::Targets;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 
-/// What reconciles work with.
+/// Dependencies of reconciles.
 pub struct FederatedHpaWorker {
-    /// What it looks at.
+    /// Input of reconciles.
     pub live: LiveState,
-    /// Writes.
+    /// Writer to the API server.
     pub writer: Arc<Writer>,
     /// Takes workloads over.
     pub takeover: Takeover,
-    /// Makes the steps of plans.
+    /// Applies the steps of plans.
     pub applier: Applier,
-    /// Mode of a FederatedHPA that names none.
+    /// Default of `spec.mode`.
     pub default_mode: Mode,
     /// The time of day.
     pub clock: WallClock,
-    /// What was read before the first write.
+    /// Whether Works were read before the first write.
     pub leader_resync: LeaderResync,
     /// Scales Centralized workloads.
     pub centralized: Centralized,
-    /// Keeps measurements from being written all the time.
+    /// Limits writes of measurements.
     pub status_throttle: StatusThrottle,
-    /// Lets failovers through one after the other.
+    /// Limits the rate of failovers.
     pub queue: Queue,
-    /// What the store would not take.
+    /// Sizes that the store rejected.
     pub too_large: TooLarge,
-    /// Tells people.
+    /// Reports to users.
     pub reporter: Reporter,
-    /// Every workload is handed back, none taken over.
+    /// Whether to hand back every workload and take over none.
     retiring: bool,
 }
 
-/// What a worker is made of.
+/// Parts of a worker.
 pub struct Parts {
-    /// Speaks to the API server.
+    /// Client of the API server.
     pub client: Client,
-    /// What it looks at.
+    /// Input of reconciles.
     pub live: LiveState,
-    /// Knows where kinds are.
+    /// Knows the resource paths of kinds.
     pub targets: Arc<Targets>,
-    /// Mode of a FederatedHPA that names none.
+    /// Default of `spec.mode`.
     pub default_mode: Mode,
     /// The time of day.
     pub clock: WallClock,
-    /// How Centralized workloads are scaled.
+    /// Settings of Centralized mode.
     pub centralized: centralized::Settings,
-    /// Tells people.
+    /// Reports to users.
     pub reporter: Reporter,
 }
 
@@ -115,7 +115,7 @@ impl Worker for FederatedHpaWorker {
 }
 
 impl FederatedHpaWorker {
-    /// Puts the parts together.
+    /// Builds the worker.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { client, live, targets, default_mode, clock, centralized, reporter } = parts;
@@ -138,29 +138,29 @@ impl FederatedHpaWorker {
         }
     }
 
-    /// One that hands every workload back and takes none over.
+    /// Makes the worker hand back every workload and take over none.
     #[must_use]
     pub fn retiring(mut self) -> Self {
         self.retiring = true;
         self
     }
 
-    /// Whether the object is as the user wrote it. It is no matter to one that is let go.
+    /// The state of the object. It does not matter for an object whose workload is handed back.
     pub(super) fn wholeness(&self, order: &FederatedHpaEntry) -> Wholeness {
         if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.default_mode) }
     }
 
-    /// Whether the workload is to be taken over, or kept.
+    /// Whether to take over or keep the workload.
     pub(super) fn serves(&self, order: &FederatedHpaEntry) -> bool {
         !self.retiring && !order.deleting() && self.is_distributed(order)
     }
 
-    /// Whether the workload is scaled as a whole.
+    /// Whether the object is in Centralized mode and its workload is to be scaled.
     pub(super) fn centralizes(&self, order: &FederatedHpaEntry) -> bool {
         !self.retiring && !order.deleting() && !self.is_distributed(order)
     }
 
-    /// Whether the object divides itself among clusters.
+    /// Whether the object is in Distributed mode.
     pub(super) fn is_distributed(&self, order: &FederatedHpaEntry) -> bool {
         own::mode(&order.object, self.default_mode) == Mode::Distributed
     }

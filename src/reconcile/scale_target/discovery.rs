@@ -1,8 +1,8 @@
 //! Which resource serves a kind, and whether it can be scaled: read from the API server once per group and version and
-//! kept. I/O: the API server.
+//! cached. I/O: the API server.
 //!
-//! What is not found is looked up again at most once a minute, whatever rules ask for it. Turns that ask at the same
-//! time share one request and its failure.
+//! A missing kind is looked up again at most once a minute, regardless of how many rules need it. Concurrent reconciles
+//! share one request and its failure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::decision::api_version::ApiVersion;
 use crate::decision::backoff::ErrorClass;
 use crate::runtime::clock;
 
-/// How long an answer stands that lacks what is looked for.
+/// How long a response without the kind is used.
 const STANDS: Duration = Duration::from_mins(1);
 
-/// How long reconciles that come after a failed read are told of it instead of reading themselves.
+/// How long reconciles after a failed read get its failure without a read of their own.
 const FAILED: Duration = Duration::from_secs(1);
 
-/// Group-versions that are kept. Users name them, so there is an end.
+/// Most group-versions kept. Users name them, so the number must be bounded.
 const KEPT: usize = 256;
 
 /// The `resources` of an `APIResourceList`.
@@ -57,11 +57,11 @@ pub(super) struct Scalable {
     pub subresource: Arc<str>,
 }
 
-/// What is known of a kind.
+/// Known state of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Scalable(Scalable),
-    /// Served, and cannot be scaled: why.
+    /// Served, but not scalable: the reason.
     Fixed(&'static str),
 }
 
@@ -70,21 +70,21 @@ enum Kind {
 struct Page {
     kinds: HashMap<String, Kind>,
     read: Option<Instant>,
-    /// Something that stood here was not found any more.
+    /// A resource of this page was not found any more.
     doubted: bool,
     failed: Option<(Instant, Failure)>,
 }
 
 type Shared = Arc<tokio::sync::Mutex<Page>>;
 
-/// What the API server serves, as far as it was asked for.
+/// The resources of the API server that were looked up.
 #[derive(Debug, Default)]
 pub(super) struct Discovery {
     pages: Mutex<HashMap<String, Shared>>,
 }
 
 impl Discovery {
-    /// The resource of the target's kind.
+    /// Finds the resource of the target's kind.
     pub(super) async fn find(
         &self,
         client: &Client,
@@ -109,9 +109,9 @@ impl Discovery {
         }
     }
 
-    /// The path of a kind that is known was not served.
+    /// Marks a page as out of date: the path of a known kind was not served.
     pub(super) fn doubt(&self, target: &TargetRef<'_>) {
-        // Somebody else who holds the page reads it anew or has just read it.
+        // Another holder of the page reads it or has just read it.
         if let Ok(mut page) = self.page(target.api_version).try_lock() {
             page.doubted = true;
         }
@@ -123,7 +123,7 @@ impl Discovery {
             return page.clone();
         }
         if pages.len() >= KEPT {
-            // Pages that help nobody go first, then whichever comes.
+            // Pages without kinds are dropped first, then any.
             pages.retain(|_, page| page.try_lock().map_or(true, |page| !page.kinds.is_empty()));
             let any = pages.keys().next().filter(|_| pages.len() >= KEPT).cloned();
             any.and_then(|name| pages.remove(&name));
@@ -156,7 +156,7 @@ impl Page {
     }
 }
 
-/// The kinds of a list. Of several resources of one kind one that can be scaled counts.
+/// The kinds of a list. Of several resources of one kind a scalable one is used.
 fn kinds(listed: &Listed) -> HashMap<String, Kind> {
     let mut kinds = HashMap::new();
     for resource in listed.resources.iter().filter(|resource| !resource.name.contains('/')) {

@@ -1,4 +1,4 @@
-//! Bounds of a FederatedHPA, by server-side apply of just those that the rule names. I/O: the API server.
+//! Bounds of a FederatedHPA, by server-side apply of exactly those that the rule sets. I/O: the API server.
 
 use kube::Client;
 use kube::api::{GetParams, Patch, PatchParams};
@@ -19,7 +19,7 @@ use crate::runtime::leader::Leader;
 
 const RESOURCE: &str = "federatedhpas";
 
-/// What of the object is looked at.
+/// The parts of the object that are read.
 #[derive(Debug, Deserialize)]
 struct Live {
     metadata: Owned,
@@ -36,7 +36,7 @@ struct Owned {
     managed_fields: Vec<Share>,
 }
 
-/// Which fields one writer owns.
+/// Fields owned by one manager.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Share {
@@ -58,7 +58,8 @@ struct Bounds {
 }
 
 impl Live {
-    /// Whether we applied `field` of the spec earlier. What an applier owns and does not send again is taken away.
+    /// Whether fhpa applied `field` of the spec earlier. A field that an applier owns and does not send again is
+    /// removed.
     fn is_ours(&self, field: &str) -> bool {
         let ours =
             |share: &&Share| share.manager == CRON_BOUNDS && share.operation == "Apply" && share.subresource.is_empty();
@@ -66,7 +67,7 @@ impl Live {
         self.metadata.managed_fields.iter().filter(ours).any(owns)
     }
 
-    /// What is to be sent; `None` when all is as the rule wants it. An absent minReplicas counts as 1.
+    /// Bounds to send; `None` when all are as the rule sets them. An absent minReplicas counts as 1.
     fn change(&self, action: Action) -> Option<Bounds> {
         let Bounds { min_replicas: min, max_replicas: max } = self.spec;
         let stands = action.min_replicas.is_none_or(|wanted| wanted == min.unwrap_or(1))
@@ -78,7 +79,7 @@ impl Live {
     }
 }
 
-/// One try: read, compare, apply.
+/// One attempt: read, compare, apply.
 pub(super) async fn set(
     client: &Client,
     leader: &Leader,
@@ -99,11 +100,11 @@ pub(super) async fn set(
     let patch = Patch::Apply(configuration(target, &live.metadata.metadata, bounds));
     let written = requests.patch(target.name, &PatchParams::apply(CRON_BOUNDS).force(), &patch);
     let written = write::<IgnoredAny>(client, leader, written, asked("patch")).await;
-    written.map_err(|error| error.told(|failure| unread(target, failure)))?;
+    written.map_err(|error| error.map_failure(|failure| unread(target, failure)))?;
     Ok(Done::Written)
 }
 
-/// The applied configuration. With uid and resourceVersion it meets only the object that was read, as it was read.
+/// The applied configuration. With uid and resourceVersion it applies only to the object as it was read.
 fn configuration(target: &TargetRef<'_>, metadata: &Metadata, bounds: Bounds) -> Value {
     let mut spec = Map::new();
     for (name, value) in [("minReplicas", bounds.min_replicas), ("maxReplicas", bounds.max_replicas)] {
@@ -122,8 +123,8 @@ fn configuration(target: &TargetRef<'_>, metadata: &Metadata, bounds: Bounds) ->
     })
 }
 
-/// A minimum above the maximum is not sent: it says what contradicts what better than the API server, and holds where
-/// its rules are not installed.
+/// Rejects a minimum above the maximum before sending: the message is clearer than that of the API server, and the
+/// check also works where its rules are not installed.
 fn check_order(target: &TargetRef<'_>, present: Bounds, action: Action) -> Result<(), Failure> {
     let min = action.min_replicas.or(present.min_replicas).unwrap_or(1);
     let Some(max) = action.max_replicas.or(present.max_replicas).filter(|max| min > *max) else { return Ok(()) };

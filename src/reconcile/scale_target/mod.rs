@@ -1,8 +1,8 @@
-//! Sets what a cron rule asks for on its target: bounds of a FederatedHPA, or replicas of a `scale` subresource
+//! Sets the values of a cron rule on its target: bounds of a FederatedHPA, or replicas of a `scale` subresource
 //! (docs/design.md#cron). I/O: the API server.
 //!
-//! Reads before it writes, so that nothing is written that stands already, and an object that was deleted is not made
-//! anew. A write that met somebody else's is tried again on what stands then.
+//! Reads before it writes, so that an equal value is not written, and a deleted object is not created again. A write
+//! with a conflict is retried on the new state.
 
 mod discovery;
 mod federated_hpa;
@@ -20,19 +20,19 @@ use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::Action;
 use crate::runtime::leader::Leader;
 
-/// How often a write that met another one is tried.
+/// Number of attempts of a write with conflicts.
 const TRIES: u32 = 4;
 
-/// How a target was found to be, or came to be, as the rule wants it.
+/// Whether the target was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// It was so already.
+    /// It was already as the rule sets it.
     Unchanged,
     /// It was written.
     Written,
 }
 
-/// Sets targets; knows which kinds the API server serves.
+/// Sets targets, with a cache of the kinds that the API server serves.
 pub struct Targets {
     client: Client,
     discovery: Discovery,
@@ -45,15 +45,15 @@ impl std::fmt::Debug for Targets {
 }
 
 impl Targets {
-    /// Speaks to the API server by `client`.
+    /// Sends requests through `client`.
     pub fn new(client: Client) -> Self {
         Self { client, discovery: Discovery::default() }
     }
 
-    /// Brings `target` to what `action` names; members that are absent are left as they are.
+    /// Sets the values of `action` on `target`; absent members are not changed.
     ///
     /// # Errors
-    /// When this process does not lead any more, or the target is missing, refused, or not reached.
+    /// When this process no longer leads, or the target does not exist, rejects the write, or is unreachable.
     pub async fn set(&self, leader: &Leader, target: &TargetRef<'_>, action: Action) -> Result<Done, WriteError> {
         let place = target.place()?;
         let mut failures = 0;
@@ -79,10 +79,10 @@ impl Targets {
 }
 
 impl Targets {
-    /// Where the objects of the target's kind are: their path and their plural.
+    /// The path and plural of the target's kind.
     ///
     /// # Errors
-    /// When the reference is none, or the API server serves no such kind that can be scaled or is not reached.
+    /// When the reference is not valid, the API server serves no such scalable kind, or it is unreachable.
     pub async fn place(&self, target: &TargetRef<'_>) -> Result<ResourcePath, Failure> {
         let place = target.place()?;
         let Scalable { plural, .. } = self.discovery.find(&self.client, target, place).await?;
@@ -91,7 +91,7 @@ impl Targets {
     }
 }
 
-/// Where the objects of a kind are.
+/// Path of the objects of a kind.
 #[derive(Clone, Debug)]
 pub struct ResourcePath {
     /// `/apis/apps/v1/namespaces/prod/deployments`
@@ -102,7 +102,7 @@ pub struct ResourcePath {
     pub plural: std::sync::Arc<str>,
 }
 
-/// What of a target's metadata is looked at.
+/// The parts of a target's metadata that are read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
@@ -114,7 +114,7 @@ struct Metadata {
     deletion_timestamp: Option<String>,
 }
 
-/// A read of `target` that failed; what does not exist is said in the words of a target.
+/// A failed read of `target`; a missing object is reported as a missing target.
 fn unread(target: &TargetRef<'_>, failure: Failure) -> Failure {
     match failure.reason {
         reason::NOT_FOUND => {
@@ -136,7 +136,7 @@ fn kind_unknown(target: &TargetRef<'_>) -> Failure {
     Failure::new(ErrorClass::Missing, reason::TARGET_KIND_UNKNOWN, message)
 }
 
-/// Nothing is set on what goes away.
+/// A target that is being deleted is not set.
 fn check_alive(target: &TargetRef<'_>, metadata: &Metadata) -> Result<(), Failure> {
     if metadata.deletion_timestamp.is_none() {
         return Ok(());
@@ -145,7 +145,7 @@ fn check_alive(target: &TargetRef<'_>, metadata: &Metadata) -> Result<(), Failur
     Err(Failure::new(ErrorClass::Refused, reason::TARGET_BEING_DELETED, message))
 }
 
-/// The rule names nothing that this kind of target has.
+/// The rule sets no field that this kind of target has.
 fn mismatch(target: &TargetRef<'_>, needs: &str) -> Failure {
     let message = format!("the rule sets nothing that {target} has; give it {needs}");
     Failure::new(ErrorClass::Refused, reason::RULE_TARGET_MISMATCH, message)

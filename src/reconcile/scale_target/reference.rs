@@ -1,4 +1,4 @@
-//! Which object a rule acts on. No I/O.
+//! The object on which a rule acts. No I/O.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,10 +9,10 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
 use crate::decision::validation::names;
 
-/// Characters of a name that a message shows.
+/// Most characters of a name in messages.
 const SHOWN: usize = 253;
 
-/// Points to an object in the namespace of the one that names it.
+/// Reference to an object in the namespace of the referring object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetRef<'a> {
     /// Namespace.
@@ -38,11 +38,11 @@ impl fmt::Display for TargetRef<'_> {
 }
 
 impl<'a> TargetRef<'a> {
-    /// The group and version, once every part is seen to be fit for a path: a name such as `../../x` would lead the
-    /// controller, with its rights, to where the one who wrote it may not go.
+    /// The group and version, after checking that every part is safe in a path: a name such as `../../x` would lead the
+    /// controller, with its permissions, to objects that the author of the rule may not access.
     ///
     /// # Errors
-    /// When a part is empty or holds what cannot stand in a path.
+    /// When a part is empty or has characters that are not allowed in a path.
     pub(super) fn place(&self) -> Result<ApiVersion<'a>, Failure> {
         let version = ApiVersion::parse(self.api_version);
         let sound = |version: &ApiVersion<'_>| {
@@ -65,18 +65,18 @@ impl<'a> TargetRef<'a> {
         self.kind == "FederatedHPA" && self.api_version.split_once('/').is_some_and(|(group, _)| group == GROUP)
     }
 
-    /// The kind for messages.
+    /// The kind, for messages.
     pub(super) fn shown_kind(&self) -> &'a str {
         excerpt(self.kind, SHOWN)
     }
 
-    /// The API version for messages.
+    /// The API version, for messages.
     pub(super) fn shown_api_version(&self) -> &'a str {
         excerpt(self.api_version, SHOWN)
     }
 }
 
-/// Whether `text` names one step of a path and nothing else, as admission sees it.
+/// Whether `text` is exactly one path segment, by the rule of admission.
 fn is_segment(text: &str) -> bool {
     !text.is_empty() && names::reference(text).is_none()
 }

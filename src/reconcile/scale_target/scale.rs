@@ -1,4 +1,4 @@
-//! Replicas by the `scale` subresource of any kind. I/O: the API server.
+//! Replicas through the `scale` subresource of any kind. I/O: the API server.
 
 use kube::Client;
 use kube::api::{GetParams, Patch, PatchParams};
@@ -16,13 +16,13 @@ use crate::decision::api_version::ApiVersion;
 use crate::decision::cron::ledger::Action;
 use crate::runtime::leader::Leader;
 
-/// An object of which only the metadata is looked at.
+/// An object of which only the metadata is read.
 #[derive(Debug, Deserialize)]
 struct ScaleObject {
     metadata: Metadata,
 }
 
-/// One try: find the resource, read, patch.
+/// One attempt: find the resource, read, patch.
 pub(super) async fn set(
     client: &Client,
     discovery: &Discovery,
@@ -44,15 +44,15 @@ pub(super) async fn set(
     let read = send::<ScaleObject>(client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
     let before = read.map_err(unread)?.metadata;
     check_alive(target, &before)?;
-    // Refused when somebody wrote the object since it was read, or made it anew: built-in kinds look at the uid as well, custom
-    // kinds at the version only.
+    // Rejected when the object was written or created anew since it was read: built-in kinds check the uid as well,
+    // custom kinds the version only.
     let seen = json!({"uid": before.uid, "resourceVersion": before.resource_version});
     let patch = Patch::Merge(json!({"metadata": seen, "spec": {"replicas": replicas}}));
     let parameters = PatchParams { field_manager: Some(CRON_SCALE.to_owned()), ..PatchParams::default() };
     let written = requests.patch_subresource("scale", target.name, &parameters, &patch);
     let asked = Asked { verb: "patch", resource: &subresource, ..asked };
     let after =
-        write::<ScaleObject>(client, leader, written, asked).await.map_err(|error| error.told(unread))?.metadata;
+        write::<ScaleObject>(client, leader, written, asked).await.map_err(|error| error.map_failure(unread))?.metadata;
     let untouched = !after.resource_version.is_empty() && after.resource_version == before.resource_version;
     Ok(if untouched { Done::Unchanged } else { Done::Written })
 }

@@ -117,8 +117,8 @@ pub(in crate::run) struct CentralizedArgs {
     /// How long after the start of a pod a change of its readiness counts as its first.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     horizontal_pod_autoscaler_initial_readiness_delay: Duration,
-    /// External metrics that are read from the member clusters and summed; the others are read from karmada-apiserver. Several
-    /// are separated by commas.
+    /// External metrics that are read from the member clusters and summed; the others are read from karmada-apiserver.
+    /// Several are separated by commas.
     #[arg(long, value_name = "METRIC", value_delimiter = ',', value_parser = not_empty)]
     external_metrics_sum: Vec<String>,
 }

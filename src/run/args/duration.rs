@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Up to an hour.
+/// Parses a duration of up to an hour.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn within_an_hour(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(1), "1h")
 }
 
-/// Up to a day.
+/// Parses a duration of up to a day.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn within_a_day(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(24), "24h")
 }
 
-/// Up to a day, and not 0.
+/// Parses a duration of up to a day, except 0.
 ///
 /// # Errors
-/// It is none; the text says what to write.
+/// It is invalid; the text says what to write.
 pub(crate) fn positive_within_a_day(text: &str) -> Result<Duration, String> {
     let duration = within_a_day(text)?;
     if duration.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
@@ -33,7 +33,7 @@ fn within(text: &str, most: SignedDuration, shown: &str) -> Result<Duration, Str
     if text == "0" {
         return Ok(Duration::ZERO);
     }
-    let duration: SignedDuration = text.parse().map_err(|_| format!("{text:?} is no duration such as 10s or 3m"))?;
+    let duration: SignedDuration = text.parse().map_err(|_| format!("{text:?} is not a duration such as 10s or 3m"))?;
     if duration > most {
         return Err(format!("must be at most {shown}"));
     }
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(within_an_hour("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(within_an_hour("600ms"), Ok(Duration::from_millis(600)));
         assert_eq!(within_a_day("1h30m"), Ok(Duration::from_mins(90)));
-        assert_eq!(within_an_hour("10").unwrap_err(), "\"10\" is no duration such as 10s or 3m");
+        assert_eq!(within_an_hour("10").unwrap_err(), "\"10\" is not a duration such as 10s or 3m");
         assert_eq!(within_an_hour("2h").unwrap_err(), "must be at most 1h");
         assert_eq!(within_a_day("-1s").unwrap_err(), "must not be negative");
         assert_eq!(positive_within_a_day("0s").unwrap_err(), "must be greater than 0");

@@ -1,4 +1,4 @@
-//! Arguments that commands share, and what all processes do alike: threads, signals, exit codes.
+//! Arguments that commands share, and the parts that all processes have in common: threads, signals, exit codes.
 
 mod controller;
 pub(crate) mod duration;
@@ -82,7 +82,7 @@ struct TlsArgs {
     /// Oldest version of TLS.
     #[arg(long, value_enum, default_value = "1.2")]
     tls_min_version: MinVersion,
-    /// How often a new certificate is looked for.
+    /// How often to check for a new certificate.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::positive_within_a_day)]
     cert_refresh_interval: Duration,
 }
@@ -134,9 +134,9 @@ fn admin_port(text: &str) -> Result<AdminPort, String> {
     text.parse().map(AdminPort::At).map_err(|_| format!("{text:?} is neither ADDRESS:PORT nor 0"))
 }
 
-/// Without another choice: where only this machine sees it.
+/// Default: reachable from this machine only.
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
-/// Threads at most, without another choice.
+/// Most threads by default.
 const THREADS: usize = 4;
 
 impl ProcessArgs {
@@ -179,7 +179,7 @@ async fn run(options: Options) -> ExitCode {
         Err(error) => return failed(&error),
     };
     if let Err(error) = end_on_signals(server.handle()) {
-        return failed(&format_args!("signals cannot be waited for: {error}"));
+        return failed(&format_args!("cannot wait for signals: {error}"));
     }
     match server.run().await {
         Ended::Drained => ExitCode::SUCCESS,
@@ -210,7 +210,7 @@ fn failed(problem: &dyn fmt::Display) -> ExitCode {
 }
 
 impl WebhookArgs {
-    /// The webhook, and how long it is still served at the end.
+    /// The webhook, and how long it keeps serving at shutdown.
     pub(super) fn options(self) -> (WebhookOptions, Duration) {
         let Self { listen, tls, limits } = self;
         let LimitArgs { max_connections, max_requests_inflight, shutdown_delay } = limits;
@@ -263,10 +263,10 @@ impl TlsArgs {
     }
 }
 
-/// How long the Secret of the certificate may be out of reach at the start.
+/// How long the Secret of the certificate may be unreachable at the start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Names of a certificate that is made here, each once.
+/// Names of a certificate that is issued here, each once.
 fn names(listen: Option<IpAddr>, given: Vec<String>) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     let own = listen.filter(|listen| !listen.is_unspecified()).map(|listen| listen.to_string());
@@ -285,7 +285,7 @@ impl EndArgs {
 }
 
 impl ControlPlaneArgs {
-    /// The control plane; `otherwise` says what to do without one, beside naming it.
+    /// The control plane; `otherwise` is the alternative in the error message.
     pub(super) fn choose(self, otherwise: &str) -> Result<ControlPlane, String> {
         let variable = std::env::var_os("KUBECONFIG");
         let origin = Origin::find(self.kubeconfig, variable.as_deref(), self.context);
@@ -294,10 +294,10 @@ impl ControlPlaneArgs {
         })
     }
 
-    /// A client of the control plane, for a command that ends.
+    /// A client of the control plane, for a short-lived command.
     ///
     /// # Errors
-    /// None is named, or its kubeconfig cannot be used; the text says what to do.
+    /// None is configured, or its kubeconfig is invalid; the text says what to do.
     pub async fn connect(self) -> Result<Client, String> {
         let ControlPlane::Kubeconfig(origin) = self.choose("")? else { return Err("no control plane".to_owned()) };
         control_plane::connect_once(origin).await.map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! A FederatedHPA and what belongs to it, read from a control plane. Talks to the API server; reads only.
+//! A FederatedHPA and its related objects, read from a control plane. Talks to the API server; reads only.
 
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -8,18 +8,18 @@ use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::names;
 use crate::runtime::watch::{MANAGED_BY, OURS};
 
-/// The FederatedHPA; nothing when there is none.
+/// The FederatedHPA; `None` when it does not exist.
 ///
 /// # Errors
-/// The API server cannot be asked, or refuses.
+/// The API server is unreachable, or rejects the request.
 pub async fn federated_hpa(client: &Client, namespace: &str, name: &str) -> Result<Option<FederatedHPA>, kube::Error> {
     Api::namespaced(client.clone(), namespace).get_opt(name).await
 }
 
-/// What belongs to `hpa`: the binding of its workload, all member clusters, our Works.
+/// The related objects of `hpa`: the binding of its workload, all member clusters, the Works of fhpa.
 ///
 /// # Errors
-/// The API server cannot be asked, or refuses.
+/// The API server is unreachable, or rejects the request.
 pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, kube::Error> {
     let target = &hpa.spec.scale_target_ref;
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the controller would assign, from what watches brought or from objects that are given: for the webhook's dry runs
-//! and the command line. It goes the controller's own way - seen, observed, planned - and writes nothing.
+//! The assignment that the controller would make, from caches or from given objects: for the webhook's dry runs and the
+//! command line. It uses the code of the controller - cache, observe, plan - and writes nothing.
 
 pub mod live;
 mod objects;
@@ -19,14 +19,14 @@ use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 use crate::reconcile::federated_hpa::observe::{Words, observe};
 
-/// Where the policy of an assignment comes from.
+/// Source of the policy of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin<'a> {
     /// `spec.federatedHPAAssignment`
     Own,
     /// The placement of a policy of that kind and name.
     Policy(&'static str, &'a str),
-    /// The placement of the ResourceBinding of that name, wherever that got it.
+    /// The placement of the ResourceBinding of that name, with any origin.
     Binding(&'a str),
 }
 
@@ -59,24 +59,24 @@ impl fmt::Display for Origin<'_> {
     }
 }
 
-/// What the controller would do.
+/// The decision that the controller would make.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast<'a> {
-    /// What it starts from.
+    /// Its input.
     pub request: &'a Request<'a>,
-    /// What it decides.
+    /// Its result.
     pub plan: &'a Plan<'a>,
-    /// Where the policy comes from.
+    /// Source of the policy.
     pub origin: Origin<'a>,
-    /// Name of the group of the placement in use; empty where it has none.
+    /// Name of the affinity group in use; empty where there is none.
     pub group: &'a str,
-    /// Clusters of which nobody said how much room they have, while the policy goes by it.
+    /// Clusters with unknown free capacity, while the policy depends on it.
     pub unknown_capacity: &'a [&'a str],
     /// When a toleration or a wait ends, so that another plan is due.
     pub next: Option<Timestamp>,
 }
 
-/// Looks ahead at `now`, and tells of it; nothing when the workload has no binding that can be read.
+/// Computes a forecast at `now` and passes it to `tell`; `None` when the workload has no readable binding.
 fn forecast<R>(view: &View, live: &LiveState, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
     let words = Words::of(view, binding).ok()?;

@@ -1,4 +1,4 @@
-//! Objects that are given -> a forecast, as if watches had brought them. Talks to estimators where these are to be asked.
+//! Given objects -> a forecast, as if watches had delivered them. Talks to estimators where these are enabled.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 use crate::reconcile::federated_hpa::write::manifest::{Write, work_of};
 use crate::runtime::watch::{Intakes, Readers};
 
-/// Mark of a write in 1970.
+/// Id of a write in 1970.
 const LONG_AGO: &str = "0";
 
-/// What a control plane holds beside a FederatedHPA.
+/// Objects of a control plane beside a FederatedHPA.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     /// Workloads and their clusters.
     pub bindings: Vec<ResourceBinding>,
     /// The member clusters.
     pub clusters: Vec<Cluster>,
-    /// The HPAs of the members on their way.
+    /// The Works with the HPAs of the members.
     pub works: Vec<Work>,
 }
 
 impl Objects {
-    /// Adds what is there of an HPA of `hpa` that has long been applied in a cluster, with these bounds.
+    /// Adds the Work of an HPA of `hpa` with these bounds that was confirmed in a cluster long ago.
     pub fn hold(&mut self, hpa: &FederatedHPA, cluster: &str, bounds: Bounds) {
         let version = HpaVersion::default();
         let (outstanding, held, token) = (bounds.max, false, LONG_AGO);
@@ -43,8 +43,8 @@ impl Objects {
         self.works.extend(serde_json::from_value::<Work>(work).ok());
     }
 
-    /// Asks the estimators of all clusters how many replicas of the workload fit, and waits a moment. Returns the clusters
-    /// whose estimator answered, and the others.
+    /// Queries the estimators of all clusters how many replicas of the workload fit, and waits a moment. Returns the
+    /// clusters whose estimator answered, and the others.
     pub async fn hear(&self, rooms: &Rooms) -> (Vec<String>, Vec<String>) {
         let asks = self.bindings.first().and_then(|binding| binding.spec.replica_requirements.as_ref());
         let requirements = Requirements::read(asks);
@@ -56,8 +56,8 @@ impl Objects {
         (own(answered), own(silent))
     }
 
-    /// What the controller would do with `hpa` at `now`, by what is known of the room in clusters. Nothing when its workload
-    /// has no binding among these objects.
+    /// The decision that the controller would make for `hpa` at `now`, with the known free capacity. `None` when its
+    /// workload has no binding among these objects.
     pub fn forecast<R>(
         &self,
         hpa: &FederatedHPA,
@@ -76,7 +76,7 @@ impl Objects {
     }
 }
 
-/// As a watch lists.
+/// Delivers objects as a list of a watch.
 fn bring<K>(intakes: &mut Intakes<K>, objects: &[K]) {
     for intake in intakes {
         intake.begin();

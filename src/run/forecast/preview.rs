@@ -1,4 +1,4 @@
-//! The answer to a dry run: the assignment in short lines (docs/design.md#admission). No I/O: it looks at what watches brought.
+//! The preview on a dry run: the assignment in short lines (docs/design.md#admission). No I/O: it reads the caches.
 
 use jiff::Timestamp;
 
@@ -10,21 +10,21 @@ use crate::decision::finding::{WARNING_CHARACTERS, Warning};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 
-/// Name of the rule that these warnings are of.
+/// Name of the rule of these warnings.
 const RULE: &str = "preview";
-/// Lines of clusters; what is left is counted.
+/// Most lines of clusters; further clusters are counted.
 const LINES: usize = 4;
 
-/// Looks ahead by what a controller sees.
+/// Computes previews from the caches of the controller.
 pub struct Forecaster {
-    /// What it looks at.
+    /// Input of the forecast.
     pub live: LiveState,
-    /// Mode of a FederatedHPA that names none.
+    /// Default of `spec.mode`.
     pub default_mode: Mode,
 }
 
 impl Preview for Forecaster {
-    /// Silent about what is not seen yet, and about a mode in which nothing is assigned.
+    /// Empty for objects that are not in the cache yet, and for a mode without assignment.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
         let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
         if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
@@ -39,7 +39,7 @@ impl Preview for Forecaster {
     }
 }
 
-/// `member1 1..4, member2 1..6 (StaticWeighted, from the PropagationPolicy shop)`, and what is remarkable.
+/// `member1 1..4, member2 1..6 (StaticWeighted, from the PropagationPolicy shop)`, and notes.
 fn lines(forecast: &Forecast<'_>) -> Vec<String> {
     let plan = forecast.plan;
     let share = |share: &crate::decision::plan::Share<'_>| {
@@ -58,7 +58,7 @@ fn lines(forecast: &Forecast<'_>) -> Vec<String> {
     lines
 }
 
-/// The shares in lines of bounded length, the policy at their end.
+/// The shares in lines of bounded length, with the policy at the end.
 fn packed(shares: Vec<String>, policy: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut shares = shares.into_iter();

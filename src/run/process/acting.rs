@@ -1,4 +1,4 @@
-//! The controller's part of a process: it competes for the Lease, acts while it holds it, and gives it back.
+//! The controller's part of a process: competes for the Lease, acts while it holds it, and releases it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::runtime::metrics::{ControllerMetrics, Metrics};
 use crate::runtime::watch::Readers;
 use crate::runtime::zones::ZoneDatabase;
 
-/// A controller that does not act yet.
+/// A controller before it acts.
 pub(super) struct Acting {
     leases: Api<Lease>,
     candidate: Candidate,
@@ -37,7 +37,7 @@ pub(super) struct Acting {
 }
 
 impl Acting {
-    /// Puts it together; `readers` will tell it of its objects.
+    /// Builds it; `readers` will deliver its objects.
     pub(super) fn new(
         options: ControllerOptions,
         client: &Client,
@@ -85,7 +85,7 @@ impl Acting {
         })
     }
 
-    /// Tells dry runs what it would do.
+    /// The preview for dry runs.
     pub(super) fn preview(&self) -> Arc<dyn Preview> {
         Arc::clone(&self.preview) as Arc<dyn Preview>
     }
@@ -94,7 +94,7 @@ impl Acting {
     pub(super) fn start(self, tasks: &mut Tasks) -> Acts {
         let (stop_controller, controller_stopped) = watch::channel(false);
         let (stop_leader, leader_stopped) = watch::channel(false);
-        let (told, leadership) = watch::channel(None);
+        let (sender, leadership) = watch::channel(None);
         let release = self.candidate.timings.retry;
         tasks.spawn("the count of leaders", count(leadership.clone(), self.metrics));
         let (controller, guarding) = (self.controller, self.guarding);
@@ -107,12 +107,12 @@ impl Acting {
             tokio::join!(controller.run(leadership.clone(), controller_stopped.clone()), guards);
         };
         let controller = tasks.spawn("the controller", works);
-        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, told, leader_stopped));
+        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, sender, leader_stopped));
         Acts { stop_controller, controller, stop_leader, leader, release }
     }
 }
 
-/// A controller that acts while it leads.
+/// A running controller.
 pub(super) struct Acts {
     stop_controller: watch::Sender<bool>,
     controller: Done,
@@ -122,20 +122,20 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    /// Begins nothing more at once; reconciles under way end within `patience`. Then the Lease is given back, and not before: the
-    /// next leader is not to meet them.
+    /// Starts no further reconciles; those in progress finish within `patience`. Only then the Lease is released: the
+    /// next leader must not overlap with them.
     pub(super) async fn stop(self, patience: Duration) {
         self.stop_controller.send_replace(true);
         if self.controller.within(patience).await {
             warn!(seconds = patience.as_secs_f64(), "dropping reconciles in progress");
         }
         self.stop_leader.send_replace(true);
-        // The election bounds its last write itself.
+        // The election limits its last write itself.
         let _ = timeout(self.release.saturating_mul(2), self.leader.wait()).await;
     }
 }
 
-/// Counts when this process begins and ceases to lead.
+/// Updates the metric when this process begins and stops to lead.
 async fn count(mut leadership: watch::Receiver<Option<Leader>>, metrics: Arc<ControllerMetrics>) {
     loop {
         let leads = leadership.borrow_and_update().is_some();

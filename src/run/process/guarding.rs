@@ -1,5 +1,5 @@
-//! The guard over the installation as a part of a process: where the webhook is comes from arguments, and its CA from a file or
-//! from the certificate that replicas share. Reads files.
+//! The guard over the installation as a part of a process: the location of the webhook comes from arguments, and its CA
+//! from a file or from the certificate that replicas share. Reads files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::tls::shared::form;
 use crate::runtime::{clock, control_plane, tls};
 
-/// A guard, and what tells it where the webhook is.
+/// A guard, and the source of the webhook's location.
 pub(super) struct Guarding {
     guard: Guard,
     registration: Option<(Authority, watch::Sender<Location>)>,
     registered: watch::Receiver<Option<Vec<u8>>>,
 }
 
-/// Where the CA of the webhook is.
+/// Source of the webhook's CA.
 enum Authority {
     File(PathBuf),
     Shared(Box<Shared>),
@@ -40,7 +40,7 @@ impl Authority {
 }
 
 impl Guarding {
-    /// Reads the CA for the first time, and puts the guard together.
+    /// Reads the CA for the first time, and builds the guard.
     pub(super) fn new(
         options: GuardOptions,
         client: &Client,
@@ -61,13 +61,13 @@ impl Guarding {
             }
             None => None,
         };
-        let (told, registered) = watch::channel(None);
+        let (sender, registered) = watch::channel(None);
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
             definitions_guarded: guard_definitions,
-            location: registration.as_ref().map(|(_, told)| told.subscribe()),
-            registered: told,
+            location: registration.as_ref().map(|(_, locations)| locations.subscribe()),
+            registered: sender,
             clock: Arc::new(clock::wall),
             metrics: metrics.guard(),
             counted: metrics.controller(),
@@ -76,16 +76,16 @@ impl Guarding {
         Ok(Self { guard, registration, registered })
     }
 
-    /// Guards while this process leads, until `stop` is told.
+    /// Guards while this process leads, until `stop` is true.
     pub(super) async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
         let Self { guard, registration, registered } = self;
         let follows = async {
             match registration {
                 None => std::future::pending().await,
-                Some((Authority::File(file), told)) => follow_file(&file, &told).await,
-                Some((Authority::Shared(shared), told)) => {
+                Some((Authority::File(file), locations)) => follow_file(&file, &locations).await,
+                Some((Authority::Shared(shared), locations)) => {
                     let record = record((*shared).clone(), registered, leadership.clone());
-                    tokio::join!(follow_shared(*shared, &told), record);
+                    tokio::join!(follow_shared(*shared, &locations), record);
                 }
             }
         };
@@ -96,24 +96,24 @@ impl Guarding {
     }
 }
 
-/// Tells of another CA; returns whether it is another one.
-fn tell(told: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
-    told.send_if_modified(|current| {
+/// Publishes a CA; returns whether it changed.
+fn tell(locations: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
+    locations.send_if_modified(|current| {
         let new = current.ca_bundle != ca_bundle;
         current.ca_bundle = ca_bundle;
         new
     })
 }
 
-/// Looks for a new CA by content, for ever. The last good one stays.
-async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
+/// Checks for a new CA by content, without end. The last valid one stays.
+async fn follow_file(file: &Path, locations: &watch::Sender<Location>) {
     let mut complained = None;
     loop {
         tokio::time::sleep(control_plane::POLL).await;
         match tls::authorities(file) {
             Ok(ca_bundle) => {
                 complained = None;
-                if tell(told, ca_bundle) {
+                if tell(locations, ca_bundle) {
                     info!("the CA of the webhook has changed and is registered");
                 }
             }
@@ -128,18 +128,19 @@ async fn follow_file(file: &Path, told: &watch::Sender<Location>) {
     }
 }
 
-/// Takes over each change of the shared CAs, for ever.
-async fn follow_shared(mut shared: Shared, told: &watch::Sender<Location>) {
+/// Publishes each change of the shared CAs, without end.
+async fn follow_shared(mut shared: Shared, locations: &watch::Sender<Location>) {
     while shared.latest.changed().await.is_ok() {
         let ca_bundle = shared.latest.borrow_and_update().bundle();
-        if tell(told, ca_bundle) {
-            info!("the CAs of the shared certificate have changed; they are registered by who leads");
+        if tell(locations, ca_bundle) {
+            info!("the CAs of the shared certificate have changed; the leader registers them");
         }
     }
     std::future::pending::<()>().await;
 }
 
-/// Notes in the Secret which CAs karmada-apiserver trusts, as long as this process leads: from then on the newest one signs.
+/// Records in the Secret which CAs karmada-apiserver trusts, while this process leads: from then on the newest one
+/// signs.
 async fn record(
     mut shared: Shared,
     mut registered: watch::Receiver<Option<Vec<u8>>>,
@@ -154,7 +155,7 @@ async fn record(
         if let Some(bundle) = bundle.filter(|bundle| leads && lacks(bundle))
             && let Err(error) = shared.store.record(&bundle).await
         {
-            warn!(%error, "it cannot be noted that the CAs are registered; the old one signs until it can");
+            warn!(%error, "failed to record that the CAs are registered; the old one signs until that succeeds");
             failed = true;
         }
         tokio::select! {

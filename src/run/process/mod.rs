@@ -1,5 +1,5 @@
-//! A process, put together: bound -> running -> drained. `fhpa webhook`, `fhpa controller` and `fhpa run` run it, and so
-//! may a test.
+//! A complete process: bound -> running -> drained. `fhpa webhook`, `fhpa controller` and `fhpa run` use it, and so do
+//! tests.
 
 mod acting;
 mod guarding;
@@ -38,7 +38,7 @@ pub use options::{
     Failover, GuardOptions, Options, Registration, SharedSecret, WebhookOptions,
 };
 
-/// Ends the process from elsewhere.
+/// Ends the process from another task.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<channel::Sender<u8>>);
 
@@ -54,7 +54,7 @@ impl Handle {
     }
 }
 
-/// A bound process that does not serve yet.
+/// A bound process before it serves.
 pub struct Server {
     serving: Option<Serving>,
     acting: Option<Acting>,
@@ -70,7 +70,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Loads the certificate and binds the sockets; reviews are answered by the rules.
+    /// Loads the certificate and binds the sockets; the rules answer reviews.
     ///
     /// # Errors
     /// There is no certificate or kubeconfig, or an address cannot be bound.
@@ -116,7 +116,8 @@ impl Server {
                     Arc::new(NoRelatedObjects)
                 };
                 let preview = acting.as_ref().map(Acting::preview);
-                let frozen = readers.definitions.clone().map(|told| Arc::new(move || told.is_frozen()) as Frozen);
+                let frozen =
+                    readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
                 let judge = judge(Surroundings { related_objects, zones, preview, frozen });
                 Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
@@ -141,12 +142,12 @@ impl Server {
         })
     }
 
-    /// Where reviews come in; port 0 of no address when they do not.
+    /// The address of the webhook; port 0 when there is none.
     pub fn local_addr(&self) -> SocketAddr {
         self.serving.as_ref().map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |serving| serving.local)
     }
 
-    /// Where probes and metrics are.
+    /// The address of probes and metrics.
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin_local
     }
@@ -156,34 +157,34 @@ impl Server {
         self.serving.as_ref().and_then(Serving::ca_pem)
     }
 
-    /// What new connections are served with.
+    /// The TLS configuration of new connections.
     pub fn tls(&self) -> Option<tls::Current> {
         self.serving.as_ref().map(Serving::tls)
     }
 
-    /// Ends the process from elsewhere.
+    /// A handle to end the process.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Whether it may be sent reviews, and what is missing.
+    /// Whether it accepts reviews, and the missing conditions.
     pub fn readiness(&self) -> Arc<Readiness> {
         Arc::clone(&self.readiness)
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.metrics)
     }
 
-    /// Serves and acts until the handle ends it, or a part of it ends by itself.
+    /// Serves and acts until the handle ends it, or one of its parts ends by itself.
     pub async fn run(self) -> Ended {
         let lifecycles = self.serving.iter().map(|serving| Arc::clone(&serving.lifecycle));
         let guard = AbortOnDrop(lifecycles.chain([self.admin_lifecycle]).collect());
         let listen = self.serving.as_ref().map(|serving| serving.local.to_string());
         let mut tasks = Tasks::default();
         if let Some(keeper) = self.client_keeper {
-            tasks.spawn("the look at the kubeconfig", keeper.run(control_plane::POLL));
+            tasks.spawn("the kubeconfig reload", keeper.run(control_plane::POLL));
         }
         if let Some((client, watches)) = self.watches {
             tasks.spawn("the watches", watches.run(client, Arc::clone(&self.metrics)));
@@ -227,7 +228,7 @@ impl Server {
     }
 }
 
-/// Connections are tasks of their own; they must not outlive the process they belong to.
+/// Connections are separate tasks; they must not outlive their process.
 struct AbortOnDrop(Vec<Arc<Lifecycle>>);
 
 impl Drop for AbortOnDrop {
@@ -238,7 +239,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The client, within bounds and counted, and who keeps it current.
+/// The client, with time limits and metrics, and its keeper.
 async fn client_of(
     control_plane: ControlPlane,
     metrics: &Metrics,
@@ -268,7 +269,7 @@ async fn bind_admin(
     let router = admin::router(Arc::clone(readiness), Arc::clone(metrics));
     let probes = admin::probes(Arc::clone(readiness));
     let reserve = Some(Reserve { router: probes, connections: 16, header: Duration::from_secs(1) });
-    // Its connections are not counted among those that bring reviews.
+    // Its connections are not counted as connections of reviews.
     let uncounted = Arc::new(Metrics::new());
     let bound =
         Listener::bind_with(address, Security::Plain, router, limits, reserve, Arc::clone(lifecycle), uncounted).await;
@@ -282,20 +283,20 @@ async fn bind_admin(
     }
 }
 
-/// What a judge knows beside the rules.
+/// Dependencies of a judge.
 pub struct Surroundings {
     /// The other objects.
     pub related_objects: Arc<dyn RelatedObjects + Send + Sync>,
     /// The time zone database.
     pub zones: Arc<ZoneDatabase>,
-    /// What the controller of this process would do. A webhook without one gives no preview: to watch all ResourceBindings and
-    /// Works for it alone costs more than dry runs are worth.
+    /// Preview of the controller of this process. A webhook without a controller has none: watching all
+    /// ResourceBindings and Works for dry runs alone would cost too much.
     pub preview: Option<Arc<dyn Preview>>,
-    /// Whether the definitions of both kinds are known to be another's; nothing where there is no control plane.
+    /// Whether the CRDs of both kinds are known to be foreign; `None` without a control plane.
     pub frozen: Option<Frozen>,
 }
 
-/// Judges by the rules, as an operator chose them.
+/// A judge with the rules and the settings of the operator.
 pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
     |Surroundings { related_objects, zones, preview, frozen }| {
         let reviewer = Reviewer { related_objects, zones, settings, preview, frozen };

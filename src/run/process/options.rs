@@ -1,4 +1,4 @@
-//! What a process is put together of. No I/O.
+//! Options of a process. No I/O.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,32 +19,32 @@ use crate::runtime::server;
 use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{self, ClientAuth, MinVersion, Source};
 
-/// Where the plain port for probes and metrics is.
+/// Address of the plain port for probes and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminPort {
-    /// Nowhere.
+    /// No port.
     Off,
-    /// At this address, or nowhere when it cannot be bound.
+    /// This address, or no port when it cannot be bound.
     Preferably(SocketAddr),
-    /// At this address.
+    /// This address.
     At(SocketAddr),
 }
 
-/// What the process knows of the control plane.
+/// Access to the control plane.
 pub enum ControlPlane {
-    /// Nothing: no checks against other objects.
+    /// No access: no checks against other objects.
     Offline,
-    /// What watches bring through this client.
+    /// Watches through this client.
     Watched(Client),
-    /// What watches bring through a client by this kubeconfig, which may change under way.
+    /// Watches through a client with this kubeconfig, which may change at runtime.
     Kubeconfig(Origin),
 }
 
-/// Where the certificate comes from.
+/// Origin of the certificate.
 pub enum CertificateOrigin {
-    /// From what is here already.
+    /// A source on this machine.
     Given(Source),
-    /// From a Secret that all replicas share.
+    /// A Secret that all replicas share.
     Secret(SharedSecret),
 }
 
@@ -54,49 +54,49 @@ impl From<Source> for CertificateOrigin {
     }
 }
 
-/// A Secret in which all replicas keep their certificate.
+/// A Secret in which all replicas store their certificate.
 #[derive(Clone, Debug)]
 pub struct SharedSecret {
-    /// Which one.
+    /// Its name.
     pub secret: SecretName,
-    /// The way to its cluster.
+    /// Access to its cluster.
     pub access: Access,
     /// DNS names and IP addresses of the certificate.
     pub names: Vec<String>,
-    /// How long there may be no certificate at the start.
+    /// How long the certificate may be missing at the start.
     pub patience: Duration,
 }
 
-/// The certificate and who may connect.
+/// The certificate and the clients that may connect.
 pub struct Certificate {
-    /// Where it comes from.
+    /// Its origin.
     pub source: CertificateOrigin,
-    /// Whose certificates are asked for; none: nobody's.
+    /// Required client certificates; `None`: not required.
     pub client: Option<ClientAuth>,
     /// Oldest protocol version.
     pub min_version: MinVersion,
-    /// Where the CA of a self-signed certificate is written.
+    /// File for the CA of a self-signed certificate.
     pub ca_output: Option<PathBuf>,
-    /// Time between two looks for a new certificate.
+    /// Interval between checks for a new certificate.
     pub poll: Duration,
 }
 
 /// The webhook.
 pub struct WebhookOptions {
-    /// Where reviews come in.
+    /// Address of the webhook.
     pub listen: SocketAddr,
     /// The certificate.
     pub certificate: Certificate,
-    /// Bounds on connections.
+    /// Limits on connections.
     pub limits: server::Limits,
-    /// Bounds on bodies.
+    /// Limits on bodies.
     pub bodies: body::Limits,
-    /// Reviews in flight at a time.
+    /// Most reviews in flight.
     pub reviews: usize,
 }
 
 impl WebhookOptions {
-    /// Self-signed on a free port of the loopback.
+    /// Self-signed, on a free port of the loopback interface.
     #[must_use]
     pub fn loopback() -> Self {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
@@ -123,72 +123,72 @@ pub struct ControllerOptions {
     pub namespace: String,
     /// Name of the Lease.
     pub lease: String,
-    /// Unique among the processes that compete.
+    /// Unique among the competing processes.
     pub identity: String,
-    /// How long things take.
+    /// Durations of the election.
     pub timings: Timings,
-    /// Turns under way at a time.
+    /// Most reconciles at a time.
     pub concurrency: usize,
-    /// How often headroom is divided again; none: never.
+    /// How often headroom is rebalanced; `None`: never.
     pub rebalance_period: Option<Duration>,
-    /// How long clusters that fail or leave are waited for.
+    /// How long to wait for clusters that fail or leave.
     pub failover: Failover,
-    /// How Centralized workloads are scaled.
+    /// Settings of Centralized mode.
     pub centralized: Centralized,
-    /// How karmada-scheduler-estimators are asked; none: they are not.
+    /// Settings of karmada-scheduler-estimators; `None`: they are not queried.
     pub estimators: Option<grpc::Settings>,
-    /// What the leader keeps as it is to be in the control plane; none: nothing.
+    /// Objects in the control plane that the leader manages; `None`: no objects.
     pub guard: Option<GuardOptions>,
 }
 
-/// What the leader keeps as it is to be.
+/// Objects that the leader manages.
 #[derive(Clone, Debug)]
 pub struct GuardOptions {
-    /// Whether objects that Karmada has too are put back; otherwise they are only reported.
+    /// Whether to correct objects that also belong to Karmada; otherwise drift is only reported.
     pub manage_karmada: bool,
-    /// Whether the webhook is asked about changes of the definitions, too.
+    /// Whether the webhook also reviews changes of the CRDs.
     pub guard_definitions: bool,
-    /// The registration of the webhook; none: it is somebody else's work.
+    /// The registration of the webhook; `None`: it is managed elsewhere.
     pub registration: Option<Registration>,
 }
 
-/// Where karmada-apiserver is to find the webhook.
+/// Location of the webhook for karmada-apiserver.
 #[derive(Clone, Debug)]
 pub struct Registration {
     /// `https://HOST:PORT`
     pub base_url: String,
-    /// PEM file with the CAs that it is to trust; new content is used without a restart. None: those of the Secret that the
+    /// PEM file with the CAs to trust; new content is used without a restart. `None`: those of the Secret that the
     /// webhook of this process shares.
     pub ca_file: Option<PathBuf>,
 }
 
-/// The end of the process.
+/// Time limits of shutdown.
 #[derive(Clone, Copy, Debug)]
 pub struct Drain {
-    /// Time in which reviews are still taken after the process is no longer ready.
+    /// Time in which reviews are still accepted after the process is no longer ready.
     pub keep_serving: Duration,
-    /// Time for reviews in flight after that, and for reconciles under way.
+    /// Time for reviews in flight after that, and for reconciles in progress.
     pub finish: Duration,
 }
 
-/// All of it.
+/// All options.
 pub struct Options {
-    /// The webhook; none: no reviews are taken.
+    /// The webhook; `None`: no reviews are accepted.
     pub webhook: Option<WebhookOptions>,
-    /// The controller; none: nothing is written. It needs a control plane.
+    /// The controller; `None`: nothing is written. It needs a control plane.
     pub controller: Option<ControllerOptions>,
-    /// Where probes and metrics are.
+    /// Address of probes and metrics.
     pub admin: AdminPort,
-    /// The other objects.
+    /// Access to the other objects.
     pub control_plane: ControlPlane,
-    /// What the operator chose of the rules.
+    /// Settings of the rules.
     pub settings: Settings,
-    /// The end.
+    /// Time limits of shutdown.
     pub drain: Drain,
 }
 
 impl Options {
-    /// The webhook on [`WebhookOptions::loopback`], offline, without a port for probes: for trials and tests.
+    /// The webhook on [`WebhookOptions::loopback`], offline, without a port for probes: for tests.
     #[must_use]
     pub fn loopback() -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Options {
         }
     }
 
-    /// The webhook's part, to be changed; where there was none, that of the loopback.
+    /// The options of the webhook, to change; where there were none, those of the loopback.
     pub fn webhook(&mut self) -> &mut WebhookOptions {
         self.webhook.get_or_insert_with(WebhookOptions::loopback)
     }
@@ -213,10 +213,10 @@ pub enum Error {
     /// No certificate to serve.
     #[error("no certificate to serve: {0}")]
     Certificate(#[from] tls::Error),
-    /// The CA that karmada-apiserver is to trust cannot be read.
+    /// The CA of the webhook cannot be read.
     #[error("no CA to register the webhook with (--webhook-ca-file): {0}")]
     Authority(tls::Error),
-    /// It is not said which CA karmada-apiserver is to trust.
+    /// The CA of the webhook is not configured.
     #[error(
         "--webhook-url needs the CA of the webhook's certificate: give --webhook-ca-file FILE, or serve with --cert-secret"
     )]
@@ -224,10 +224,10 @@ pub enum Error {
     /// The kubeconfig cannot be used.
     #[error(transparent)]
     ControlPlane(#[from] control_plane::Error),
-    /// What the leader is to keep cannot be made.
+    /// The managed objects cannot be built.
     #[error(transparent)]
     Installation(#[from] ManifestError),
-    /// The controller has nothing to control.
+    /// There is no control plane for the controller.
     #[error("the controller needs a control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")]
     NoControlPlane,
     /// An address cannot be bound.
@@ -235,9 +235,9 @@ pub enum Error {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What chooses it.
+        /// The flag that sets it.
         flag: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -247,10 +247,10 @@ pub enum Error {
 pub enum Ended {
     /// Everything in flight was answered.
     Drained,
-    /// Time was over before everything in flight was answered.
+    /// The time limit passed before everything in flight was answered.
     TimedOut,
-    /// A second signal did not let everything be answered.
+    /// A second signal ended it before everything was answered.
     Aborted,
-    /// A part of it ended that must not; what was in flight was answered or timed out.
+    /// A part ended unexpectedly; requests in flight were answered or timed out.
     Broken,
 }

@@ -1,4 +1,4 @@
-//! The webhook's part of a process: certificate, listener, its end.
+//! The webhook's part of a process: certificate, listener, shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::tls;
 
-/// A webhook with a certificate, that is not bound yet.
+/// A webhook with a certificate, before it is bound.
 pub(super) struct Unbound {
     listen: SocketAddr,
     kept: Kept,
@@ -41,7 +41,7 @@ impl Unbound {
     }
 }
 
-/// A bound webhook that does not serve yet.
+/// A bound webhook before it serves.
 pub(super) struct Serving {
     reviews: Listener,
     pub(super) local: SocketAddr,
@@ -75,12 +75,12 @@ impl Serving {
         Ok(Self { reviews, local, kept, listening, lifecycle })
     }
 
-    /// The CA of a certificate that was made here, as PEM.
+    /// The CA of a certificate that was issued here, as PEM.
     pub(super) fn ca_pem(&self) -> Option<String> {
         self.kept.keeper.ca_pem()
     }
 
-    /// What new connections are served with.
+    /// The TLS configuration of new connections.
     pub(super) fn tls(&self) -> tls::Current {
         self.kept.keeper.current()
     }
@@ -94,16 +94,16 @@ impl Serving {
     }
 }
 
-/// A webhook that serves.
+/// A running webhook.
 pub(super) struct Served {
     reviews: Done,
     lifecycle: Arc<Lifecycle>,
 }
 
 impl Served {
-    /// Parts with all connections, at first gently.
+    /// Ends all connections, at first gently.
     pub(super) async fn drain(self, drain: Drain) -> Ended {
-        // At first new connections still come here; asking the old ones to leave would only move them back.
+        // At first new connections still arrive here; closing the old ones would only move them back.
         let half = drain.keep_serving / 2;
         tokio::time::sleep(half).await;
         self.lifecycle.advance(Phase::Parting);

@@ -10,14 +10,14 @@ use crate::runtime::tls::shared::{Latest, Looker, Store};
 use crate::runtime::tls::{Error, Keeper, Source};
 use crate::runtime::{clock, control_plane};
 
-/// What others need of the shared certificate.
+/// Parts of the shared certificate that other tasks need.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) latest: Latest,
 }
 
-/// A certificate that can be served, and who keeps it.
+/// A certificate to serve, and its keeper.
 pub(super) struct Kept {
     pub(super) keeper: Keeper,
     pub(super) shared: Option<Shared>,
@@ -26,7 +26,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Loads the first certificate; where it is shared, makes it if nobody has yet.
+    /// Loads the first certificate; where it is shared, creates it if no replica has yet.
     pub(super) async fn load(certificate: Certificate, metrics: &Arc<Metrics>) -> Result<Self, Error> {
         let Certificate { source, client, min_version, ca_output, poll } = certificate;
         let (source, shared, looker) = match source {
@@ -43,18 +43,15 @@ impl Kept {
         Ok(Self { keeper, shared, looker, poll })
     }
 
-    /// Keeps it from now on.
+    /// Keeps it current from now on.
     pub(super) fn start(self, tasks: &mut Tasks) {
         let Self { keeper, shared: _, looker, poll } = self;
         if let Some((looker, client_keeper)) = looker {
             tasks.spawn("the look at the shared certificate", looker.run(poll, clock::wall));
             if let Some(client_keeper) = client_keeper {
-                tasks.spawn(
-                    "the look at the kubeconfig of the shared certificate",
-                    client_keeper.run(control_plane::POLL),
-                );
+                tasks.spawn("the kubeconfig reload of the shared certificate", client_keeper.run(control_plane::POLL));
             }
         }
-        tasks.spawn("the look for a new certificate", keeper.run(poll, clock::wall));
+        tasks.spawn("the certificate reload", keeper.run(poll, clock::wall));
     }
 }

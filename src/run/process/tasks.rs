@@ -1,4 +1,4 @@
-//! The parts of a process that run until it ends. None may end before: a process that is half dead helps nobody.
+//! The tasks of a process that run until it ends. None may end earlier: the process is then restarted as a whole.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -9,27 +9,27 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::timeout;
 use tracing::error;
 
-/// The parts. Dropping this ends them.
+/// The tasks. Dropping this aborts them.
 #[derive(Default)]
 pub(super) struct Tasks {
     running: JoinSet<()>,
     names: HashMap<Id, &'static str>,
 }
 
-/// Tells of the end of one part.
+/// Reports the end of one task.
 pub(super) struct Done {
     done: oneshot::Receiver<()>,
     task: AbortHandle,
 }
 
 impl Done {
-    /// Returns when the part has ended, however.
+    /// Returns when the task has ended, for whatever reason.
     pub(super) async fn wait(self) {
-        // Nothing is ever sent: the part drops its end.
+        // No value is ever sent: the task drops its sender.
         let _ = self.done.await;
     }
 
-    /// Returns when the part has ended. Ends it after `patience`, and says whether that was necessary.
+    /// Returns when the task has ended. Aborts it after `patience`, and returns whether that was necessary.
     pub(super) async fn within(mut self, patience: Duration) -> bool {
         let late = timeout(patience, &mut self.done).await.is_err();
         if late {
@@ -41,7 +41,7 @@ impl Done {
 }
 
 impl Tasks {
-    /// Starts a part.
+    /// Starts a task.
     pub(super) fn spawn(&mut self, name: &'static str, part: impl Future<Output = ()> + Send + 'static) -> Done {
         let (running, done) = oneshot::channel();
         let task = self.running.spawn(async move {
@@ -52,7 +52,7 @@ impl Tasks {
         Done { done, task }
     }
 
-    /// Waits for the end of any part.
+    /// Waits for the end of any task.
     pub(super) async fn any_end(&mut self) {
         let Some(ended) = self.running.join_next_with_id().await else { return pending().await };
         let (id, panicked) = match ended {

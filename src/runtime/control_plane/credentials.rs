@@ -1,9 +1,9 @@
-//! Errors about credentials without what a plugin printed. No I/O.
+//! Errors about credentials without the output of a plugin. No I/O.
 
 use kube::Error;
 use kube::client::AuthError;
 
-/// The error as it may be logged and stored: what a credential plugin prints may hold its token.
+/// The error in a form that may be logged and stored: the output of a credential plugin may contain its token.
 pub(super) fn redacted(error: Error) -> Error {
     match error {
         Error::Auth(error) => Error::Auth(hushed(error)),

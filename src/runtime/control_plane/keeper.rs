@@ -1,4 +1,4 @@
-//! Keeps the client current: polls the kubeconfig by content. The last good client stays when a new content is broken.
+//! Keeps the client current: polls the kubeconfig by content. The last valid client stays when new content is invalid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use super::{Current, Error, Listed};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::metrics::RequestMetrics;
 
-/// What a look at the kubeconfig brought.
+/// Result of a check of the kubeconfig.
 #[derive(Debug)]
 pub enum Polled {
-    /// Nothing new.
+    /// No change.
     Unchanged,
-    /// Requests go by the new content from now on.
+    /// Requests use the new content from now on.
     Exchanged,
-    /// There is something new that cannot be used; the last good client stays.
+    /// New content is invalid; the last valid client stays.
     Kept(Error),
 }
 
 /// Keeps one client current.
 pub struct Keeper {
     origin: Origin,
-    /// What was last looked at, good or bad.
+    /// Last checked content, valid or not.
     seen: Content,
     current: Current,
     metrics: Arc<RequestMetrics>,
@@ -35,7 +35,7 @@ impl Keeper {
         Self { origin, seen, current, metrics }
     }
 
-    /// Looks for a new content at each `interval`, for ever.
+    /// Checks for new content at each `interval`, without end.
     pub async fn run(mut self, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
@@ -45,19 +45,19 @@ impl Keeper {
                 Polled::Kept(error) => {
                     let error = error.to_string();
                     let error = excerpt(&error, ERROR);
-                    warn!(error, "the kubeconfig has changed and cannot be used; going on by the last good one");
+                    warn!(error, "the kubeconfig has changed and cannot be used; keeping the last valid one");
                 }
             }
         }
     }
 
-    /// Looks once. What was found broken is not reported again until it changes.
+    /// Checks once. Invalid content is not reported again until it changes.
     pub async fn poll(&mut self) -> Polled {
         let content = self.origin.content();
         if content == self.seen {
             return Polled::Unchanged;
         }
-        // Read before it is loaded: what changes in between is seen by the next look.
+        // Read before loading: the next check detects changes in between.
         self.seen = content;
         match self.origin.load().await {
             Ok(mut server) => {

@@ -1,4 +1,4 @@
-//! Kubeconfig files and what they refer to -> a client. Reads files.
+//! Kubeconfig files and the files they refer to -> a client. Reads files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,25 +10,25 @@ use kube::{Client, Config};
 
 use super::{Error, Server, redacted};
 
-/// Bytes of a file that are compared.
+/// Most bytes of a file that are compared.
 const LIMIT: u64 = 1 << 20;
 
-/// Which kubeconfig.
+/// Location of the kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The files, merged as kubectl does.
+    /// The files, merged as in kubectl.
     files: Vec<PathBuf>,
-    /// The context; none: the current one.
+    /// The context; `None`: the current one.
     context: Option<String>,
 }
 
-/// What the files hold, or why they cannot be read.
+/// Content of the files, or why they cannot be read.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Content(Vec<(PathBuf, Result<Vec<u8>, io::ErrorKind>)>);
 
 impl Origin {
-    /// That of `file`, else those that `variable` lists, as `KUBECONFIG` does; none when neither names a file. The service
-    /// account of a pod is never used: it leads to the host cluster.
+    /// `file`, or else the files that `variable` lists in the format of `KUBECONFIG`; `None` when neither names a file.
+    /// The service account of a pod is never used: it belongs to the host cluster.
     #[must_use]
     pub fn find(file: Option<PathBuf>, variable: Option<&OsStr>, context: Option<String>) -> Option<Self> {
         let listed =
@@ -37,7 +37,7 @@ impl Origin {
         (!files.is_empty()).then_some(Self { files, context })
     }
 
-    /// What the files hold now, and those that they refer to.
+    /// The current content of the files, and of those that they refer to.
     pub(super) fn content(&self) -> Content {
         let referred = self.files.iter().filter_map(|file| Kubeconfig::read_from(file).ok());
         let referred: Vec<PathBuf> = referred.flat_map(|kubeconfig| files_in(&kubeconfig)).collect();
@@ -45,7 +45,7 @@ impl Origin {
         Content(files.map(|file| (file.clone(), read(&file).map_err(|error| error.kind()))).collect())
     }
 
-    /// A client by the files as they are now.
+    /// A client from the current files.
     pub(super) async fn load(&self) -> Result<Server, Error> {
         let mut merged = Kubeconfig::default();
         for file in &self.files {
@@ -62,7 +62,7 @@ impl Origin {
     }
 }
 
-/// The certificates and keys in other files. Token files are read again by the client itself, and so are plugins run.
+/// Files with certificates and keys. The client itself rereads token files and reruns plugins.
 fn files_in(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
     let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
     let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());

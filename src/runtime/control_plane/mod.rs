@@ -1,8 +1,9 @@
-//! The client of karmada-apiserver: requests are bounded in time and counted, and the kubeconfig may change under way.
+//! The client of karmada-apiserver: requests have time limits and are counted, and the kubeconfig may change at
+//! runtime.
 //!
-//! Nothing here limits the rate of requests: the API server's priority and fairness does, which knows all its clients and
-//! says 429 with a time to come back. Nor is anything tried again here: callers wait by the class of the error, and the
-//! Lease must not be renewed by a request from long ago.
+//! Requests are not rate-limited here: the API server's priority and fairness knows all its clients and responds with
+//! 429 and a delay. Nor are they retried here: callers wait by the class of the error, and an old request must not
+//! renew the Lease.
 
 mod credentials;
 mod keeper;
@@ -25,26 +26,26 @@ use super::metrics::{Metrics, RequestMetrics};
 use credentials::redacted;
 use requests::Requests;
 
-/// Why there is no client.
+/// Why a client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kubeconfig cannot be read or lacks something.
+    /// The kubeconfig cannot be read or is incomplete.
     #[error("kubeconfig: {0}")]
     Kubeconfig(#[from] kube::config::KubeconfigError),
-    /// No client can be made of it.
+    /// The client cannot be built.
     #[error("kubeconfig: {0}")]
     Client(#[from] kube::Error),
-    /// There is a certificate authority, and no certificate in it.
+    /// The certificate authority contains no certificate.
     #[error("kubeconfig: no certificate in the certificate authority of {0}")]
     NoAuthority(String),
 }
 
-/// Bounds on time.
+/// Time limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// For a whole request; of a watch, for its beginning.
+    /// Limit of a whole request; of a watch, until it begins.
     pub request: Duration,
-    /// For the silence of a watch. The API server says something about once a minute.
+    /// Longest silence of a watch. The API server sends an event about once a minute.
     pub silence: Duration,
 }
 
@@ -54,29 +55,29 @@ impl Default for Bounds {
     }
 }
 
-/// Time between two looks at the kubeconfig.
+/// Interval between checks of the kubeconfig.
 pub const POLL: Duration = Duration::from_secs(10);
 
 /// Paths of collections that were listed.
 type Listed = Arc<Mutex<HashSet<String>>>;
 
-/// Where requests go.
+/// Target of requests.
 struct Server {
     client: Client,
-    /// URL, to know it from another one.
+    /// URL, to detect a change.
     url: String,
-    /// What was listed since requests go there, or since it was restored; none for the first server, from which every version
-    /// comes.
+    /// Collections listed since this server is in use, or since it was restored; `None` for the first server, from
+    /// which all versions come.
     listed: Option<Listed>,
 }
 
-/// The server that is used now; exchanged as a whole.
+/// The current server; replaced as a whole.
 type Current = Arc<watch::Sender<Arc<Server>>>;
 
-/// A client by a kubeconfig, and who keeps it current. Asks nothing of the API server, which may be down.
+/// A client from a kubeconfig, and its keeper. Sends no request to the API server, which may be down.
 ///
 /// # Errors
-/// The kubeconfig cannot be read, lacks something, or names what cannot be used.
+/// The kubeconfig cannot be read, is incomplete, or has invalid content.
 pub async fn connect(origin: Origin, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Result<(Client, Keeper), Error> {
     let content = origin.content();
     let server = origin.load().await?;
@@ -86,7 +87,7 @@ pub async fn connect(origin: Origin, bounds: Bounds, metrics: Arc<RequestMetrics
     Ok((client, Keeper::new(origin, content, current, metrics)))
 }
 
-/// A client by a kubeconfig for a command that ends: nobody keeps it current, and nobody looks at its counts.
+/// A client from a kubeconfig for a short-lived command: without a keeper and without metrics.
 ///
 /// # Errors
 /// As [`connect`].
@@ -95,7 +96,7 @@ pub async fn connect_once(origin: Origin) -> Result<Client, Error> {
     connect(origin, Bounds::default(), uncounted).await.map(|(client, _)| client)
 }
 
-/// A given client, within bounds and counted.
+/// A given client, with time limits and metrics.
 pub fn bounded(client: Client, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let current = Arc::new(watch::Sender::new(Arc::new(Server { client, url: String::new(), listed: None })));

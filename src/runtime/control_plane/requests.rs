@@ -1,4 +1,4 @@
-//! One request after another: to the server that is current, within its bounds, counted. The shell around `kube::Client`.
+//! Sends each request to the current server, with a time limit and metrics. The layer around `kube::Client`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::{Bounds, Current, Listed, Server, redacted};
 use crate::runtime::clock;
 use crate::runtime::metrics::{Code, RequestMetrics, Verb};
 
-/// Bytes of an answer that are read at most; a page of a list has far fewer.
+/// Most bytes of a response; a page of a list has far fewer.
 const ANSWER: usize = 256 << 20;
 
-/// The API server did not answer in time. Whether it did what was asked is not known.
+/// The API server did not respond in time. It may or may not have processed the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer from the API server within {} s", .0.as_secs_f64())]
 pub struct TimedOut(pub Duration);
@@ -42,7 +42,7 @@ pub(super) struct Requests {
     leases: Arc<Mutex<Leases>>,
 }
 
-/// Where Leases were last read or written, and the version that they had there.
+/// Path of the last Lease read or written, and its version.
 type Leases = Option<(String, u64)>;
 
 impl Requests {
@@ -76,13 +76,13 @@ impl Requests {
             let events = Events { body, exchanged, silence: self.bounds.silence, between: true };
             return Ok(Response::from_parts(head, StreamBody::new(events.stream()).boxed_unsync()));
         }
-        // Whoever asks collects it anyway; here that is within the time.
+        // The caller collects it anyway; here that is within the time limit.
         let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
         if verb == Verb::List && head.status.is_success() {
             server.listed(path);
         } else if head.status.is_success() && self.went_back(&path, &bytes) {
             warn!("the API server was restored from a backup: everything is listed again");
-            // Watches would go on from versions that are still to come, and say nothing until then.
+            // Watches would continue from versions in the future, and deliver no events until then.
             self.current.send_if_modified(|current| {
                 let stays = Arc::ptr_eq(current, &server);
                 if stays {
@@ -94,8 +94,7 @@ impl Requests {
         Ok(Response::from_parts(head, whole(bytes)))
     }
 
-    /// Whether a Lease has a smaller version than the one before it. The Lease of a process is the object that it reads or writes
-    /// every few seconds.
+    /// Whether a Lease has a smaller version than before. A process reads or writes its Lease every few seconds.
     fn went_back(&self, path: &str, answer: &[u8]) -> bool {
         let Some((place, _)) = path.split_once("/leases").filter(|_| path.contains("coordination.k8s.io")) else {
             return false;
@@ -121,7 +120,7 @@ fn version(answer: &[u8]) -> Option<u64> {
     serde_json::from_slice::<Versioned>(answer).ok()?.metadata.resource_version.parse().ok()
 }
 
-/// Counts one request when it ends, even where nobody waits for its answer any more.
+/// Counts one request when it ends, even when the caller no longer waits.
 struct Counted {
     metrics: Arc<RequestMetrics>,
     verb: Verb,
@@ -140,20 +139,20 @@ fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
 }
 
 impl Server {
-    /// The same server, of which nothing was listed yet.
+    /// The same server, without listed collections.
     fn forgotten(&self) -> Self {
         Self { client: self.client.clone(), url: self.url.clone(), listed: Some(Listed::default()) }
     }
 
-    /// Its versions of this collection are known to the reader from now on.
+    /// Records that the reader has listed this collection.
     fn listed(&self, path: String) {
         if let Some(listed) = &self.listed {
             listed.lock().insert(path);
         }
     }
 
-    /// Whether a watch goes on from a version that another server gave, or this one before it was restored. It may have given it
-    /// to something else.
+    /// Whether a watch continues from a version of another server, or of this one before it was restored, where it may
+    /// now mean another object.
     fn is_foreign(&self, uri: &Uri) -> bool {
         let mut from =
             uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
@@ -177,12 +176,12 @@ impl Service<Request<Body>> for Requests {
     }
 }
 
-/// The events of a watch, until it falls silent or requests go by another kubeconfig.
+/// The events of a watch, until it is silent for too long or the kubeconfig changes.
 struct Events {
     body: Body,
     exchanged: watch::Receiver<Arc<Server>>,
     silence: Duration,
-    /// Whether the last event was given whole.
+    /// Whether the last event is complete.
     between: bool,
 }
 
@@ -191,7 +190,7 @@ impl Events {
         futures::stream::unfold(self, async |mut events| events.next().await.map(|frame| (frame, events)))
     }
 
-    /// Ends as if the server had ended the watch: its reader asks again, from the last version seen.
+    /// Ends the watch as if the server had: its reader retries from the last version.
     async fn next(&mut self) -> Option<Result<Frame<Bytes>, BoxError>> {
         let next = tokio::select! {
             biased;
@@ -206,11 +205,12 @@ impl Events {
     }
 }
 
-/// What an API server says that does not know the version asked for; everything is listed again then.
+/// The response of an API server that does not know the requested version; the reader then lists again.
 const EXPIRED: &[u8] = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
 \"status\":\"Failure\",\"message\":\"the versions are those of another API server, or of before it was restored\",\"reason\":\"Expired\",\"code\":410}}\n";
 
-/// What a request asks for, as a role would say it, of a proxied one the role in the member; of several deletions at once too.
+/// The verb of a request, as in a role, of a proxied request as in a role of the member; also for deletion of a
+/// collection.
 fn verb(method: &Method, uri: &Uri) -> Verb {
     match *method {
         Method::POST => Verb::Create,
@@ -227,7 +227,7 @@ fn watches(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// Whether the path ends with a resource and not with an object, a subresource or a document of discovery.
+/// Whether the path ends with a resource, not with an object, a subresource or a discovery document.
 fn names_a_resource(path: &str) -> bool {
     let of_member = path.split_once("/proxy/").map_or(path, |(_, path)| path);
     let parts: Vec<&str> = of_member.split('/').filter(|part| !part.is_empty()).collect();

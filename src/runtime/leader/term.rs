@@ -1,7 +1,7 @@
-//! The right to write: it re-checks its time at every use, and ends before anybody else may take the Lease, whether or not the
-//! task that renews it still runs. No I/O but the clocks.
+//! The permission to write: it checks its time at every use, and ends before another process may take the Lease, even
+//! when the task that renews it no longer runs. No I/O except clocks.
 //!
-//! The steady clock stands still while a machine is suspended, so what the wall clock went on meanwhile counts, too.
+//! The steady clock stops while a machine is suspended, so the progress of the wall clock counts, too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use crate::decision::lease::{self, Timings};
 use crate::runtime::clock;
 
-/// The lease ran out: nothing may be written any more.
+/// The lease has expired: writes are no longer allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this process does not lead any more")]
 pub struct LeaseLost;
 
-/// The right to write to the control plane, while it lasts.
+/// The permission to write to the control plane, while it lasts.
 #[derive(Clone)]
 pub struct Leader(Arc<Term>);
 
@@ -27,16 +27,16 @@ struct Term {
     start: Instant,
     /// Microseconds after `start`; 0 when the term has ended.
     until: AtomicU64,
-    /// Microseconds after `start` at which somebody else may lead.
+    /// Microseconds after `start` at which another process may lead.
     expires: AtomicU64,
-    /// By how many microseconds the wall clock was ahead of the steady one when the last renewal was sent.
+    /// Microseconds by which the wall clock was ahead of the steady one when the last renewal was sent.
     ahead: AtomicI64,
-    /// The term ended while the steady clock stood still: it never comes back.
+    /// The term ended while the steady clock stood still: it is never extended again.
     lapsed: AtomicBool,
     clocks: Clocks,
 }
 
-/// The wall clock and the steady one of the machine, read together at first.
+/// The wall clock and the steady clock of the machine, first read together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clocks {
     wall: Timestamp,
@@ -48,7 +48,7 @@ impl Clocks {
         Self { wall: clock::wall(), machine: clock::monotonic() }
     }
 
-    /// By how many microseconds the wall clock is ahead of what it was, and went on since.
+    /// Microseconds by which the wall clock is ahead of its first reading plus the elapsed steady time.
     pub(super) fn ahead(&self) -> i64 {
         let wall = clock::wall().duration_since(self.wall).as_micros();
         let machine = clock::monotonic().saturating_duration_since(self.machine).as_micros();
@@ -56,7 +56,7 @@ impl Clocks {
     }
 }
 
-/// When a renewal was sent.
+/// The time at which a renewal was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) steady: Duration,
@@ -95,23 +95,23 @@ impl Leader {
         Duration::from_micros(self.0.until.load(Ordering::Acquire))
     }
 
-    /// Whether both are the right of one term.
+    /// Whether both belong to one term.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Asked before every write.
+    /// Checked before every write.
     ///
     /// # Errors
-    /// When the time of the lease is over.
+    /// When the lease has expired.
     pub fn check(&self) -> Result<(), LeaseLost> {
         self.check_at(self.0.clocks.ahead())
     }
 
     fn check_at(&self, ahead: i64) -> Result<(), LeaseLost> {
         let term = &*self.0;
-        // A wall clock that was set back says nothing.
+        // A wall clock that was set back is ignored.
         let unseen = ahead.saturating_sub(term.ahead.load(Ordering::Acquire)).max(0).unsigned_abs();
         let (now, until) = (self.now(), term.until.load(Ordering::Acquire));
         if now < until && now.saturating_add(unseen) >= until {
@@ -120,7 +120,7 @@ impl Leader {
         if now < until && !term.lapsed.load(Ordering::Acquire) { Ok(()) } else { Err(LeaseLost) }
     }
 
-    /// How long a write that begins now may be under way: then somebody else may lead.
+    /// Time limit of a write that begins now: after it another process may lead.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(leader.check_at(5 * SECOND), Ok(()));
         assert_eq!(leader.check_at(-3600 * SECOND), Ok(()));
         assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
-        // Nothing brings the term back: what was not written meanwhile is looked at in the next one.
+        // The term is never extended: changes in the meantime belong to the next one.
         leader.extend(Timings::default(), Sent { steady: Duration::from_secs(4), ahead: 7 * SECOND });
         assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
     }

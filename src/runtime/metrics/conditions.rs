@@ -1,4 +1,4 @@
-//! FederatedHPAs by what their conditions say, while this process leads. No I/O.
+//! Number of FederatedHPAs by condition, while this process leads. No I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 
 use super::registered;
 
-/// One condition as it is counted.
+/// Labels of one condition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     condition: String,
@@ -19,14 +19,14 @@ struct Labels {
     reason: String,
 }
 
-/// The count.
+/// The gauge.
 #[derive(Clone, Debug)]
 pub struct ConditionMetrics {
     gauges: Family<Labels, Gauge>,
     known: Arc<Mutex<Known>>,
 }
 
-/// What each object says. Objects that say the same share it.
+/// Conditions of each object. Objects with equal conditions share them.
 #[derive(Debug, Default)]
 struct Known {
     objects: HashMap<Box<str>, Box<[Arc<Labels>]>>,
@@ -40,7 +40,7 @@ impl ConditionMetrics {
         Self { gauges, known: Arc::default() }
     }
 
-    /// What an object says from now on: type, status and reason of each of its conditions.
+    /// Sets the conditions of an object: type, status and reason of each.
     pub fn say<'a>(&self, object: &str, conditions: impl Iterator<Item = (&'a str, &'a str, &'a str)>) {
         let mut known = self.known.lock();
         let labels = conditions.map(|(condition, status, reason)| {
@@ -62,7 +62,7 @@ impl ConditionMetrics {
         }
     }
 
-    /// An object is gone, or is nothing of ours any more.
+    /// Removes an object that is gone, or is no longer handled.
     pub fn forget(&self, object: &str) {
         let mut known = self.known.lock();
         if let Some(before) = known.objects.remove(object) {
@@ -70,7 +70,7 @@ impl ConditionMetrics {
         }
     }
 
-    /// Another process speaks of them now.
+    /// Removes all objects: another process reports them now.
     pub fn clear(&self) {
         *self.known.lock() = Known::default();
         self.gauges.clear();

@@ -1,4 +1,4 @@
-//! What the controller counts: rules and their executions, reconciles, the leader, events. No I/O.
+//! Metrics of the controller: rules and their executions, reconciles, the leader, events. No I/O.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ struct ReasonLabels {
     reason: String,
 }
 
-/// An execution that is this late counts as late: nothing but an outage of the controller or of the API server, or an
-/// object that came late, delays it so.
+/// An execution with this delay counts as late: only an outage of the controller or of the API server, or an object
+/// that was created late, causes it.
 pub const LATE_AFTER: Duration = Duration::from_mins(1);
 
 /// Upper bounds of the lateness of executions, in seconds: from a timer's precision to an hour.
@@ -38,14 +38,14 @@ const LATENESS: [f64; 16] =
 /// Upper bounds of the time in the queue, in seconds.
 const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 
-/// What waits and what runs of one controller.
+/// Queue metrics of one controller.
 #[derive(Clone, Debug)]
 pub struct EngineMetrics {
-    /// Objects that are due at a later time.
+    /// Objects with a later instant.
     pub delay_queue_depth: Gauge,
     /// Objects that wait to be reconciled.
     pub workqueue_depth: Gauge,
-    /// Reconciles that run.
+    /// Reconciles in progress.
     pub active_workers: Gauge,
 }
 
@@ -55,11 +55,11 @@ pub struct ControllerMetrics {
     /// Rules of all CronFederatedHPAs.
     pub cron_rules: Gauge,
     cron_unready: Family<ReasonLabels, Gauge>,
-    /// What waits and what runs of CronFederatedHPAs.
+    /// Queue metrics for CronFederatedHPAs.
     pub cron: EngineMetrics,
-    /// What waits and what runs of FederatedHPAs.
+    /// Queue metrics for FederatedHPAs.
     pub distributed: EngineMetrics,
-    /// What the conditions of FederatedHPAs say.
+    /// Conditions of FederatedHPAs.
     pub conditions: ConditionMetrics,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
@@ -69,7 +69,7 @@ pub struct ControllerMetrics {
     pub conflicts: Counter,
     /// Events stored by the API server.
     pub events_posted: Counter,
-    /// Events given up: the queue was full, this process led no more, or the API server refused them.
+    /// Events that were dropped: the queue was full, this process no longer led, or the API server rejected them.
     pub events_dropped: Counter,
     /// Panics caught while reconciling.
     pub panics: Counter,
@@ -85,7 +85,7 @@ pub struct ControllerMetrics {
     transitions: Counter,
 }
 
-/// What the engine of each controller counts.
+/// The queue metrics of each controller.
 fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> [EngineMetrics; N] {
     let depth: Family<ControllerLabels, Gauge> = registered(r, "workqueue_depth", "Objects that wait to be reconciled");
     let workers: Family<ControllerLabels, Gauge> = registered(r, "controller_active_workers", "Reconciles that run");
@@ -99,7 +99,7 @@ fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> 
 }
 
 impl ControllerMetrics {
-    /// Everything at zero, in `r`.
+    /// Registers all metrics in `r`, at zero.
     pub(super) fn new(r: &mut Registry) -> Self {
         let [executed, failed, superseded] = by_result(
             r,
@@ -108,7 +108,7 @@ impl ControllerMetrics {
             ["executed", "failed", "superseded"],
         );
         let [events_posted, events_dropped] =
-            by_result(r, "events", "Kubernetes Events, by what became of them", ["posted", "dropped"]);
+            by_result(r, "events", "Kubernetes Events, by result", ["posted", "dropped"]);
         let retries = Family::<ClassLabels, Counter>::default();
         r.register(
             "workqueue_retries",
@@ -161,17 +161,17 @@ impl ControllerMetrics {
         }
     }
 
-    /// So many CronFederatedHPAs are not Ready for this reason.
+    /// Sets the number of CronFederatedHPAs that are not Ready for this reason.
     pub fn cron_unready(&self, reason: String, count: i64) {
         self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
     }
 
-    /// When the next rule is due; none when no rule is scheduled.
+    /// Sets when the next rule is due; `None` when no rule is scheduled.
     pub fn next_due(&self, at: Option<Timestamp>) {
         self.next_due.set(at.map_or(0, Timestamp::as_second));
     }
 
-    /// A rule was executed, so long after it was due.
+    /// Counts an executed rule and its delay.
     pub fn executed(&self, lateness: Duration) {
         self.executed.inc();
         self.lateness.observe(lateness.as_secs_f64());
@@ -180,22 +180,22 @@ impl ControllerMetrics {
         }
     }
 
-    /// The execution of a rule failed for good. Missed runs are counted by [`Self::missed_runs`], not here.
+    /// Counts an execution that failed for good. Missed runs are counted by [`Self::missed_runs`], not here.
     pub fn failed(&self) {
         self.failed.inc();
     }
 
-    /// A run was not executed, as a later one of another object sets the same.
+    /// Counts a run that was not executed, because a later run of another object sets the same values.
     pub fn superseded(&self) {
         self.superseded.inc();
     }
 
-    /// The reconcile of an object began that waited for so long.
+    /// Observes the time in the queue of an object whose reconcile begins.
     pub fn dequeued(&self, waited: Duration) {
         self.queued.observe(waited.as_secs_f64());
     }
 
-    /// A try failed with an error of this class, and is made again.
+    /// Counts a retry after an error of this class.
     pub fn retried(&self, class: ErrorClass) {
         let [conflict, transient, missing, refused] = &self.retries;
         match class {
@@ -207,7 +207,7 @@ impl ControllerMetrics {
         .inc();
     }
 
-    /// Whether this process leads, from now on.
+    /// Sets whether this process leads.
     pub fn leads(&self, leads: bool) {
         let now = i64::from(leads);
         if self.leads.set(now) != now {
@@ -220,7 +220,7 @@ impl ControllerMetrics {
 }
 
 impl Default for ControllerMetrics {
-    /// In a registry of their own, for tests.
+    /// Creates the metrics in a registry of their own, for tests.
     fn default() -> Self {
         Self::new(&mut Registry::default())
     }

@@ -1,4 +1,4 @@
-//! What the drift controller of the installation counts. No I/O.
+//! Metrics of the drift controller of the installation. No I/O.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -8,13 +8,13 @@ use prometheus_client::registry::Registry;
 
 use super::registered;
 
-/// Kind and name; there are six at most.
+/// Kind and name; at most six.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ObjectLabels {
     object: String,
 }
 
-/// The guard's counters.
+/// The metrics of the guard.
 #[derive(Clone, Debug)]
 pub struct GuardMetrics {
     in_sync: Family<ObjectLabels, Gauge>,
@@ -39,17 +39,17 @@ impl GuardMetrics {
         }
     }
 
-    /// Whether `object` is as fhpa needs it.
+    /// Sets whether `object` is in sync.
     pub fn in_sync(&self, object: &str, in_sync: bool) {
         self.in_sync.get_or_create(&labels(object)).set(in_sync.into());
     }
 
-    /// Whether another writer changes `object` each time it is corrected.
+    /// Sets whether another writer changes `object` each time it is corrected.
     pub fn drift_conflict(&self, object: &str, conflict: bool) {
         self.drift_conflict.get_or_create(&labels(object)).set(conflict.into());
     }
 
-    /// `object` was corrected.
+    /// Counts a correction of `object`.
     pub fn drift_corrected(&self, object: &str) {
         self.drift_corrected.get_or_create(&labels(object)).inc();
     }

@@ -1,4 +1,4 @@
-//! What the process counts, in one registry under the prefix `fhpa_`. No I/O.
+//! Metrics of the process, in one registry with the prefix `fhpa_`. No I/O.
 
 mod conditions;
 mod controller;
@@ -39,9 +39,9 @@ struct KindLabels {
 pub enum HandshakeFailure {
     /// It did not end in time.
     Timeout,
-    /// The client did not speak TLS as it is spoken here, or did not trust this side.
+    /// The client used no supported TLS, or did not trust the certificate.
     Protocol,
-    /// The client's certificate was refused or absent.
+    /// The client's certificate was rejected or absent.
     ClientCertificate,
     /// The connection broke.
     Disconnected,
@@ -52,7 +52,7 @@ struct HandshakeLabels {
     reason: HandshakeFailure,
 }
 
-/// All counters, with handles kept for what counts on each review.
+/// All metrics, with handles for those of each review.
 pub struct Metrics {
     registry: Registry,
     controller: Arc<ControllerMetrics>,
@@ -64,13 +64,13 @@ pub struct Metrics {
     certificate_secret_failures: Counter,
     watch_errors: Family<KindLabels, Counter>,
     known_objects: Family<KindLabels, Gauge>,
-    /// 1 while the definitions of our kinds are another's, so that nothing is written.
+    /// 1 while foreign CRDs are served, so that nothing is written.
     pub frozen: Gauge,
-    /// Certificates exchanged.
+    /// Certificates replaced.
     pub reloads_ok: Counter,
-    /// Certificates refused.
+    /// Certificates rejected.
     pub reloads_failed: Counter,
-    /// Connections open.
+    /// Open connections.
     pub connections: Gauge,
     /// Connections that were accepted.
     pub connections_accepted: Counter,
@@ -93,17 +93,13 @@ impl Metrics {
         Self::with(|_| ()).0
     }
 
-    /// As [`Self::new`], with what `register` adds to the registry.
+    /// As [`Self::new`], with further metrics that `register` adds to the registry.
     pub fn with<T>(register: impl FnOnce(&mut Registry) -> T) -> (Self, T) {
         let mut r = Registry::with_prefix("fhpa");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "What runs", build);
-        let [reloads_ok, reloads_failed] = by_result(
-            &mut r,
-            "certificate_reloads",
-            "New certificates found, by what became of them",
-            ["ok", "failed"],
-        );
+        let [reloads_ok, reloads_failed] =
+            by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
         let [connections_accepted, connections_refused] =
             by_result(&mut r, "connections", "Connections that came in", ["accepted", "refused"]);
         let added = register(&mut r);
@@ -145,7 +141,7 @@ impl Metrics {
         (metrics, added)
     }
 
-    /// All counters in the OpenMetrics text format.
+    /// All metrics in the OpenMetrics text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to memory does not fail.
@@ -153,47 +149,47 @@ impl Metrics {
         text
     }
 
-    /// What the controller counts.
+    /// The metrics of the controller.
     pub fn controller(&self) -> Arc<ControllerMetrics> {
         Arc::clone(&self.controller)
     }
 
-    /// What the client of the control plane counts.
+    /// The metrics of the client of the control plane.
     pub fn requests(&self) -> Arc<RequestMetrics> {
         Arc::clone(&self.requests)
     }
 
-    /// What the guard over the installation counts.
+    /// The metrics of the guard over the installation.
     pub fn guard(&self) -> Arc<GuardMetrics> {
         Arc::clone(&self.guard)
     }
 
-    /// A TLS handshake failed.
+    /// Counts a failed TLS handshake.
     pub fn handshake_failed(&self, reason: HandshakeFailure) {
         self.handshake_failures.get_or_create(&HandshakeLabels { reason }).inc();
     }
 
-    /// The served certificate ends at this time.
+    /// Sets when the served certificate expires.
     pub fn certificate_expires(&self, not_after: Timestamp) {
         self.certificate_not_after.set(not_after.as_second());
     }
 
-    /// The newest shared CA ends at this time.
+    /// Sets when the newest shared CA expires.
     pub fn authority_expires(&self, not_after: Timestamp) {
         self.authority_not_after.set(not_after.as_second());
     }
 
-    /// The Secret of the shared certificate could not be kept, or was broken.
+    /// Counts a failure to read or write the Secret of the shared certificate.
     pub fn certificate_secret_failed(&self) {
         self.certificate_secret_failures.inc();
     }
 
-    /// A watch failed.
+    /// Counts a failed watch.
     pub fn watch_failed(&self, kind: &'static str) {
         self.watch_errors.get_or_create(&KindLabels { kind }).inc();
     }
 
-    /// So many objects are known.
+    /// Sets the number of known objects.
     pub fn known(&self, kind: &'static str, objects: usize) {
         self.known_objects.get_or_create(&KindLabels { kind }).set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
@@ -211,7 +207,7 @@ fn by_result<const N: usize>(
     results.map(|result| family.get_or_create(&ResultLabels { result }).clone())
 }
 
-/// A metric that is registered and starts at zero.
+/// Registers a metric at zero.
 pub fn registered<M>(registry: &mut Registry, name: &str, help: &str) -> M
 where
     M: prometheus_client::registry::Metric + Clone + Default,

@@ -1,4 +1,4 @@
-//! What the client of the control plane counts: requests by verb and outcome. No I/O.
+//! Metrics of the client of the control plane: requests by verb and outcome. No I/O.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::ResultLabels;
 
-/// What a request asks for.
+/// Verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names of Kubernetes")]
 pub enum Verb {
@@ -27,7 +27,7 @@ pub enum Verb {
 impl Verb {
     const ALL: [Self; 7] = [Self::Get, Self::List, Self::Watch, Self::Create, Self::Update, Self::Patch, Self::Delete];
 
-    /// As it stands in roles.
+    /// The verb as in roles.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,16 +42,16 @@ impl Verb {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// It was answered with this HTTP status.
+    /// A response with this HTTP status.
     Status(u16),
-    /// It was not answered.
+    /// No response.
     Error,
-    /// It was not answered in time.
+    /// No response in time.
     Timeout,
-    /// Whoever asked waited no longer.
+    /// The caller stopped waiting.
     Canceled,
 }
 
@@ -80,19 +80,19 @@ struct VerbLabels {
 /// Upper bounds of the duration of requests, in seconds.
 const DURATION: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0];
 
-/// The counters of the client.
+/// The metrics of the client.
 #[derive(Clone, Debug)]
 pub struct RequestMetrics {
     requests: Family<RequestLabels, Counter>,
     durations: [Histogram; Verb::ALL.len()],
-    /// New contents of the kubeconfig that are used.
+    /// New contents of the kubeconfig in use.
     pub reloads_ok: Counter,
-    /// New contents of the kubeconfig that cannot be used.
+    /// New contents of the kubeconfig that were rejected.
     pub reloads_failed: Counter,
 }
 
 impl RequestMetrics {
-    /// Everything at zero, in `r`.
+    /// Registers all metrics in `r`, at zero.
     pub(super) fn new(r: &mut Registry) -> Self {
         let requests = Family::<RequestLabels, Counter>::default();
         r.register("api_requests", "Requests to the API server, by verb and HTTP status", requests.clone());
@@ -100,7 +100,7 @@ impl RequestMetrics {
         let help = "Time from a request to the end of its answer; of a watch, to its beginning";
         r.register_with_unit("api_request_duration", help, Unit::Seconds, durations.clone());
         let reloads = Family::<ResultLabels, Counter>::default();
-        r.register("kubeconfig_reloads", "New contents of the kubeconfig, by what became of them", reloads.clone());
+        r.register("kubeconfig_reloads", "New contents of the kubeconfig, by result", reloads.clone());
         let reload = |result| reloads.get_or_create(&ResultLabels { result }).clone();
         Self {
             requests,
@@ -110,7 +110,7 @@ impl RequestMetrics {
         }
     }
 
-    /// A request ended like this.
+    /// Counts a finished request.
     pub fn requested(&self, verb: Verb, code: Code, took: Duration) {
         self.requests.get_or_create(&RequestLabels { verb: verb.as_str(), code }).inc();
         if let Some(histogram) = self.durations.get(verb as usize) {

@@ -12,7 +12,7 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, RootCer
 
 use super::{Error, directory, provider};
 
-/// Who may connect.
+/// Clients that may connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAuth {
     /// File with the CA certificates of clients.

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, Pair};
 
-/// Bytes of a file that are read; a chain of certificates has far fewer.
+/// Most bytes of a file; a certificate chain has far fewer.
 const LIMIT: u64 = 1 << 20;
 
-/// The pair in `directory`.
+/// Reads the pair in `directory`.
 ///
-/// The kubelet exchanges all files of a Secret at once by pointing the link `..data` to another directory. Both files are
-/// read from the one it points to now, so that they belong together.
+/// The kubelet replaces all files of a Secret at once by pointing the link `..data` to another directory. Both files
+/// are read from its current target, so that they belong together.
 pub(super) fn read(directory: &Path) -> Result<Pair, Error> {
     let settled = settled(directory);
     let pair = read_from(&settled);
     let moved = settled_again(directory, &settled);
     match moved {
-        // The link was moved while the files were read.
+        // The link changed while the files were read.
         Some(now) => read_from(&now),
         None => pair,
     }

@@ -1,4 +1,4 @@
-//! Certificates are made here: a CA, and leaves that it signs. No I/O.
+//! Issues certificates: a CA, and leaves that it signs. No I/O.
 
 use std::net::IpAddr;
 
@@ -10,26 +10,26 @@ use rcgen::{
 
 use super::{Error, Pair};
 
-/// How long a CA lives.
+/// Lifetime of a CA.
 pub(super) const CA_LIFE: SignedDuration = days(3650);
-/// How long a leaf made in memory lives.
+/// Lifetime of a leaf made in memory.
 pub(super) const OWN_LEAF_LIFE: SignedDuration = days(30);
-/// How long a leaf lives that replicas share.
+/// Lifetime of a leaf that replicas share.
 pub(super) const SHARED_LEAF_LIFE: SignedDuration = days(90);
-/// Clocks may go wrong by this much: validity begins so long before the making.
+/// Allowed clock skew: validity begins this long before issue.
 pub(super) const SKEW: SignedDuration = days(1);
 
-/// Whole days.
+/// A number of whole days.
 pub(super) const fn days(days: i64) -> SignedDuration {
     SignedDuration::from_hours(days.saturating_mul(24))
 }
 
-/// `now` and a time later.
+/// `now` plus `time`.
 pub(super) fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
     now.saturating_add(time).unwrap_or(now)
 }
 
-/// When two thirds of a life are over, and the next one is to begin.
+/// The time of renewal: after two thirds of the lifetime.
 pub(super) fn renewal(begin: Timestamp, end: Timestamp) -> Timestamp {
     end.saturating_sub(end.duration_since(begin) / 3).unwrap_or(end)
 }
@@ -78,7 +78,7 @@ fn san(name: &str) -> Result<SanType, Error> {
 
 /// From [`SKEW`] before `now`, for `life` from now on.
 fn set_validity(params: &mut CertificateParams, now: Timestamp, life: SignedDuration) {
-    // The library's type of time is not ours to name; it is made of a date and changed from there.
+    // The library's time type cannot be named here; it is built from a date and adjusted.
     let set = |at: Timestamp| {
         let at = at.to_zoned(TimeZone::UTC);
         let part = |number: i8| u8::try_from(number).unwrap_or(1);

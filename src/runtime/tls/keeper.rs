@@ -1,5 +1,5 @@
-//! Keeps the served certificate current: polls files by content, renews what was made in memory. The last good pair stays
-//! when a new one is broken.
+//! Keeps the served certificate current: polls files by content, renews certificates made in memory. The last valid
+//! pair stays when a new one is invalid.
 
 use std::fmt;
 use std::fs;
@@ -17,14 +17,14 @@ use super::shared::Latest;
 use super::{Current, Error, MinVersion, Pair, Served, Source, directory};
 use crate::runtime::metrics::Metrics;
 
-/// What a look at the source brought.
+/// Result of a check of the source.
 #[derive(Debug)]
 pub enum Polled {
-    /// Nothing new.
+    /// No change.
     Unchanged,
     /// A new certificate is served.
     Exchanged,
-    /// There is something new that cannot be served; the last good pair stays.
+    /// A new certificate is invalid; the last valid pair stays.
     Kept(Error),
 }
 
@@ -35,7 +35,7 @@ pub struct Keeper {
     min_version: MinVersion,
     ca_output: Option<PathBuf>,
     current: Current,
-    /// What was last looked at, good or bad.
+    /// Last checked content, valid or not.
     seen: Option<(Pair, Option<Loaded>)>,
     metrics: Arc<Metrics>,
 }
@@ -47,10 +47,10 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Loads the first certificate; one that is not valid at `now` is taken too, and said to be so.
+    /// Loads the first certificate; one that is not valid at `now` is accepted with a warning.
     ///
     /// # Errors
-    /// There is no certificate that could be served, or the CA file cannot be written.
+    /// There is no certificate to serve, or the CA file cannot be written.
     pub fn load(
         mut source: Source,
         client: Option<ClientAuth>,
@@ -77,7 +77,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// What new connections get.
+    /// The certificate of new connections.
     pub fn current(&self) -> Current {
         Arc::clone(&self.current)
     }
@@ -91,7 +91,7 @@ impl Keeper {
         }
     }
 
-    /// Looks for a new certificate at each `interval`, for ever.
+    /// Checks for a new certificate at each `interval`, without end.
     pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
         loop {
             self.wait(interval).await;
@@ -108,7 +108,7 @@ impl Keeper {
         }
     }
 
-    /// For `interval`, or until it is known that there is something new.
+    /// Waits for `interval`, or until a change is known.
     async fn wait(&mut self, interval: Duration) {
         let pause = tokio::time::sleep(interval);
         match &mut self.source {
@@ -120,13 +120,13 @@ impl Keeper {
         }
     }
 
-    /// Looks once. What was found broken is not reported again until it changes.
+    /// Checks once. An invalid certificate is not reported again until it changes.
     pub fn poll(&mut self, now: Timestamp) -> Polled {
         let found = match self.look(now) {
             Ok(None) => return Polled::Unchanged,
             Ok(Some(found)) => found,
             Err(reason) => {
-                // Reported once: the next look at the same trouble is silent only when the content was seen.
+                // Reported once: the next check of the same content is silent.
                 let first = self.seen.take().is_some();
                 if first {
                     self.metrics.reloads_failed.inc();
@@ -148,7 +148,7 @@ impl Keeper {
         }
     }
 
-    /// What is there, when it differs from what was last seen.
+    /// The content of the source, when it differs from the last one.
     fn look(&mut self, now: Timestamp) -> Result<Option<(Pair, Option<Loaded>)>, Error> {
         let due = self.renewal();
         let pair = match &mut self.source {
@@ -185,7 +185,7 @@ impl Keeper {
     }
 }
 
-/// The leaf that all replicas share. Without one there is nothing that can be served.
+/// The leaf that all replicas share. Without one there is no certificate to serve.
 fn shared(latest: &mut Latest) -> Pair {
     latest.borrow_and_update().pair().cloned().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The serving certificate: where it comes from, and its exchange while connections come in.
+//! The serving certificate: its source, and its replacement while connections arrive.
 
 mod client;
 mod directory;
@@ -29,7 +29,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A file is far larger than any certificate or key.
@@ -40,35 +40,35 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
     },
-    /// No certificate in the text.
+    /// The text contains no certificate.
     #[error("tls.crt: {0}")]
     BadCertificate(String),
-    /// No private key in the text.
+    /// The text contains no private key.
     #[error("tls.key: {0}")]
     BadKey(String),
     /// The certificate and the key do not belong together, or cannot be served.
     #[error("tls.crt and tls.key cannot be served together: {0}")]
     BadPair(rustls::Error),
-    /// A file of CAs cannot be used.
+    /// A CA file cannot be used.
     #[error("{}: {what}", path.display())]
     BadAuthority {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         what: String,
     },
     /// The client CA cannot be used.
     #[error("client CA: {0}")]
     BadClientCa(String),
-    /// The new certificate is not valid now, and the one that is served is.
+    /// The new certificate is not valid now, and the current one is.
     #[error("the new certificate is valid from {not_before} to {not_after} only")]
     NotValidNow {
-        /// Begin of its validity.
+        /// Start of its validity.
         not_before: Timestamp,
         /// End of its validity.
         not_after: Timestamp,
     },
-    /// Making a certificate failed.
+    /// A certificate could not be issued.
     #[error("a self-signed certificate cannot be made: {0}")]
     SelfSigned(#[from] rcgen::Error),
     /// The Secret that holds the certificate of all replicas cannot be used.
@@ -99,14 +99,14 @@ impl MinVersion {
 
 static TLS13_ONLY: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
-/// Where certificate and key come from.
+/// Source of certificate and key.
 #[derive(Debug)]
 pub enum Source {
     /// `tls.crt` and `tls.key` in a directory, such as a mounted Secret.
     Directory(PathBuf),
     /// Made in memory.
     SelfSigned(Box<SelfSigned>),
-    /// What all replicas share; looked at by [`shared::Looker`].
+    /// Shared by all replicas; checked by [`shared::Looker`].
     Shared(shared::Latest),
 }
 
@@ -119,7 +119,7 @@ pub struct Pair {
     pub key: Vec<u8>,
 }
 
-/// PEM of the CAs in a file, to be given to those who are to trust them.
+/// PEM of the CAs in a file, for distribution to clients.
 ///
 /// # Errors
 /// The file cannot be read, is too large, or holds no certificate.
@@ -136,12 +136,12 @@ pub fn authorities(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(pem)
 }
 
-/// What is served to new connections.
+/// TLS configuration of new connections.
 #[derive(Debug)]
 pub struct Served {
     /// For the TLS acceptor.
     pub config: Arc<ServerConfig>,
-    /// Begin of the leaf's validity.
+    /// Start of the leaf's validity.
     pub not_before: Timestamp,
     /// End of the leaf's validity.
     pub not_after: Timestamp,
@@ -173,10 +173,10 @@ impl Served {
     }
 }
 
-/// The certificate of new connections; exchanged as a whole.
+/// The configuration of new connections; replaced as a whole.
 pub type Current = Arc<ArcSwap<Served>>;
 
-/// The one implementation of cryptography in the process.
+/// The only cryptography provider in the process.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

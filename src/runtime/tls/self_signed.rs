@@ -1,4 +1,4 @@
-//! A CA and a leaf made in memory, for trials and for installations without a certificate issuer.
+//! A CA and a leaf made in memory, for tests and for installations without a certificate issuer.
 
 use jiff::Timestamp;
 use rcgen::{CertifiedIssuer, KeyPair};
@@ -26,12 +26,12 @@ impl SelfSigned {
         Self { names, ca: None }
     }
 
-    /// The certificate of the CA, once there is one.
+    /// The certificate of the CA, once it exists.
     pub fn ca_pem(&self) -> Option<String> {
         self.ca.as_ref().map(|ca| ca.issuer.pem())
     }
 
-    /// A new leaf, valid at `now`; a new CA too when the present one would not outlive it.
+    /// A new leaf, valid at `now`; also a new CA when the current one would expire before the leaf.
     pub(super) fn issue(&mut self, now: Timestamp) -> Result<Pair, Error> {
         let ca = match self.ca.take() {
             Some(ca) if ca.not_after > after(now, OWN_LEAF_LIFE) => ca,

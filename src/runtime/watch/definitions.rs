@@ -1,8 +1,8 @@
-//! Whose definitions of FederatedHPAs and CronFederatedHPAs karmada-apiserver serves
+//! Whether karmada-apiserver serves fhpa's CRDs of FederatedHPAs and CronFederatedHPAs
 //! (docs/design.md#law-10-act-only-on-whole-objects). Talks to the API server.
 //!
-//! While they are not ours, everything that is read lacks our fields and whatever is written loses them. So both kinds are
-//! listed again once they are ours, and nobody acts before: what was read until then may have been read through the others.
+//! While it serves others, every object that is read lacks fhpa's fields and every write loses them. So both kinds are
+//! listed again once fhpa's CRDs are served, and no controller acts before: earlier reads may have used the other CRDs.
 
 use std::sync::Arc;
 
@@ -21,32 +21,32 @@ use crate::api::served::{self, DEFINITIONS};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::metrics::Metrics;
 
-/// How the definition of one kind stands.
+/// State of the CRD of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Standing {
-    /// Nobody has said yet.
+    /// Not known yet.
     #[default]
     Unknown,
-    /// It knows all our fields.
+    /// It has all fields of fhpa.
     Ours,
-    /// It does not, or cannot be read: why.
+    /// It has not, or cannot be read: the reason.
     Foreign(String),
 }
 
-/// Whose definitions are served, and what was listed since.
+/// State of both CRDs, and the kinds listed since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     kinds: [Standing; 2],
-    /// Generation of each that was last seen.
+    /// Last observed generation of each.
     generations: [Option<i64>; 2],
-    /// Counts the times that both became ours, or were changed and are.
+    /// Counts how often fhpa's CRDs began to be served, or were changed.
     term: u64,
-    /// In which term each kind was last listed.
+    /// The term in which each kind was last listed.
     listed: [Option<u64>; 2],
 }
 
 impl Served {
-    /// Whether objects are read whole: both definitions are ours, and all objects were listed since.
+    /// Whether objects are complete: fhpa's CRDs are served, and all objects were listed since.
     #[must_use]
     pub fn whole(&self) -> bool {
         self.ours() && self.listed == [Some(self.term); 2]
@@ -56,7 +56,7 @@ impl Served {
         self.kinds.iter().all(|kind| *kind == Standing::Ours)
     }
 
-    /// Why nothing may be read or written, when a definition is another's.
+    /// Why nothing may be read or written, when a CRD is foreign.
     #[must_use]
     pub fn frozen(&self) -> Option<String> {
         let name = |(kind, name): (&Standing, &str)| match kind {
@@ -78,7 +78,7 @@ impl Default for Definitions {
     }
 }
 
-/// Knows whose definitions are served.
+/// Observes the CRDs of both kinds.
 #[derive(Debug)]
 pub struct Definitions {
     ours: Option<[&'static Value; 2]>,
@@ -86,26 +86,26 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Of which nothing is known yet.
+    /// Both states are unknown.
     #[must_use]
     pub fn new() -> Self {
         let ours = crd::all().map(|[cron, federated]| [federated, cron]).ok();
         Self { ours, served: watch::Sender::default() }
     }
 
-    /// Tells of each change from now on.
+    /// Subscribes to further changes.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Served> {
         self.served.subscribe()
     }
 
-    /// Whether a definition is known to be another's.
+    /// Whether a CRD is known to be foreign.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.served.borrow().frozen().is_some()
     }
 
-    /// Watches both definitions, for ever.
+    /// Watches both CRDs, without end.
     pub(super) async fn watch(&self, client: &Client, metrics: &Metrics) {
         join_all((0..DEFINITIONS.len()).map(|kind| self.watch_one(client, kind, metrics))).await;
     }
@@ -130,20 +130,20 @@ impl Definitions {
                     continue;
                 }
             };
-            self.told(kind, standing, generation, metrics);
+            self.observe(kind, standing, generation, metrics);
         }
     }
 
-    /// What was known stays: a server that does not answer serves nothing.
+    /// The known state stays: a server that does not answer serves nothing.
     fn cannot_be_read(&self, kind: usize, why: String, metrics: &Metrics) -> bool {
         let unknown = self.served.borrow().kinds.get(kind) == Some(&Standing::Unknown);
         if unknown {
-            self.told(kind, Standing::Foreign(why), None, metrics);
+            self.observe(kind, Standing::Foreign(why), None, metrics);
         }
         unknown
     }
 
-    fn told(&self, kind: usize, standing: Standing, generation: Option<i64>, metrics: &Metrics) {
+    fn observe(&self, kind: usize, standing: Standing, generation: Option<i64>, metrics: &Metrics) {
         let before = self.served.borrow().clone();
         self.served.send_if_modified(|served| {
             let known = served.clone();
@@ -151,7 +151,7 @@ impl Definitions {
                 *place = standing;
             }
             let seen = served.generations.get_mut(kind).and_then(|place| std::mem::replace(place, generation));
-            // Between two looks it may have been another's.
+            // Between two events it may have been foreign.
             let changed = seen.is_some() && seen != generation;
             if served.ours() && (!known.ours() || changed) {
                 served.term = served.term.saturating_add(1);
@@ -162,7 +162,7 @@ impl Definitions {
         metrics.frozen.set(after.is_some().into());
         match (before.frozen(), after) {
             (known, Some(why)) if known.as_ref() != Some(&why) => {
-                warn!("FederatedHPAs and CronFederatedHPAs are frozen, members go on: {why}");
+                warn!("FederatedHPAs and CronFederatedHPAs are frozen, members keep scaling: {why}");
             }
             (Some(_), None) => {
                 info!("the definitions are fhpa's again: all objects are listed before anything is done");
@@ -173,21 +173,21 @@ impl Definitions {
 }
 
 fn judge(ours: Option<&Value>, live: &Value) -> Standing {
-    let Some(ours) = ours else { return Standing::Foreign("what it is to be cannot be made".to_owned()) };
+    let Some(ours) = ours else { return Standing::Foreign("its desired state cannot be built".to_owned()) };
     let lost = served::lost(ours, live);
     if lost.is_empty() { Standing::Ours } else { Standing::Foreign(format!("it lacks {}", served::shown(&lost))) }
 }
 
 /// When a kind is listed.
 pub(super) enum Listing {
-    /// Whenever it can be.
+    /// At any time.
     Free,
-    /// Once it is known whose definitions are served, and again in each of their terms; the kind's place among them.
+    /// Once the state of the CRDs is known, and again in each of their terms; with the index of the kind.
     By(Arc<Definitions>, usize),
 }
 
 impl Listing {
-    /// Waits until it is known whose definitions are served; returns the term.
+    /// Waits until the state of the CRDs is known; returns the term.
     pub(super) async fn begin(&self) -> u64 {
         let Self::By(definitions, _) = self else { return 0 };
         // The sender lives in `definitions`.
@@ -200,7 +200,7 @@ impl Listing {
         let _ = definitions.subscribe().wait_for(|served| served.term > term).await;
     }
 
-    /// The kind was listed, in a list that began in `term`.
+    /// Records that the kind was listed, in a list that began in `term`.
     pub(super) fn listed(&self, term: u64) {
         let Self::By(definitions, kind) = self else { return };
         definitions.served.send_if_modified(|served| {

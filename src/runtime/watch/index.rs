@@ -1,7 +1,7 @@
-//! What is known of the other objects, by name and by target. No I/O; reads block writes for a moment only.
+//! Index of the other objects, by name and by target. No I/O; reads block writes for a moment only.
 //!
-//! Reviews read it on every replica and nobody waits for its changes, so it has no set of changes and no wake-up, as
-//! caches of controllers have, and no versions: its one writer brings them in order.
+//! Every replica reads it for reviews and no caller waits for its changes, so it has no set of changes and no wake-up,
+//! unlike caches of controllers, and no versions: its one writer delivers changes in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA,
 pub trait Known: Clone + Send + Sync {
     /// Its name; the namespace is that of its target.
     fn name(&self) -> &str;
-    /// What it scales.
+    /// Its target.
     fn target(&self) -> &Target;
 }
 
@@ -123,7 +123,7 @@ impl<K: Known> KindIndex<K> {
     }
 }
 
-/// All that is known.
+/// Index of all kinds.
 #[derive(Default)]
 pub struct Index {
     /// The FederatedHPAs.

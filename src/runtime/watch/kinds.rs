@@ -1,4 +1,4 @@
-//! Kinds whose replicas members keep, as Karmada's interpreter was told by whom installed this. No I/O.
+//! Kinds whose replicas members keep, by the customizations of Karmada's interpreter from the installation. No I/O.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::decision::names::RETAIN_REPLICAS;
 /// API version and kind.
 type Kind = (String, String);
 
-/// The kinds, by the customization that says it; nothing until they were listed once.
+/// The kinds, by name of their customization; `None` until they were listed once.
 #[derive(Debug, Default)]
 pub struct KeptKinds(RwLock<Option<BTreeMap<String, Kind>>>);
 
 impl KeptKinds {
-    /// Whether members keep replicas of objects of the kind; nothing while that is not known.
+    /// Whether members keep replicas of objects of the kind; `None` while that is not known.
     #[must_use]
     pub fn keeps(&self, api_version: &str, kind: &str) -> Option<bool> {
         let known = self.0.read();
@@ -30,7 +30,7 @@ impl KeptKinds {
     }
 }
 
-/// The kind that a customization keeps replicas of: those that carry the label.
+/// The kind whose replicas a customization keeps: those of objects with the label.
 fn kept(customization: &ResourceInterpreterCustomization) -> Option<Kind> {
     let spec = &customization.spec;
     let kind = (spec.target.api_version.clone(), spec.target.kind.clone());
@@ -41,7 +41,7 @@ fn name(customization: &ResourceInterpreterCustomization) -> String {
     customization.metadata.name.clone().unwrap_or_default()
 }
 
-/// Takes customizations in, and tells that it did.
+/// Stores customizations, and notifies after each change.
 pub struct KindReader {
     kinds: Arc<KeptKinds>,
     tell: Box<dyn Fn() + Send>,

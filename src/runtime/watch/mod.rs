@@ -1,5 +1,5 @@
-//! The other objects of the control plane, kept current by watches: an index for the cross-object
-//! rules, and whoever else wants to be told.
+//! The other objects of the control plane, kept current by watches: an index for the cross-object rules, and further
+//! event handlers.
 
 mod definitions;
 mod index;

@@ -21,7 +21,7 @@ use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::lifecycle::{Condition, Readiness};
 use crate::runtime::metrics::Metrics;
 
-/// Takes in the objects of one kind as a watch brings them. A list replaces everything that was there before.
+/// Handles the events of a watch on one kind. A list replaces all previous objects.
 pub trait EventHandler<K>: Send {
     /// A list begins.
     fn begin(&mut self);
@@ -31,37 +31,36 @@ pub trait EventHandler<K>: Send {
     fn end(&mut self);
     /// An object was created or changed.
     fn put(&mut self, object: &K);
-    /// The object of that namespace and name is gone, or cannot be decoded any more.
+    /// The object of that namespace and name is gone, or can no longer be decoded.
     fn take(&mut self, namespace: &str, name: &str);
-    /// Everything that was read of the kind was read through a foreign definition: it counts no more, and a list
-    /// follows.
+    /// All objects of the kind were read through a foreign CRD: they no longer count, and a list follows.
     fn forget(&mut self) {}
 }
 
-/// What takes in the objects of one kind.
+/// Handlers of the objects of one kind.
 pub type Intakes<K> = Vec<Box<dyn EventHandler<K>>>;
 
-/// Who is told of what.
+/// Handlers by kind.
 #[derive(Default)]
 pub struct Readers {
-    /// Those who are told of FederatedHPAs.
+    /// Handlers of FederatedHPAs.
     pub federated_hpas: Intakes<FederatedHPA>,
-    /// Those who are told of CronFederatedHPAs.
+    /// Handlers of CronFederatedHPAs.
     pub cron_federated_hpas: Intakes<CronFederatedHPA>,
-    /// Those who are told of ResourceBindings.
+    /// Handlers of ResourceBindings.
     pub resource_bindings: Intakes<ResourceBinding>,
-    /// Those who are told of member clusters.
+    /// Handlers of member clusters.
     pub clusters: Intakes<Cluster>,
-    /// Those who are told of the Works that this project made.
+    /// Handlers of Works that fhpa created.
     pub works: Intakes<Work>,
-    /// Is told whose definitions of FederatedHPAs and CronFederatedHPAs are served; nobody asks when there is none.
+    /// Observer of the CRDs of FederatedHPAs and CronFederatedHPAs; `None`: they are not observed.
     pub definitions: Option<Arc<Definitions>>,
-    /// Those who are told which kinds Karmada's interpreter knows.
+    /// Handlers of customizations of Karmada's interpreter.
     pub customizations: Intakes<ResourceInterpreterCustomization>,
 }
 
 impl Readers {
-    /// Fills `index` too. `default_mode` is that of a FederatedHPA that names none.
+    /// Also fills `index`. `default_mode` is the default of `spec.mode`.
     #[must_use]
     pub fn with_index(mut self, index: &Arc<Index>, default_mode: Mode) -> Self {
         let known = move |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
@@ -82,14 +81,14 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const OURS: &str = "fhpa";
 
-/// A watch that waits to be run.
+/// A watch before it runs.
 type Pending = Box<dyn FnOnce(Client, Arc<Metrics>) -> BoxFuture<'static, ()> + Send>;
 
-/// Watches on the kinds of which somebody wants to be told.
+/// Watches on all kinds with handlers.
 pub struct Watches(Vec<Pending>);
 
 impl Watches {
-    /// For `readers`; each kind is a condition of `readiness`, met when it was listed once.
+    /// Watches for `readers`; each kind is a condition of `readiness`, met when it was listed once.
     #[must_use]
     pub fn new(readers: Readers, readiness: &Readiness) -> Self {
         let Readers {
@@ -102,7 +101,8 @@ impl Watches {
             definitions,
         } = readers;
         let mut watches = Self(Vec::new());
-        let [one, other] = [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |told| Listing::By(told, kind)));
+        let [one, other] =
+            [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |definitions| Listing::By(definitions, kind)));
         watches.add_by(one, "FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"));
         let listed = readiness.condition("CronFederatedHPAs are not listed yet");
         watches.add_by(other, "CronFederatedHPA", cron_federated_hpas, listed);
@@ -123,14 +123,15 @@ impl Watches {
             watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
         }
         if !customizations.is_empty() {
-            // Until they are listed nothing is known of kinds, which refuses nobody: that is no reason not to be ready.
+            // Until customizations are listed, no kind is known to be unsupported, so nothing is rejected: readiness
+            // does not need them.
             let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
             watches.add("ResourceInterpreterCustomization", customizations, listed, None);
         }
         watches
     }
 
-    /// A kind of ours, whose definition may be another's.
+    /// A kind of fhpa, whose CRD may be foreign.
     fn add_by<K>(&mut self, listing: Listing, kind: &'static str, intakes: Intakes<K>, listed: Condition)
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
@@ -153,16 +154,16 @@ impl Watches {
         }));
     }
 
-    /// Tells the readers of all objects and keeps them told, for ever.
+    /// Sends all objects and their changes to the handlers, without end.
     pub async fn run(self, client: Client, metrics: Arc<Metrics>) {
         join_all(self.0.into_iter().map(|watch| watch(client.clone(), Arc::clone(&metrics)))).await;
     }
 }
 
-/// Objects of one page of a list. Each page is held whole, decoded; memory that a big one needed is seldom given back.
+/// Objects in one page of a list. Each page is decoded as a whole; the memory of a large one is seldom returned.
 const PAGE: u32 = 100;
 
-/// Watches one kind, and lists it anew whenever its definition is ours again.
+/// Watches one kind, and lists it again whenever fhpa's CRD is served again.
 async fn watch_by<K>(
     listing: &Listing,
     client: &Client,
@@ -185,7 +186,7 @@ async fn watch_by<K>(
     }
 }
 
-/// What is told that a kind was listed.
+/// Receivers of the information that a kind was listed.
 #[derive(Clone, Copy)]
 struct Listed<'a> {
     listing: &'a Listing,
@@ -212,7 +213,7 @@ async fn watch<K>(
     let mut known = BTreeSet::new();
     let mut failing = false;
     while let Some(event) = events.next().await {
-        // `Init` says only that a list is asked for.
+        // `Init` only means that a list was requested.
         if failing && event.as_ref().is_ok_and(|event| !matches!(event, watcher::Event::Init)) {
             info!(kind, "watch recovered");
             failing = false;
@@ -249,7 +250,7 @@ async fn watch<K>(
                 failing = true;
                 let what = error.to_string();
                 let what = excerpt(&what, ERROR);
-                warn!(kind, error = what, "the watch fails and is tried again; {}", advice(kind, &error));
+                warn!(kind, error = what, "the watch failed and is retried; {}", advice(kind, &error));
             }
         }
         metrics.known(kind, known.len());
@@ -262,7 +263,7 @@ fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
     }
 }
 
-/// Files the records of one kind in the index.
+/// Stores the records of one kind in the index.
 struct Indexing<K, R> {
     index: Arc<Index>,
     shelf: fn(&Index) -> &KindIndex<R>,
@@ -294,7 +295,7 @@ impl<K, R: Known> EventHandler<K> for Indexing<K, R> {
     }
 }
 
-/// The object; none, with a log line, when it cannot be decoded.
+/// The object; `None`, with a log line, when it cannot be decoded.
 fn decoded<K>(object: DynamicObject, kind: &'static str, known: &mut BTreeSet<Key>) -> Option<K>
 where
     K: Resource + DeserializeOwned,
@@ -317,7 +318,7 @@ fn key(metadata: &ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
-/// What to do about a failing watch.
+/// Advice for a failing watch.
 fn advice(kind: &str, error: &watcher::Error) -> &'static str {
     use watcher::Error as E;
     let (E::InitialListFailed(kube::Error::Api(status))

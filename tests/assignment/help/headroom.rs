@@ -1,4 +1,4 @@
-//! Headroom that a full cluster hands on, and that comes back.
+//! Headroom that a full cluster donates, and that returns.
 
 use fhpa::decision::plan::{Action, Cause, Cluster, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan};
 use jiff::SignedDuration;

@@ -1,4 +1,4 @@
-//! Help across clusters: the worked examples (docs/design.md#worked-examples) by name, and what they leave open.
+//! Help across clusters: the worked examples (docs/design.md#worked-examples) by name, and cases that they leave open.
 
 mod headroom;
 mod replicas;

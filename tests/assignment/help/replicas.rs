@@ -1,4 +1,4 @@
-//! Replicas that others run for a cluster that cannot.
+//! Replicas that other clusters run in place of a cluster that cannot scale.
 
 use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Policy, Reach, Reason, Request, Why, plan};
 

@@ -1,4 +1,4 @@
-//! Clusters that go to zero and come back.
+//! Clusters that are scaled to zero and from zero.
 
 use fhpa::decision::plan::{Cluster, Load, Policy, Reach, Request, Why, plan};
 

@@ -1,4 +1,5 @@
-//! Worked examples (docs/design.md#worked-examples) with pods that really run and wait for nodes. Each pod asks for a core, so that the cores of a member are the replicas that fit.
+//! Worked examples (docs/design.md#worked-examples) with pods that run on nodes. Each pod requests one core, so that
+//! the cores of a member are the replicas that fit.
 
 use serde_json::{Value, json};
 

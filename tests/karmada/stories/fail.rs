@@ -1,4 +1,4 @@
-//! A member dies, hangs, is cut off, and comes back.
+//! A member dies, hangs, is disconnected, and recovers.
 
 use std::time::Duration;
 

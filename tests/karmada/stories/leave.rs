@@ -1,4 +1,4 @@
-//! A cluster is taken out of the policy while it runs most of the pods.
+//! A cluster is removed from the policy while it runs most of the pods.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What fhpa takes it gives back, in every state.
+//! fhpa hands back every workload that it took over, in every state.
 
 use std::time::Duration;
 

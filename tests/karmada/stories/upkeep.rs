@@ -1,4 +1,4 @@
-//! Karmada is upgraded, its controllers are away, and fhpa is taken away.
+//! Karmada is upgraded, its controllers are stopped, and fhpa is uninstalled.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Laws that are seen in the control plane: one writer, looking first, letting go, whole objects, lanes, bounds.
+//! Laws that are visible in the control plane: one writer, looking first, letting go, whole objects, lanes, bounds.
 
 use serde_json::{Value, json};
 

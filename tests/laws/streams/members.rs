@@ -1,4 +1,4 @@
-//! Laws that are seen in members: budget, pods, survival.
+//! Laws that are visible in members: budget, pods, survival.
 
 use serde_json::{Value, json};
 

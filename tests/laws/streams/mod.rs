@@ -1,4 +1,4 @@
-//! Streams of states that keep the laws, and streams that break one each: a checker that cannot fail is worth nothing.
+//! Streams of states that keep the laws, and streams that break one each: they prove that each checker can fail.
 
 mod control;
 mod members;

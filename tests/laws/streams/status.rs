@@ -1,4 +1,4 @@
-//! Laws that are seen in what is said: acceptance, records of cron rules, truth.
+//! Laws that are visible in responses and status: acceptance, records of cron rules, truth.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the laws look at: the states of a control plane and its members, as far as they are about scaling. No I/O.
+//! The scaling state of a control plane and its members, for the laws. No I/O.
 
 mod read;
 

@@ -1,4 +1,4 @@
-//! What the world takes from an object as it is stored.
+//! Reads stored objects into the world.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};

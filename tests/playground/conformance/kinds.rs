@@ -1,4 +1,4 @@
-//! What is of a kind: defaults, schemas, scales, versions.
+//! Specifics of kinds: defaults, schemas, scales, versions.
 
 use serde_json::{Value, json};
 

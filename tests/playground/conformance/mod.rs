@@ -1,5 +1,5 @@
-//! The conformance list: each line runs on the embedded server and, where one is present, on a real kube-apiserver, and
-//! both must answer what a real one answered when it was recorded.
+//! The conformance list: each line runs on the embedded server and, where one is present, on a real kube-apiserver;
+//! both must respond as in the recording of a real one.
 
 mod kinds;
 mod reads;

@@ -1,4 +1,4 @@
-//! Writes: refusals, conflicts, generations, deletions, patches.
+//! Writes: rejections, conflicts, generations, deletions, patches.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Karmada at its slowest and with its own mind: late queues, requests that hang, its own failover.
+//! Karmada at its slowest: late queues, requests that hang, its own failover.
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};

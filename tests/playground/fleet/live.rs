@@ -1,4 +1,4 @@
-//! The same in real time, where nobody asks the controllers to look.
+//! The same in real time, with controllers that run by themselves.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The embedded Karmada held against recordings of the real one: the same steps, and the same states in the same order at
-//! about the same times. `tests/fixtures/karmada/recorded/README.md` says how they were made.
+//! The embedded Karmada compared with recordings of the real one: the same steps, and the same states in the same order
+//! at about the same times. `tests/fixtures/karmada/recorded/README.md` describes how they were made.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! OpenAPI v3 documents: what kubectl looks for in them.
+//! OpenAPI v3 documents: the parts that kubectl uses.
 
 use embedded_apiserver::openapi::{Served, document, fingerprint, index, place};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Field ownership and server-side apply, against the answers of a real API server.
+//! Field ownership and server-side apply, compared with the responses of a real API server.
 
 use embedded_apiserver::fields::{Apply, ApplyError, ListKinds, apply, track_update};
 use pretty::differences;

@@ -1,4 +1,4 @@
-//! What becomes of stored objects while another definition of their kind is served: as on a kube-apiserver.
+//! Stored objects while another CRD of their kind is served: as on a kube-apiserver.
 
 use serde_json::{Value, json};
 

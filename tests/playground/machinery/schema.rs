@@ -1,4 +1,4 @@
-//! Custom kinds against the answers of a real API server.
+//! Custom kinds, compared with the responses of a real API server.
 
 use embedded_apiserver::field::summary;
 use embedded_apiserver::schema::{Structural, stored_form};

@@ -1,4 +1,4 @@
-//! Strategic merge patches, against the answers of a real API server.
+//! Strategic merge patches, compared with the responses of a real API server.
 
 use embedded_apiserver::strategic::{PatchError, apply};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! FederatedHPAs, whose bounds are set beside other writers.
+//! FederatedHPAs as targets: bounds are set beside other writers.
 
 use std::sync::atomic::Ordering;
 

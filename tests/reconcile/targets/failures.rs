@@ -1,4 +1,4 @@
-//! Failures of a write have a class, by which they are tried again.
+//! Failures of a write have a class, which determines retries.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is served is asked once, and again when it may have changed.
+//! Served kinds are looked up once, and again when they may have changed.
 
 use std::time::Duration;
 

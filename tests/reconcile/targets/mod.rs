@@ -1,4 +1,4 @@
-//! Targets of cron rules are set once, kept apart from other writers, and fail in words.
+//! Targets of cron rules are set once, separately from other writers, and failures have a message.
 
 mod bounds_of_hpas;
 mod failures;

@@ -1,4 +1,4 @@
-//! What holds for targets of each kind: requests, preconditions, the Lease.
+//! Common properties of all targets: requests, preconditions, the Lease.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Workloads and custom kinds, which are scaled by their subresource.
+//! Workloads and custom kinds, which are scaled through their subresource.
 
 use fhpa::decision::backoff::ErrorClass;
 use fhpa::reconcile::scale_target::{TargetRef, Targets};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Process;
 use super::distributed::{Stage, kind, weights};
 
-/// Members with equal weights and 3 replicas of `web`, whose pods ask for 100m and are held at 50m each.
+/// Members with equal weights and 3 replicas of `web`. Each pod requests 100m, and its target is 50m.
 async fn running(clusters: u32, more: Value) -> (Stage, Process) {
     let stage = Stage::new(clusters).await;
     stage.web(3, weights(&vec![1; usize::try_from(clusters).unwrap()])).await;
@@ -29,12 +29,12 @@ impl Stage {
         self.fleet.load().set("prod", "web", millicores);
     }
 
-    /// Replicas that the user's Deployment asks for.
+    /// Requested replicas of the user's Deployment.
     async fn scale(&self) -> i32 {
         int(&self.get("Deployment", "web").await, "/spec/replicas").unwrap_or_default().try_into().unwrap()
     }
 
-    /// Lets time go by until the Deployment asks for as many replicas.
+    /// Advances the time until the Deployment requests this many replicas.
     async fn until_scale(&self, replicas: i32, most: u64) -> u64 {
         for seconds in 0..=most {
             if self.scale().await == replicas {
@@ -93,7 +93,7 @@ async fn the_load_of_all_clusters_decides_and_karmada_spreads_what_it_needs() {
     for cluster in ["member1", "member2", "member3"] {
         assert_eq!(stage.member(cluster, "HorizontalPodAutoscaler", "web").await, None);
     }
-    // It falls when the window is over, and not before.
+    // The replicas fall when the window is over, and not before.
     stage.load(200).await;
     stage.pass(240).await;
     assert_eq!(stage.scale().await, 10);
@@ -117,7 +117,7 @@ async fn a_cluster_without_metrics_keeps_the_replicas_from_falling_and_not_from_
     let (said, message) = stage.condition("ScalingActive").await;
     assert_eq!(said, "True PartialMetrics");
     assert!(message.contains("member2 (") && message.contains("replicas are not reduced"), "{message}");
-    // Load that the others see is served meanwhile: 6 of 9 pods at 100m count for 9.
+    // Load in the other clusters is served meanwhile: 6 of 9 pods at 100m count as 9.
     stage.load(900).await;
     stage.pass(45).await;
     assert!(stage.scale().await > 9, "{:?}", stage.messages().await);

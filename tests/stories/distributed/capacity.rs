@@ -1,4 +1,4 @@
-//! Stories of policies that go by the room in clusters.
+//! Stories of policies that depend on the free capacity of clusters.
 
 use std::sync::Arc;
 

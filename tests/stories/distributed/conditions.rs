@@ -1,4 +1,4 @@
-//! What a FederatedHPA says when something stands in the way, and what it does then.
+//! Conditions and behavior of a FederatedHPA with a problem.
 
 use fhpa::playground::objects::Objects;
 use kube::api::{Patch, PatchParams};

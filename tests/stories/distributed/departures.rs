@@ -1,4 +1,4 @@
-//! Clusters that leave the policy, that hang, that fail and come back: what they ran stays ready.
+//! Clusters that leave the policy, hang, fail and recover: their replicas stay ready.
 
 use std::sync::Arc;
 

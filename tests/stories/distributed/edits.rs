@@ -1,4 +1,4 @@
-//! What users change while the controller runs: bounds, policy, candidates, metrics.
+//! Edits of users while the controller runs: bounds, policy, candidates, metrics.
 
 use fhpa::playground::json::label;
 use k8s_openapi::api::events::v1::Event;

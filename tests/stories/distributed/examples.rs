@@ -1,4 +1,4 @@
-//! The worked examples (docs/design.md#worked-examples) through the whole controller, and edits of what the user says.
+//! The worked examples (docs/design.md#worked-examples) through the whole controller, and edits of the spec.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Clusters that fail, return and go; a controller that is killed between any two writes; the scheduler's last word.
+//! Clusters that fail, return and leave; a controller that is killed between any two writes; late writes of the
+//! scheduler.
 
 use std::sync::Arc;
 

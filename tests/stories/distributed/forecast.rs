@@ -1,4 +1,4 @@
-//! What is told beforehand is what then happens, and once it has happened nothing is left to do.
+//! The preview matches the later assignment, and afterwards nothing is left to do.
 
 use fhpa::api::FederatedHPA;
 use fhpa::decision::plan::Share;

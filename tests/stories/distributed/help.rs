@@ -1,4 +1,4 @@
-//! Stories of clusters that cannot scale, of headroom that moves, and of zero, with pods that really find no node.
+//! Stories of clusters that cannot scale, of headroom that moves, and of zero, with pods that find no node.
 
 use std::sync::Arc;
 

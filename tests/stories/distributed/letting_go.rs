@@ -1,4 +1,4 @@
-//! Letting go of what could not be taken over, could not run, or is not understood.
+//! Hands back workloads that could not be taken over, could not run, or are not understood.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Bindings that were suspended for a FederatedHPA that does not act on them are given back.
+//! Bindings that were suspended for a FederatedHPA that does not act on them are handed back.
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};

@@ -1,4 +1,4 @@
-//! Stories of members that are not like others: older ones, and ones that pull their work.
+//! Stories of members with other properties: older ones, and ones in Pull mode.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a plan sees of pods that wait for a node, and of what HPAs want and measure.
+//! Unschedulable pods, and desired replicas and metrics of HPAs, as input of a plan.
 
 use fhpa::controller::key::Key;
 use fhpa::decision::plan::{Cluster, Load};

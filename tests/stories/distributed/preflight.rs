@@ -1,4 +1,4 @@
-//! What is looked at before a workload is taken, and that nothing of it is written where something is wrong.
+//! Checks before a takeover; nothing of the workload is written when one fails.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Our interpreter customization is not in force: members are read through the cluster proxy.
+//! Without fhpa's interpreter customization, members are read through the cluster proxy.
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;

@@ -1,4 +1,4 @@
-//! Load up and down, and the rest in between: no request without a reason.
+//! Load up and down, and idle periods: no request without a reason.
 
 use fhpa::api::Work;
 use fhpa::playground::objects::Objects;

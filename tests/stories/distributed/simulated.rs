@@ -1,4 +1,4 @@
-//! The simulator beside the embedded fleet: the same scenario, the same assignments.
+//! The simulator compared with the embedded fleet: the same scenario, the same assignments.
 
 use fhpa::playground::fleet::Plan;
 use serde_json::{Value, json};

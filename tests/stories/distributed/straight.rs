@@ -1,4 +1,4 @@
-//! The straight way: from one object to member HPAs that scale.
+//! The normal case: from one object to member HPAs that scale.
 
 use fhpa::playground::json::{label, text};
 use serde_json::json;

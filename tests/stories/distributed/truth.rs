@@ -1,4 +1,4 @@
-//! Conditions say of the members what is so: whether their HPAs are there, alone, and able to scale.
+//! Conditions describe the members correctly: whether their HPAs exist, are the only ones, and are able to scale.
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;

@@ -1,4 +1,4 @@
-//! An upgrade of Karmada: its definitions of both kinds are served for a while.
+//! An upgrade of Karmada: its CRDs of both kinds are served for a while.
 
 use std::collections::BTreeMap;
 

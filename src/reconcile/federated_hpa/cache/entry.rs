@@ -1,4 +1,4 @@
-//! Objects as they are kept: with what every reconcile would have to find out of them. No I/O.
+//! Cached objects, with values that every reconcile would otherwise compute. No I/O.
 
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
@@ -27,16 +27,16 @@ const UPSTREAM: &str = "karmada-controller-manager";
 pub struct FederatedHpaEntry {
     /// The object, without its managed fields.
     pub object: FederatedHPA,
-    /// What it scales.
+    /// Its target.
     pub target: Target,
-    /// The workload that it has taken over; what it scales, where nothing else is written down.
+    /// The workload that it has taken over; its target, where none is recorded.
     pub taken: CrossVersionObjectReference,
     /// When Karmada's own controller last wrote its status.
     pub upstream: Option<Timestamp>,
 }
 
 impl FederatedHpaEntry {
-    /// Of an object.
+    /// The entry of an object.
     #[must_use]
     pub fn of(object: &FederatedHPA) -> Self {
         let fields = object.metadata.managed_fields.iter().flatten();
@@ -71,8 +71,8 @@ impl FederatedHpaEntry {
         Own { kind: "FederatedHPA", key, uid: uid.unwrap_or_default(), version: version.unwrap_or_default() }
     }
 
-    /// Of several on one workload the one that has taken it over acts, else the oldest. One that is about to let go of the
-    /// workload of `other` does so first.
+    /// Whether this object acts before `other` on one workload: the one that has taken it over, else the oldest. An
+    /// object that is about to hand back the workload of `other` does so first.
     #[must_use]
     pub fn goes_before(&self, other: &Self) -> bool {
         let rank = |order: &Self| {
@@ -88,13 +88,13 @@ impl FederatedHpaEntry {
         self.object.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether it is gone with our finalizer.
+    /// Whether it is being deleted and still has the finalizer.
     #[must_use]
     pub fn goes(&self) -> bool {
         self.deleting() && self.object.metadata.finalizers.iter().flatten().all(|name| name == names::FINALIZER)
     }
 
-    /// Whether our finalizer is on it.
+    /// Whether it has the finalizer.
     #[must_use]
     pub fn held(&self) -> bool {
         self.object.metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
@@ -110,14 +110,14 @@ fn target(object: &FederatedHPA, reference: &CrossVersionObjectReference) -> Tar
     }
 }
 
-/// What a reference to a workload names.
+/// The target of a reference to a workload.
 #[must_use]
 pub fn target_of(workload: &ObjectReference) -> Target {
     let ObjectReference { api_version, kind, namespace, name } = workload;
     Target { namespace: namespace.clone(), group: group(api_version), kind: kind.clone(), name: name.clone() }
 }
 
-/// The workload that is written down as taken over.
+/// The recorded workload that is taken over.
 fn taken(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
     let mut words = object.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
     let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
@@ -150,7 +150,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Of an object.
+    /// The entry of an object.
     #[must_use]
     pub fn of(object: &ResourceBinding) -> Self {
         let mut object = object.clone();
@@ -159,22 +159,22 @@ impl Binding {
         Self { object, placement }
     }
 
-    /// Its placement, understood.
+    /// Its placement, parsed.
     ///
     /// # Errors
-    /// What of the binding cannot be read: nothing may be decided by it.
+    /// Why the binding cannot be parsed: no decision may be based on it.
     pub fn placement(&self) -> Result<&Placement, &str> {
         self.placement.as_ref().map_err(String::as_str)
     }
 
-    /// Name of the FederatedHPA for which it was suspended here.
+    /// Name of the FederatedHPA for which fhpa suspended it.
     #[must_use]
     pub fn marked(&self) -> Option<&str> {
         let annotations = self.object.metadata.annotations.as_ref();
         annotations.and_then(|all| all.get(names::SUSPENDED_FOR)).map(String::as_str)
     }
 
-    /// Whether Karmada's scheduler is kept off.
+    /// Whether Karmada's scheduler is suspended.
     #[must_use]
     pub fn suspended(&self) -> bool {
         self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
@@ -200,7 +200,7 @@ impl Item for Binding {
     fn version(&self) -> &str {
         self.object.metadata.resource_version.as_deref().unwrap_or_default()
     }
-    /// A workload of another namespace is not meant, whatever labels say.
+    /// A workload of another namespace does not count, regardless of labels.
     fn about(&self) -> Option<Target> {
         let resource = &self.object.spec.resource;
         (self.object.metadata.namespace.as_deref() == Some(&resource.namespace)).then(|| Target {
@@ -219,18 +219,18 @@ fn group(api_version: &str) -> String {
 /// A member cluster.
 #[derive(Debug)]
 pub struct ClusterEntry {
-    /// The object, without its managed fields and what is in `summary`.
+    /// The object, without its managed fields and the contents of `summary`.
     pub object: Cluster,
-    /// What choosing and judging looks at.
+    /// Input of selection and failover.
     pub member: crate::decision::fleet::Member<'static>,
-    /// The API of its HPAs.
+    /// The API version of its HPAs.
     pub version: HpaVersion,
-    /// What it says of its resources.
+    /// Its resource summary.
     pub summary: Option<Summary>,
 }
 
 impl ClusterEntry {
-    /// Of an object.
+    /// The entry of an object.
     #[must_use]
     pub fn of(object: &Cluster) -> Self {
         let mut kept = object.clone();
@@ -241,7 +241,7 @@ impl ClusterEntry {
         Self { object: kept, member: convert::fleet::member(object), version, summary }
     }
 
-    /// Whether another reconcile would look at them alike.
+    /// Whether a reconcile would treat both alike.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.version == other.version && self.member == other.member

@@ -1,4 +1,4 @@
-//! Watches -> what is seen. No I/O.
+//! Watches -> cache. No I/O.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl<K, I> Reader<K, I> {
 }
 
 impl Cache {
-    /// Has `readers` tell this.
+    /// Registers the cache with `readers`.
     pub fn read_by(self: &Arc<Self>, readers: &mut Readers) {
         readers.federated_hpas.push(Reader::<FederatedHPA, FederatedHpaEntry>::boxed(self, FederatedHpaEntry::of));
         readers.resource_bindings.push(Reader::<ResourceBinding, Binding>::boxed(self, Binding::of));

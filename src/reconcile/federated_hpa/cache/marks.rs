@@ -1,4 +1,4 @@
-//! Bindings that were suspended here, by the FederatedHPA for which that was done. No I/O.
+//! Bindings that fhpa suspended, by the FederatedHPA for which it did so. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::controller::table::Change;
 pub(super) struct Marks(BTreeMap<Key, BTreeSet<Key>>);
 
 impl Marks {
-    /// Follows a change of a binding.
+    /// Applies a change of a binding.
     pub(super) fn follow(&mut self, change: &Change<Binding>) {
         let owner = |binding: &Arc<Binding>| binding.marked().map(|name| Key::new(&change.key.namespace, name));
         if let Some(owner) = change.before.as_ref().and_then(owner)
@@ -28,7 +28,7 @@ impl Marks {
         }
     }
 
-    /// The FederatedHPAs that bindings are marked for, whether they exist or not.
+    /// The FederatedHPAs that bindings are marked for, existing or not.
     pub(super) fn owners(&self) -> impl Iterator<Item = &Key> {
         self.0.keys()
     }
@@ -43,6 +43,6 @@ impl Marks {
 pub struct Marked {
     /// The binding.
     pub binding: Arc<Binding>,
-    /// The FederatedHPAs that scale its workload, or hold it still.
+    /// The FederatedHPAs that scale its workload, or still hold it.
     pub orders: Vec<Arc<FederatedHpaEntry>>,
 }

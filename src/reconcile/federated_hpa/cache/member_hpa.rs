@@ -1,4 +1,4 @@
-//! Our HPAs on their way to clusters as they are kept, and what came back of them. No I/O.
+//! Works with HPAs for clusters, and their reflected status. No I/O.
 
 use std::sync::Arc;
 
@@ -17,30 +17,30 @@ use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
 
-/// What a member answers of an HPA is believed to measure its load for so long.
+/// For how long the load in a member's response counts.
 const CURRENT: SignedDuration = SignedDuration::from_secs(60);
 
-/// What a member said of an HPA that carries the mark of the write.
+/// Response of a member about an HPA that has the write id.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// That mark.
+    /// The write id.
     pub mark: Box<str>,
     /// Its status.
     pub status: Arc<HorizontalPodAutoscalerStatus>,
-    /// How much there is to do.
+    /// Its load.
     pub load: Option<Load>,
-    /// When the answer came.
+    /// When the response arrived.
     pub heard: Instant,
-    /// When it was taken in.
+    /// When it was stored.
     pub at: Timestamp,
-    /// The replicas that Karmada reported then: when these change, it is out of date.
+    /// The replicas that Karmada reported at that time: when these change, the response is out of date.
     pub beside: Reported,
 }
 
 /// `currentReplicas` and `desiredReplicas` as Karmada reports them.
 pub type Reported = (Option<i32>, Option<i32>);
 
-/// An HPA of ours on its way to a cluster, and what came back of it.
+/// A Work with the HPA for a cluster, and its reflected status.
 #[derive(Clone, Debug)]
 pub struct MemberHpa {
     /// `metadata.uid`
@@ -55,26 +55,26 @@ pub struct MemberHpa {
     pub owner: Option<Key>,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// What is written, for the plan.
+    /// The written HPA, for the plan.
     pub hpa: Hpa,
-    /// Marks the write.
+    /// The write id.
     pub token: Box<str>,
-    /// Digest of everything but the bounds.
+    /// Digest of everything except the bounds.
     pub content: Box<str>,
-    /// What Karmada reports of the HPA in the cluster.
+    /// The status that Karmada reports of the HPA in the cluster.
     pub status: Arc<HorizontalPodAutoscalerStatus>,
-    /// How much there is to do, by that; nothing until the write is confirmed.
+    /// The load in that status; `None` until the write is confirmed.
     pub load: Option<Load>,
-    /// What the cluster itself said; only where Karmada does not report the mark of the write.
+    /// The response of the cluster itself; only where Karmada does not report the write id.
     pub reading: Option<Reading>,
-    /// What Karmada says when it could not bring it there.
+    /// Karmada's message when it could not apply the HPA.
     pub refused: Option<Box<str>>,
-    /// Whether Karmada says it brought it there.
+    /// Whether Karmada reports the HPA as applied.
     pub applied: bool,
 }
 
 impl MemberHpa {
-    /// Of an object.
+    /// The entry of an object.
     #[must_use]
     pub fn of(work: &Work) -> Self {
         let metadata = &work.metadata;
@@ -126,7 +126,7 @@ impl MemberHpa {
     }
 }
 
-/// What Karmada reflects of an HPA, in the words of the newer API.
+/// The status that Karmada reflects of an HPA, converted to the newer API.
 fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
     let mut status = HorizontalPodAutoscalerStatus::deserialize(reflected).unwrap_or_default();
     if old {
@@ -139,7 +139,7 @@ fn reported(reflected: &Value, old: bool) -> HorizontalPodAutoscalerStatus {
     status
 }
 
-/// How much the workload of the HPA has to do.
+/// The load of the workload of the HPA.
 fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) -> Option<Load> {
     let metrics = if old {
         autoscaling_v1::metrics(manifest)
@@ -153,19 +153,19 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
 }
 
 impl MemberHpa {
-    /// What Karmada reports of replicas.
+    /// The replicas that Karmada reports.
     #[must_use]
     pub fn reported(&self) -> Reported {
         (self.status.current_replicas, self.status.desired_replicas)
     }
 
-    /// Takes in what the member said: the write with that mark is in force there.
+    /// Stores a response of the member: the write with that id is in effect there.
     pub fn read(&mut self, reading: Reading) {
         self.hpa.confirmed = !self.deleting && reading.mark == self.token;
         self.reading = Some(reading);
     }
 
-    /// What is reported, and of the rest what was read.
+    /// The reported status, completed from the response of the member.
     #[must_use]
     pub fn shown(&self) -> HorizontalPodAutoscalerStatus {
         let reported = &*self.status;
@@ -180,34 +180,34 @@ impl MemberHpa {
         }
     }
 
-    /// The conditions that are shown.
+    /// The conditions of the combined status.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
         self.status.conditions.as_deref().or_else(read).unwrap_or_default()
     }
 
-    /// Replicas that it wants, as they are shown.
+    /// Desired replicas of the combined status.
     #[must_use]
     pub fn wish(&self) -> Option<i32> {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
         self.status.desired_replicas.or_else(read)
     }
 
-    /// When it last scaled, as it is shown.
+    /// Last scale time of the combined status.
     #[must_use]
     pub fn last_scale_time(&self) -> Option<Timestamp> {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.last_scale_time.as_ref());
         self.status.last_scale_time.as_ref().or_else(read).map(|time| time.0)
     }
 
-    /// Whether nothing at all was heard of the HPA.
+    /// Whether no status of the HPA is known.
     #[must_use]
     pub fn is_unheard(&self) -> bool {
         self.reading.is_none() && *self.status == HorizontalPodAutoscalerStatus::default()
     }
 
-    /// What the HPA wants, once it is the one that was written.
+    /// Desired replicas, once the write is confirmed.
     #[must_use]
     pub fn desired(&self) -> Option<Replicas> {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
@@ -215,7 +215,7 @@ impl MemberHpa {
         Replicas::try_from(desired?).ok()
     }
 
-    /// How much there is to do, once the HPA is the one that was written. What was read is out of date soon.
+    /// The load, once the write is confirmed. A response of the member soon expires.
     #[must_use]
     pub fn load(&self, now: Timestamp) -> Option<Load> {
         let young = |reading: &&Reading| now.duration_since(reading.at) < CURRENT;
@@ -223,7 +223,7 @@ impl MemberHpa {
         self.load.or_else(read).filter(|_| self.hpa.confirmed)
     }
 
-    /// Whether another reconcile would decide alike: only the measurements differ, and not by much.
+    /// Whether another reconcile would decide alike: only measurements differ, and only slightly.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
@@ -235,7 +235,7 @@ impl MemberHpa {
         rest(self) == rest(other) && words(self) == words(other) && kinds(self) == kinds(other)
     }
 
-    /// The load as far as decisions look at it: below target, about at it, or so many replicas above.
+    /// The load with the precision of decisions: below target, about at target, or this many replicas above.
     fn pressure(&self) -> Option<(bool, Replicas)> {
         let load = self.load?;
         let running = self.status.current_replicas.and_then(|current| Replicas::try_from(current).ok());
@@ -255,8 +255,8 @@ impl Item for MemberHpa {
     fn about(&self) -> Option<Key> {
         self.owner.clone()
     }
-    /// What a member said of a write holds until the next one, and is shown until that is found, too. What its HPA allows holds
-    /// until that is gone.
+    /// A response of the member is valid until the next write, and is shown until that is confirmed. The limit of its
+    /// HPA stays valid until the HPA is gone.
     fn inherit(&mut self, known: &Self) {
         let Some(reading) = known.reading.clone().filter(|_| self.uid == known.uid && !self.hpa.confirmed) else {
             return;

@@ -1,10 +1,11 @@
-//! FederatedHPAs, ResourceBindings, member clusters and our Works as they were last seen, and which FederatedHPAs a change
-//! is about. No I/O.
+//! The last observed FederatedHPAs, ResourceBindings, member clusters and Works, and which FederatedHPAs a change
+//! affects. No I/O.
 //!
-//! Watches fill it on every replica, leading or not. What this process wrote itself is put in at once and is no news.
+//! Watches fill it on every replica, leading or not. Writes of this process are stored at once and not reported as
+//! changes.
 //!
-//! Each kind is kept in a [`Table`]. Unlike other caches this one holds several kinds under one lock, as a view is of
-//! one moment, and some of its changes wake nobody until a later time.
+//! Each kind is kept in a [`Table`]. Unlike other caches, this one holds several kinds under one lock, as a view is of
+//! one moment, and some of its changes cause a reconcile only at a later time.
 
 pub mod entry;
 mod intake;
@@ -34,10 +35,10 @@ use crate::estimator::messages::ObjectReference;
 use crate::runtime::clock;
 use crate::runtime::watch::KeptKinds;
 
-/// What moves and is no matter for decisions is looked at after this time, with all that moved meanwhile.
+/// Changed measurements that do not affect decisions are reported after this time, together.
 const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
 
-/// All that is seen.
+/// All observed objects.
 #[derive(Default)]
 pub struct Cache {
     inner: Mutex<Inner>,
@@ -55,18 +56,18 @@ struct Inner {
     marks: Marks,
     fleet: Option<Arc<Fleet>>,
     changed: BTreeSet<Key>,
-    /// FederatedHPAs of which measurements moved, and when they are shown.
+    /// FederatedHPAs with changed measurements, and when these are reported.
     moved: (BTreeSet<Key>, Option<Instant>),
-    /// While Works are read beside the watch: the uids of those that it told to be gone meanwhile.
+    /// While Works are read beside the watch: the uids of those that the watch reported as deleted meanwhile.
     gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
 }
 
-/// Takes in Works that are read beside the watch, until it is dropped.
+/// Stores Works that are read beside the watch, until it is dropped.
 pub struct Reading<'a>(&'a Cache);
 
 impl Reading<'_> {
-    /// Takes in a Work, unless the watch told more already.
+    /// Stores a Work, unless the watch delivered a newer state.
     pub fn put(&self, work: &Work) {
         let sent = MemberHpa::of(work);
         let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
@@ -82,12 +83,12 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// A kind that is kept.
+/// A cached kind.
 trait Kept: Item + Sized {
     fn table(inner: &mut Inner) -> &mut Table<Self>;
-    /// Keeps what is found by a change.
+    /// Updates indexes that depend on the change.
     fn index(_inner: &mut Inner, _change: &Change<Self>) {}
-    /// Notes the FederatedHPAs that the change is about.
+    /// Marks the FederatedHPAs that the change affects.
     fn touch(inner: &mut Inner, change: &Change<Self>);
 }
 
@@ -98,7 +99,7 @@ impl Kept for FederatedHpaEntry {
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         for order in [&change.before, &change.after].into_iter().flatten() {
             inner.changed.insert(order.key());
-            // Of several on one workload one acts; another may be that one now.
+            // Only one of several on a workload acts; that may now be another one.
             for target in [Some(&order.target), order.also_about().as_ref()].into_iter().flatten() {
                 inner.changed.extend(inner.orders.keys_about(target).cloned());
             }
@@ -149,7 +150,7 @@ impl Kept for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.places
     }
-    /// A cluster reports every few seconds; that alone is no news to anybody.
+    /// A cluster reports every few seconds; that alone is not a change.
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         if let (Some(before), Some(after)) = (&change.before, &change.after)
             && before.is_like(after)
@@ -171,7 +172,7 @@ impl Inner {
         Arc::clone(fleet)
     }
 
-    /// All FederatedHPAs, and those that left something behind.
+    /// All FederatedHPAs, and deleted ones that left objects behind.
     fn owners(&self) -> BTreeSet<Key> {
         let left = self.marks.owners().chain(self.sent.subjects());
         self.orders.all().keys().chain(left).cloned().collect()
@@ -189,7 +190,7 @@ impl Inner {
         Some(View { order, rivals, binding, taken, sent, fleet: self.fleet() })
     }
 
-    /// Once everything was listed, everybody is looked at: what was decided before knew only a part.
+    /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
     fn complete(&mut self) {
         let listed = self.orders.listed() && self.bindings.listed() && self.places.listed() && self.sent.listed();
         if listed && !self.complete {
@@ -200,7 +201,7 @@ impl Inner {
 }
 
 impl Cache {
-    /// What is seen of a FederatedHPA; nothing when there is none, or not everything was listed yet.
+    /// The view of a FederatedHPA; `None` when it does not exist, or not everything is listed yet.
     #[must_use]
     pub fn view(&self, key: &Key) -> Option<View> {
         let mut inner = self.inner.lock();
@@ -208,25 +209,26 @@ impl Cache {
         inner.view(order)
     }
 
-    /// What would be seen of a FederatedHPA if it were like `order`; nothing when not everything was listed yet.
+    /// The view of a FederatedHPA if it were like `order`; `None` when not everything is listed yet.
     #[must_use]
     pub fn as_if(&self, order: FederatedHpaEntry) -> Option<View> {
         self.inner.lock().view(Arc::new(order))
     }
 
-    /// A cluster as it reported last.
+    /// A cluster as it last reported.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<Arc<ClusterEntry>> {
         self.inner.lock().places.get(&Key::new("", name)).cloned()
     }
 
-    /// All FederatedHPAs, and those that are gone and left something behind.
+    /// All FederatedHPAs, and deleted ones that left objects behind.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         self.inner.lock().owners().into_iter().collect()
     }
 
-    /// The FederatedHPAs with our finalizer, and those that left something behind; nothing when not everything was listed yet.
+    /// The FederatedHPAs with the finalizer, and deleted ones that left objects behind; `None` when not everything is
+    /// listed yet.
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
         let inner = self.inner.lock();
@@ -235,8 +237,8 @@ impl Cache {
         inner.complete.then(|| all.into_iter().cloned().collect())
     }
 
-    /// The bindings that are marked for a FederatedHPA, whether it exists or not, with those that scale their workloads; none
-    /// when not everything was listed yet.
+    /// The bindings that are marked for a FederatedHPA, existing or not, with the FederatedHPAs that scale their
+    /// workloads; empty when not everything is listed yet.
     #[must_use]
     pub fn marked_for(&self, key: &Key) -> Vec<Marked> {
         let inner = self.inner.lock();
@@ -248,7 +250,7 @@ impl Cache {
         found.map(|binding| Marked { orders: orders(binding), binding: Arc::clone(binding) }).collect()
     }
 
-    /// What there would be to see of a FederatedHPA like `order`, had it taken the workload of `binding` over.
+    /// The view of a FederatedHPA like `order`, if it had taken over the workload of `binding`.
     #[must_use]
     pub fn left_behind(&self, order: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
         let mut inner = self.inner.lock();
@@ -259,14 +261,14 @@ impl Cache {
         View { order: Arc::new(order), rivals: Vec::new(), binding: None, taken: binding, sent, fleet }
     }
 
-    /// Whether there are HPAs of a FederatedHPA.
+    /// Whether a FederatedHPA has Works.
     #[must_use]
     pub fn has_sent(&self, key: &Key) -> bool {
         let inner = self.inner.lock();
         inner.complete && inner.sent.about(key).next().is_some()
     }
 
-    /// The kinds that can be scaled may be others now: those that wait for that are looked at again.
+    /// The scalable kinds may have changed: objects that wait for this are reconciled again.
     pub fn learnt_kinds(&self) {
         let mut inner = self.inner.lock();
         let waiting = inner.orders.all().iter().filter(|(_, order)| !order.held()).map(|(key, _)| key.clone());
@@ -276,7 +278,7 @@ impl Cache {
         self.news.notify_one();
     }
 
-    /// Waits until something changed, or what moved is to be shown.
+    /// Waits until an object changed, or changed measurements are due.
     pub async fn news(&self) {
         loop {
             let due = self.inner.lock().moved.1;
@@ -298,7 +300,7 @@ impl Cache {
         }
     }
 
-    /// The FederatedHPAs that changes were about since this was last asked.
+    /// The FederatedHPAs that changed since the last call.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
         let mut inner = self.inner.lock();
@@ -309,7 +311,7 @@ impl Cache {
         changed
     }
 
-    /// Works are read beside the watch. One reading at a time.
+    /// Begins to read Works beside the watch. One reading at a time.
     #[must_use]
     pub fn read_works(&self) -> Reading<'_> {
         self.inner.lock().gone = Some(BTreeSet::new());
@@ -322,8 +324,8 @@ impl Cache {
         self.inner.lock().orders.keys_about(&target_of(workload)).cloned().collect()
     }
 
-    /// A member answered about the write that was seen as `sent`; about another one it says nothing. Returns whether it was
-    /// taken in.
+    /// Stores the response of a member about the write `sent`; the response is ignored for any other write. Returns
+    /// whether it was stored.
     pub fn read_member(&self, sent: &MemberHpa, reading: entry::Reading) -> bool {
         let key = Key::new(&execution_space(&sent.cluster), &sent.name);
         let mut inner = self.inner.lock();
@@ -333,27 +335,27 @@ impl Cache {
         true
     }
 
-    /// This process wrote a FederatedHPA.
+    /// Stores a FederatedHPA that this process wrote.
     pub fn wrote_order(&self, written: &FederatedHPA) {
         self.wrote(entry::key(&written.metadata), FederatedHpaEntry::of(written));
     }
 
-    /// This process wrote a ResourceBinding.
+    /// Stores a ResourceBinding that this process wrote.
     pub fn wrote_binding(&self, written: &ResourceBinding) {
         self.wrote(entry::key(&written.metadata), Binding::of(written));
     }
 
-    /// This process changed a Work.
+    /// Stores a Work that this process changed.
     pub fn wrote_work(&self, written: &Work) {
         self.wrote(entry::key(&written.metadata), MemberHpa::of(written));
     }
 
-    /// This process made a Work.
+    /// Stores a Work that this process created.
     pub fn made_work(&self, made: &Work) {
         self.inner.lock().sent.wrote(entry::key(&made.metadata), MemberHpa::of(made));
     }
 
-    /// An object that is gone meanwhile does not come back by this.
+    /// An object that was deleted meanwhile is not stored again.
     fn wrote<I: Kept>(&self, key: Key, item: I) {
         let mut inner = self.inner.lock();
         let table = I::table(&mut inner);
@@ -388,7 +390,7 @@ impl Cache {
         }
     }
 
-    /// What was read of a kind counts no more, until it is listed again.
+    /// Drops all objects of a kind until the next list.
     fn forget<I: Kept>(&self) {
         let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();

@@ -1,4 +1,4 @@
-//! What is seen of one FederatedHPA, and of the member clusters. No I/O.
+//! View of one FederatedHPA and of the member clusters. No I/O.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::decision::plan::HpaVersion;
 /// The member clusters, by name.
 #[derive(Debug, Default)]
 pub struct Fleet {
-    /// What choosing and judging looks at.
+    /// Input of selection and failover.
     pub members: Vec<Member<'static>>,
-    /// The API of their HPAs.
+    /// The API versions of their HPAs.
     versions: Vec<HpaVersion>,
 }
 
 impl Fleet {
-    /// Of members in order of their names, each with the API of its HPAs.
+    /// Takes members in order of their names, each with the API version of its HPAs.
     pub(super) const fn new(members: Vec<Member<'static>>, versions: Vec<HpaVersion>) -> Self {
         Self { members, versions }
     }
@@ -29,7 +29,7 @@ impl Fleet {
     }
 }
 
-/// What is seen of one FederatedHPA, all at one moment.
+/// All observed objects of one FederatedHPA, at one moment.
 pub struct View {
     /// The object.
     pub order: Arc<FederatedHpaEntry>,
@@ -37,16 +37,16 @@ pub struct View {
     pub rivals: Vec<Arc<FederatedHpaEntry>>,
     /// The binding of its workload.
     pub binding: Option<Arc<Binding>>,
-    /// The binding of the workload that it has taken over: another one only after an edit.
+    /// The binding of the workload that it has taken over: differs only after an edit.
     pub taken: Option<Arc<Binding>>,
-    /// Our HPAs, in order of their clusters: they are kept by namespace, which is named after the cluster.
+    /// Its Works, in order of their clusters: they are sorted by namespace, which contains the name of the cluster.
     pub sent: Vec<Arc<MemberHpa>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
 }
 
 impl View {
-    /// Our HPA in a cluster.
+    /// The Work for a cluster.
     #[must_use]
     pub fn sent(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {
         self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)

@@ -1,5 +1,5 @@
-//! What the metrics APIs of members answer, or those of karmada-apiserver: each list is asked for once in a period and shared by
-//! all objects (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
+//! Metrics from the metrics APIs of members, or those of karmada-apiserver: each list is queried once in a period and
+//! shared by all objects (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::decision::hpa::metric::Sample;
 use crate::decision::validation::names;
 use crate::reconcile::federated_hpa::observe::members::proxied;
 
-/// The name under which karmada-apiserver is asked, beside those of clusters; no cluster can have it.
+/// The name of karmada-apiserver in queries, beside those of clusters; no cluster can have it.
 pub const CONTROL_PLANE: &str = "";
 
-/// How long members are given to answer.
+/// Time limit of a query.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What is asked.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// What the pods of a namespace use.
+    /// Usage of the pods of a namespace.
     Usage {
         /// The namespace.
         namespace: Box<str>,
@@ -55,9 +55,9 @@ pub enum Question {
         /// The metric.
         metric: Metric,
     },
-    /// A metric from outside.
+    /// An external metric.
     External {
-        /// The namespace that is asked.
+        /// The namespace of the query.
         namespace: Box<str>,
         /// The metric.
         metric: Metric,
@@ -65,7 +65,8 @@ pub enum Question {
 }
 
 impl Question {
-    /// Users write these names: one such as `../../x` would lead the controller, with its rights, to where they may not go.
+    /// Checks names that users write: with one such as `../../x` the controller would, with its permissions, read paths
+    /// that the user must not read.
     fn check(&self) -> Result<(), Failure> {
         let (namespace, metric, object) = match self {
             Self::Usage { .. } => return Ok(()),
@@ -90,12 +91,12 @@ impl Question {
 pub struct Metric {
     /// Its name.
     pub name: Box<str>,
-    /// The selector of its series as a query has it; empty: all of them.
+    /// The selector of its series in the form of a query parameter; empty: all of them.
     pub selector: Box<str>,
 }
 
 impl Metric {
-    /// As an object names it.
+    /// The metric that an object names.
     #[must_use]
     pub fn of(identifier: &MetricIdentifier) -> Self {
         let selector = identifier.selector.as_ref().map(query).unwrap_or_default();
@@ -103,7 +104,7 @@ impl Metric {
     }
 }
 
-/// A selector as a query has it.
+/// A selector in the form of a query parameter.
 fn query(selector: &k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) -> String {
     let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
     let expressions = selector.match_expressions.iter().flatten().map(|requirement| {
@@ -118,10 +119,10 @@ fn query(selector: &k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelecto
     labels.chain(expressions).collect::<Vec<_>>().join(",")
 }
 
-/// What is answered.
+/// The result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// What pods use.
+    /// Usage of pods.
     Usage(Arc<Vec<Usage>>),
     /// A sample for each object, by its name.
     Values(Arc<Vec<(Box<str>, Sample)>>),
@@ -129,12 +130,12 @@ pub enum Answer {
     Total(i64),
 }
 
-/// What the metrics APIs answer; a clone knows the same.
+/// Results of the metrics APIs; clones share them.
 #[derive(Clone)]
 pub struct Metrics(QueryCache<Question, Answer>);
 
 impl Metrics {
-    /// Asks by way of `client`. Each answer is good for half of `period`.
+    /// Sends queries through `client`. Each result is fresh for half of `period`.
     #[must_use]
     pub fn new(client: Client, period: Duration) -> Self {
         let times = Times {
@@ -142,7 +143,7 @@ impl Metrics {
             kept: period,
             patience: ANSWER,
             answer: ANSWER,
-            // One that does not answer is asked again in the next period.
+            // A cluster that does not answer is queried again in the next period.
             rest: period / 2,
             absence: period / 2,
         };
@@ -150,18 +151,18 @@ impl Metrics {
         Self(QueryCache::new(Box::new(source), times))
     }
 
-    /// Asks these clusters, unless their answers are fresh, and waits for them.
+    /// Queries these clusters, unless their results are fresh, and waits for them.
     pub async fn ask(&self, clusters: &[&str], question: &Question) {
         self.0.hear(clusters, question).await;
     }
 
-    /// The last answer.
+    /// The last result.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why no result exists.
     pub fn answer(&self, cluster: &str, question: &Question) -> Result<Answer, String> {
-        let word = self.0.word(cluster, question);
-        match (word.refused, word.heard) {
+        let cached = self.0.cached(cluster, question);
+        match (cached.refused, cached.result) {
             (Some(why), _) => Err(why),
             (None, Some((_, answer))) => Ok(answer),
             (None, None) => Err("the metrics API does not answer".to_owned()),
@@ -198,7 +199,7 @@ impl Source<Question, Answer> for Apis {
     }
 }
 
-/// The way to the metrics APIs of one cluster.
+/// Access to the metrics APIs of one cluster.
 struct Way {
     client: Client,
     cluster: String,
@@ -241,7 +242,7 @@ impl Way {
         }
     }
 
-    /// A list of `custom.metrics.k8s.io`, in its newest version that is served.
+    /// A list of `custom.metrics.k8s.io`, in its newest served version.
     async fn custom(&self, path: &str, metric: &Metric) -> Result<List<MetricValue>, Failure> {
         let known = || self.older.lock().contains(&self.cluster);
         let selector = parameter("metricLabelSelector", &metric.selector);
@@ -294,7 +295,7 @@ fn nothing(metric: &Metric) -> Failure {
     Failure::new(ErrorClass::Refused, reason::REJECTED, message)
 }
 
-/// A parameter of a query; nothing where its value is empty.
+/// A query parameter; empty when its value is empty.
 fn parameter(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();

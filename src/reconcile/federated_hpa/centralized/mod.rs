@@ -1,7 +1,7 @@
-//! Centralized mode: the HPA algorithm over all clusters at once; what it computes is written to the workload's own `scale`, and
-//! karmada-scheduler spreads it (docs/design.md#centralized-mode). Talks to the API server.
+//! Centralized mode: the HPA algorithm over all clusters at once. Its result is written to the workload's own `scale`,
+//! and karmada-scheduler divides the replicas (docs/design.md#centralized-mode). Talks to the API server.
 //!
-//! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, tell.
+//! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, report.
 
 pub mod metrics;
 mod observe;
@@ -27,18 +27,18 @@ use crate::decision::hpa::replicas::Tolerance;
 use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
 
-/// What the operator chose, by the names and with the defaults of kube-controller-manager.
+/// Settings of the operator, with the names and defaults of kube-controller-manager.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Between two computations of an object.
+    /// Time between two computations of an object.
     pub period: Duration,
-    /// Window for scaling down without `behavior`.
+    /// Stabilization window for scaling down without `behavior`.
     pub downscale_window: SignedDuration,
-    /// Distance from the target that causes no scaling, where `behavior` names none.
+    /// Relative distance from the target that causes no scaling, where `behavior` sets none.
     pub tolerance: f64,
-    /// How the age of a pod counts.
+    /// How the age of a pod affects its samples.
     pub startup: Startup,
-    /// Metrics from outside that members are asked for, and whose values are summed; others are asked of karmada-apiserver.
+    /// External metrics that are read from members and summed; others are read from karmada-apiserver.
     pub external_sum: Vec<String>,
 }
 
@@ -63,8 +63,8 @@ impl Settings {
         i32::try_from(self.downscale_window.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// When the next computation is due. All objects are due at the same instants, so that one list of metrics is fresh for
-    /// all of them.
+    /// When the next computation is due. All objects are due at the same instants, so that one list of metrics is fresh
+    /// for all of them.
     fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let period = i64::try_from(self.period.as_millis()).ok().filter(|period| *period > 0)?;
         let past = now.as_millisecond().checked_rem_euclid(period)?;
@@ -72,9 +72,9 @@ impl Settings {
     }
 }
 
-/// What reconciles of Centralized objects work with.
+/// Dependencies of reconciles of Centralized objects.
 pub struct Centralized {
-    /// What the operator chose.
+    /// Settings of the operator.
     settings: Settings,
     /// The pods of members.
     pods: PodWatches,
@@ -83,20 +83,19 @@ pub struct Centralized {
     term: Mutex<Term>,
 }
 
-/// What is remembered while one process leads. A new leader begins with the replicas that it finds, so it never scales down
-/// early.
+/// State of one leadership. A new leader begins with the current replicas, so it never scales down early.
 #[derive(Default)]
 struct Term {
     leader: Option<Leader>,
     objects: HashMap<Key, Memory>,
 }
 
-/// What is remembered of an object.
+/// State of an object.
 #[derive(Default)]
 struct Memory {
     uid: String,
     generation: Option<i64>,
-    /// Nothing is computed before, unless the object changes.
+    /// Time of the next computation, unless the object changes before.
     due: Option<Timestamp>,
     history: History,
     scaled: Option<Timestamp>,
@@ -105,21 +104,22 @@ struct Memory {
 
 /// The scale of a workload as it was last read or written.
 struct KnownScale {
-    /// The version of the workload that its binding named then.
-    told: String,
+    /// The version of the workload in its binding at that time.
+    version: String,
     path: ResourcePath,
     scale: Scale,
 }
 
 impl Centralized {
-    /// Works by way of `client`.
+    /// Sends requests through `client`.
     #[must_use]
     pub fn new(client: &Client, settings: Settings) -> Self {
         let metrics = Metrics::new(client.clone(), settings.period);
         Self { settings, pods: PodWatches::new(client.clone()), metrics, term: Mutex::default() }
     }
 
-    /// The memory of this very object; one of the same name that was made anew has none. It is put back by [`Self::keep`].
+    /// Takes the state of this object, compared by uid: a recreated object of the same name starts with an empty state.
+    /// [`Self::keep`] puts it back.
     fn recall(&self, leader: &Leader, order: &FederatedHpaEntry) -> Memory {
         let mut term = self.term();
         if !term.leader.as_ref().is_some_and(|known| known.is_same(leader)) {
@@ -134,7 +134,7 @@ impl Centralized {
         self.term().objects.insert(key, memory);
     }
 
-    /// The object is gone, or scaled in another way.
+    /// Drops the state of an object that is deleted, or no longer in Centralized mode.
     pub fn forget(&self, key: &Key) {
         self.term().objects.remove(key);
     }

@@ -1,4 +1,5 @@
-//! What members tell of a Centralized workload -> what the algorithm reads (observe). Asks members, decides nothing.
+//! Pods and metrics of members -> input of the algorithm for a Centralized workload (observe). Queries members, decides
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,18 +22,18 @@ use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::observe::answers;
 
-/// How long pods that were never listed are waited for.
+/// How long to wait for pods that were never listed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// All that the algorithm reads of a workload, beside its replicas.
+/// Input of the algorithm, without the replicas of the workload.
 pub(super) struct Observed {
     /// Its pods.
     pub(super) pods: Pods,
     /// Its metrics.
     pub(super) metrics: Vec<metric::Metric>,
-    /// Clusters that do not tell all.
+    /// Clusters with missing data.
     pub(super) silent: Vec<Silent>,
-    /// Replicas that run for each that the workload asks for.
+    /// Running replicas for each requested replica of the workload.
     pub(super) calibration: f64,
 }
 
@@ -87,7 +88,7 @@ impl Centralized {
         Observed { pods, metrics, silent, calibration: calibration(binding, &assigned) }
     }
 
-    /// What is asked for a metric, and of whom.
+    /// The query for a metric, and where it is sent.
     fn asking(&self, (source, target): (Source, Target), spec: Option<&MetricSpec>, namespace: &str) -> Asking {
         let namespace: Box<str> = namespace.into();
         let named = |identifier: Option<&MetricIdentifier>| identifier.map(Metric::of);
@@ -128,7 +129,7 @@ impl Centralized {
             };
             return (reading, Vec::new());
         }
-        // A cluster that does not tell its pods is silent for that alone.
+        // A cluster with unknown pods is reported for its pods only, not also for its metrics.
         let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?)));
         let whole = !matches!(asking.source, Source::Object { .. } | Source::External { .. });
         let readings: Vec<(&str, Reading)> = known
@@ -147,7 +148,7 @@ impl Centralized {
     }
 }
 
-/// A metric, and what is asked for it.
+/// A metric and its query.
 struct Asking {
     source: Source,
     target: Target,
@@ -155,7 +156,7 @@ struct Asking {
     of: Asked,
 }
 
-/// Who is asked.
+/// Where a query is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Members,
@@ -168,7 +169,7 @@ fn unreadable() -> metric::Metric {
     metric::Metric { source, target: Target::AverageValue(1), reading }
 }
 
-/// Why there is nothing to read.
+/// Why there is no data.
 fn nothing(clusters: &[Cluster<'_>]) -> String {
     let failed = clusters.iter().find_map(|cluster| Some((cluster.name, cluster.pods.as_ref().err()?)));
     failed.map_or_else(
@@ -177,7 +178,7 @@ fn nothing(clusters: &[Cluster<'_>]) -> String {
     )
 }
 
-/// What a metric reads in one cluster, of the pods that are the workload's.
+/// The reading of a metric in one cluster, for the pods of the workload.
 fn in_cluster<'a>(
     cluster: &str,
     mut pods: impl Iterator<Item = &'a str>,
@@ -217,7 +218,7 @@ fn assigned<'a>(view: &View, target: &'a crate::api::resource_binding::TargetClu
     Assigned { name: &target.name, replicas: replicas(target.replicas), ready: member.is_some_and(answers) }
 }
 
-/// Under `Duplicated` each cluster runs all that the workload asks for.
+/// Under `Duplicated` each cluster runs all requested replicas of the workload.
 fn calibration(binding: &Binding, clusters: &[Assigned<'_>]) -> f64 {
     let duplicated = binding
         .placement()

@@ -1,7 +1,8 @@
-//! The pods of Centralized workloads: one watch for each cluster and namespace that has one, shared by all objects there and
-//! kept as what the algorithm reads (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
+//! The pods of Centralized workloads: one watch for each cluster and namespace that has such a workload, shared by all
+//! objects there. It stores only the input of the algorithm (docs/design.md#centralized-mode). Talks to members through
+//! the cluster proxy; reads only.
 //!
-//! A watch begins when its pods are first asked for, and ends when nothing asked for a while.
+//! A watch begins at the first use of its pods, and ends when they were not used for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,11 +27,11 @@ use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::observe::members::proxied;
 use crate::runtime::clock;
 
-/// Pods of one page of a list.
+/// Pods in one page of a list.
 const PAGE: u32 = 500;
-/// A watch that is not asked for so long ends.
+/// A watch ends when its pods were not used for this long.
 const IDLE: Duration = Duration::from_mins(5);
-/// Pods of a watch that fails are those that were last seen, for so long.
+/// While a watch fails, its last seen pods are used for this long.
 const GRACE: Duration = Duration::from_secs(15);
 /// How long a watch that failed before has to last after its list.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -56,30 +57,30 @@ struct NamespacePods {
     used: Mutex<Instant>,
 }
 
-/// How a watch does.
+/// State of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing was listed yet.
+    /// The first list is not complete.
     Listing,
-    /// It brings all changes.
+    /// It receives all changes.
     Current,
-    /// It was never current.
+    /// It was never current; the last error.
     Unlisted(String),
-    /// It was current until then.
+    /// It was current until this time; the last error.
     Broken(Instant, String),
 }
 
 #[derive(Default)]
 struct Seen {
     pods: BTreeMap<Box<str>, SeenPod>,
-    /// Those of a list that is not complete.
+    /// Pods of an incomplete list.
     listing: BTreeMap<Box<str>, SeenPod>,
-    /// Pods of one template have equal labels and requests, which are kept once.
+    /// Pods of one template have equal labels and requests, which are stored once.
     labels: BTreeSet<Arc<Labels>>,
     requests: BTreeSet<Arc<Requests>>,
 }
 
-/// What is kept of a pod.
+/// The stored data of a pod.
 struct SeenPod {
     labels: Arc<Labels>,
     requests: Arc<Requests>,
@@ -90,13 +91,14 @@ struct SeenPod {
 }
 
 impl PodWatches {
-    /// Watches members by way of `client`.
+    /// Watches members through `client`.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, places: Arc::default() }
     }
 
-    /// Watches the pods of `namespace` in these clusters from now on, and waits until they were listed, or `patience` is over.
+    /// Starts to watch the pods of `namespace` in these clusters, and waits until they are listed, or `patience` is
+    /// over.
     pub async fn listed(&self, clusters: &[&str], namespace: &str, patience: Duration) {
         let listed = clusters.iter().map(|cluster| {
             let mut state = self.at(cluster, namespace).state.subscribe();
@@ -105,10 +107,10 @@ impl PodWatches {
         let _: Result<_, _> = timeout(patience, futures::future::join_all(listed)).await;
     }
 
-    /// The pods that `selector` selects in a cluster; their keys name the cluster, too.
+    /// The pods that `selector` selects in a cluster; their keys also contain the cluster.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// Why the pods are unknown.
     pub fn select(&self, cluster: &str, namespace: &str, selector: &Selector) -> Result<Vec<pod::Pod>, String> {
         let place = self.at(cluster, namespace);
         match &*place.state.borrow() {
@@ -120,7 +122,7 @@ impl PodWatches {
         }
         let seen = place.seen();
         let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
-        Ok(selected.map(|(name, pod)| pod.told(cluster, name)).collect())
+        Ok(selected.map(|(name, pod)| pod.to_pod(cluster, name)).collect())
     }
 
     fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {
@@ -155,7 +157,7 @@ impl NamespacePods {
 }
 
 impl SeenPod {
-    fn told(&self, cluster: &str, name: &str) -> pod::Pod {
+    fn to_pod(&self, cluster: &str, name: &str) -> pod::Pod {
         pod::Pod {
             key: key(cluster, name),
             name: name.to_owned(),
@@ -168,7 +170,7 @@ impl SeenPod {
     }
 }
 
-/// Identifies a pod over all clusters: two clusters may each have a pod `web-0`.
+/// Identifies a pod among all clusters: two clusters may each have a pod `web-0`.
 #[must_use]
 pub fn key(cluster: &str, pod: &str) -> String {
     format!("{cluster}/{pod}")
@@ -214,7 +216,7 @@ impl Seen {
         false
     }
 
-    /// Labels of templates that are gone do not pile up: each rollout brings a new hash.
+    /// Drops labels and requests of old templates: each rollout adds labels with a new hash.
     fn forget_unused(&mut self) {
         if self.labels.len() > self.pods.len().saturating_mul(2).saturating_add(64) {
             self.labels.retain(|labels| Arc::strong_count(labels) > 1);
@@ -232,7 +234,8 @@ fn shared<T: Ord>(all: &mut BTreeSet<Arc<T>>, value: T) -> Arc<T> {
     value
 }
 
-/// Keeps the pods of one place. After an error all are listed anew: a quiet watch would not tell that it is well again.
+/// Keeps the pods of one place up to date. After an error all are listed again: a watch without events would not show
+/// that it works again.
 async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
     let (cluster, namespace) = place;
     let mut failures: u32 = 0;
@@ -264,6 +267,7 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
                 Some(Err(error)) => {
                     let error = error.to_string();
                     let why = excerpt(&error, SHOWN);
+                    // Otherwise a watch that fails after each list would list without a pause.
                     if current.take().is_some_and(|since| since.elapsed() > GRACE) {
                         failures = 0;
                     }
@@ -304,7 +308,7 @@ async fn unused(places: &Mutex<BTreeMap<Place, Arc<NamespacePods>>>, place: &Pla
     }
 }
 
-/// A client of a member, by way of the cluster proxy.
+/// A client of a member, through the cluster proxy.
 fn through_proxy(client: &Client, cluster: &str) -> Client {
     let prefix = proxied(cluster, "");
     let client = client.clone();

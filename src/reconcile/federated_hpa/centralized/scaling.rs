@@ -28,10 +28,10 @@ use crate::reconcile::federated_hpa::write::takeover::target;
 use crate::reconcile::federated_hpa::write::writer::Scalable;
 use crate::runtime::leader::Leader;
 
-/// How often a write that met another one is tried with what stands then.
+/// Number of attempts of a write after conflicts, each with the current state.
 const TRIES: u32 = 3;
 
-/// What a computation is about.
+/// Input of a computation.
 struct Computation<'a> {
     leader: &'a Leader,
     view: &'a View,
@@ -39,7 +39,7 @@ struct Computation<'a> {
 }
 
 impl FederatedHpaWorker {
-    /// Computes the replicas of the workload when that is due, and brings it to them.
+    /// Computes the replicas of the workload when that is due, and sets them.
     pub(in crate::reconcile::federated_hpa) async fn centralize(
         &self,
         leader: &Leader,
@@ -49,7 +49,7 @@ impl FederatedHpaWorker {
         let mut memory = self.centralized.recall(leader, order);
         let generation = order.object.metadata.generation;
         if memory.generation != generation {
-            // Another target, maybe.
+            // The target may have changed.
             memory.scale = None;
             memory.due = None;
         }
@@ -61,15 +61,15 @@ impl FederatedHpaWorker {
         let mut report = Report::of(order, now);
         let computed = self.compute(&Computation { leader, view, now }, &mut memory, &mut report).await;
         report.scaled = memory.scaled;
-        let told = match computed {
+        let reported = match computed {
             Ok(()) => self.tell_of(leader, view, report, now).await,
             Err(error) => Err(error),
         };
-        // A status that was not written is written with the next try.
-        memory.due = if told.is_ok() { self.centralized.settings.next(now) } else { None };
+        // A status that was not written is written at the next attempt.
+        memory.due = if reported.is_ok() { self.centralized.settings.next(now) } else { None };
         let next = memory.due;
         self.centralized.keep(order.key(), memory);
-        told.map(|()| Progress::Settled(next))
+        reported.map(|()| Progress::Settled(next))
     }
 
     async fn tell_of(
@@ -93,8 +93,8 @@ impl FederatedHpaWorker {
         Ok(())
     }
 
-    /// Errors are for the engine only where this process leads no more, or must look again; others are told in the status, and
-    /// tried again in the next period.
+    /// Returns an error only when this process no longer leads, or must read again; other errors are reported in the
+    /// status, and retried in the next period.
     async fn compute(
         &self,
         of: &Computation<'_>,
@@ -137,7 +137,7 @@ impl FederatedHpaWorker {
         if !decision.current.is_empty() {
             report.metrics = Some(scaling::reported(spec.metrics.as_deref().unwrap_or_default(), &decision.current));
         }
-        // Karmada's own controller, where it runs beside, may add replicas, and so may we; who takes them away is one alone.
+        // When Karmada's own controller also runs, both may add replicas, but only that controller may remove them.
         let write = decision.write.filter(|replicas| *replicas > current || !upstream);
         let Some(replicas) = write else { return Ok(()) };
         self.write_scale(of, memory, report, (current, replicas), &policy, &decision.why).await
@@ -182,10 +182,10 @@ impl FederatedHpaWorker {
         decide(policy, &workload, metrics, &mut memory.history)
     }
 
-    /// Reads the scale of the workload, unless its binding tells that it is as it was.
+    /// Reads the scale of the workload, unless its binding shows that it is unchanged.
     async fn read_scale(&self, of: &Computation<'_>, binding: &Binding, memory: &mut Memory) -> Result<(), Failure> {
-        let told = &binding.object.spec.resource.resource_version;
-        if memory.scale.as_ref().is_some_and(|known| !told.is_empty() && known.told == *told) {
+        let version = &binding.object.spec.resource.resource_version;
+        if memory.scale.as_ref().is_some_and(|known| !version.is_empty() && known.version == *version) {
             return Ok(());
         }
         memory.scale = None;
@@ -195,7 +195,7 @@ impl FederatedHpaWorker {
         let resource = format!("{}/scale", path.plural);
         let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
         let scale = self.writer.read_scale(Scalable { path: &path.path, name: target.name, asked }).await?;
-        memory.scale = Some(KnownScale { told: told.clone(), path, scale });
+        memory.scale = Some(KnownScale { version: version.clone(), path, scale });
         Ok(())
     }
 
@@ -232,8 +232,8 @@ impl FederatedHpaWorker {
         }
     }
 
-    /// Writes the replicas, provided that the workload still asks for as many as were seen. Its status may have been written
-    /// since, which is no matter.
+    /// Writes the replicas, if the requested replicas of the workload are still as read before. A change of its status
+    /// in between is ignored.
     async fn rescale(
         &self,
         of: &Computation<'_>,

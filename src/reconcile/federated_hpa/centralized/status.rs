@@ -1,4 +1,4 @@
-//! What the status of a Centralized object says: as an HPA's, with Kubernetes' conditions and reasons. No I/O.
+//! The status of a Centralized object: like an HPA's, with Kubernetes' conditions and reasons. No I/O.
 
 use jiff::Timestamp;
 
@@ -15,10 +15,10 @@ use crate::reconcile::federated_hpa::status::{READY, SCALING, known_condition};
 pub(super) const FAILED_GET_SCALE: &str = "FailedGetScale";
 /// Reason of `AbleToScale` when the scale of the workload cannot be written.
 pub(super) const FAILED_UPDATE_SCALE: &str = "FailedUpdateScale";
-/// Reason of `ScalingActive` when the scale of the workload does not say which pods are its own.
+/// Reason of `ScalingActive` when the scale of the workload has no usable selector of its pods.
 pub(super) const INVALID_SELECTOR: &str = "InvalidSelector";
 
-/// A status in the making. Conditions that nothing is said of stay as they are.
+/// A status under construction. Conditions that are not set keep their state.
 pub(super) struct Report<'a> {
     order: &'a FederatedHpaEntry,
     now: Timestamp,
@@ -48,14 +48,14 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The workload cannot be scaled at all.
+    /// Reports that the workload cannot be scaled at all.
     pub(super) fn unable(&mut self, reason: &'static str, message: &str) {
         let able = format!("the HPA controller was unable to get the target's current scale: {message}");
         self.set(ABLE_TO_SCALE, ("False", FAILED_GET_SCALE, able));
         self.set(READY, ("False", reason, message.to_owned()));
     }
 
-    /// Nothing is computed, as the pods of the workload are not known.
+    /// Reports that nothing is computed, as the pods of the workload are unknown.
     pub(super) fn unselected(&mut self, message: String) {
         self.set(SCALING_ACTIVE, ("False", INVALID_SELECTOR, message.clone()));
         self.set(READY, ("False", INVALID_SELECTOR, message));
@@ -81,7 +81,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The order in which Kubernetes lists them, and ours after that.
+/// The order of Kubernetes, followed by our own conditions.
 fn rank(type_: &str) -> usize {
     let order = [ABLE_TO_SCALE, SCALING_ACTIVE, crate::decision::health::SCALING_LIMITED, READY];
     order.iter().position(|known| *known == type_).unwrap_or(order.len())

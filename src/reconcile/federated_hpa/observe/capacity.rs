@@ -1,5 +1,5 @@
-//! How many replicas a cluster has room for: what it says of itself, and what karmada-scheduler-estimator says of it. The
-//! smaller of both counts.
+//! How many replicas fit into a cluster: by its resource summary, and by karmada-scheduler-estimator. The smaller of
+//! both counts.
 
 use std::time::Duration;
 
@@ -16,60 +16,60 @@ use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::estimator::question::Question;
 
-/// What is known from karmada-scheduler-estimators.
+/// Cached results of karmada-scheduler-estimators.
 pub type Estimators = QueryCache<Question, i32>;
 
-/// What is known of the room for a workload in a cluster.
+/// Free capacity for a workload in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// Further replicas that would fit; nothing while nobody said.
+    /// Further replicas that would fit; `None` while unknown.
     pub available: Option<Replicas>,
-    /// Replicas that would fit if the cluster were empty; nothing while nobody said.
+    /// Replicas that would fit into the empty cluster; `None` while unknown.
     pub whole: Option<Replicas>,
 }
 
-/// Knows how much room clusters have.
+/// Source of the free capacity of clusters.
 pub trait Capacity: Send + Sync + 'static {
-    /// Asks about these clusters as far as that is not known, and waits a moment for all of them.
+    /// Queries these clusters where results are missing, and waits a moment for all of them.
     fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
 
-    /// The room in `cluster`, at once, from what it says of itself (`summary`) and what was heard so far. Where the only answer
-    /// is that nothing limits the replicas, `most` fit.
+    /// The free capacity in `cluster`, without waiting, from its resource summary (`summary`) and cached results. Where
+    /// the only result is that there is no limit, `most` fit.
     fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room;
 
-    /// Replicas of `workload` in `cluster` that cannot be scheduled, from what was heard so far; nothing while nobody said.
+    /// Cached number of unschedulable replicas of `workload` in `cluster`; `None` while unknown.
     fn unschedulable(&self, _cluster: &str, _workload: &ObjectReference) -> Option<Replicas> {
         None
     }
 
-    /// Asks for that unless the answer is younger than `fresh`, and waits for nothing. Returns whether there is an answer or
-    /// one may come; else somebody else is to be asked.
+    /// Queries them in the background unless the result is younger than `fresh`. Returns whether a result exists or may
+    /// arrive; otherwise another source must be used.
     fn look(&self, _cluster: &str, _workload: &ObjectReference, _fresh: Duration) -> bool {
         false
     }
 
-    /// Waits until there is another answer to what was asked so.
+    /// Waits until such a result changes.
     fn news(&self) -> BoxFuture<'_, ()> {
         std::future::pending().boxed()
     }
 
-    /// The workloads with another answer since this was last asked.
+    /// The workloads whose result changed since the last call.
     fn changed(&self) -> Vec<ObjectReference> {
         Vec::new()
     }
 }
 
-/// What each replica of a workload asks for, as it can be compared with what clusters have.
+/// Requests of each replica of a workload, in comparable form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirements {
-    /// Nothing when it cannot be read.
+    /// `None` when they cannot be parsed.
     demand: Option<Demand>,
-    /// Nothing when it cannot be read.
+    /// `None` when they cannot be parsed.
     question: Option<Question>,
 }
 
 impl Requirements {
-    /// Of `spec.replicaRequirements` of a ResourceBinding; absent: a pod, and nothing else.
+    /// Reads `spec.replicaRequirements` of a ResourceBinding; absent: one pod, nothing else.
     #[must_use]
     pub fn read(requirements: Option<&Value>) -> Self {
         let read = requirements.map_or_else(|| Ok(ReplicaRequirements::default()), ReplicaRequirements::deserialize);
@@ -80,22 +80,22 @@ impl Requirements {
     }
 }
 
-/// Knows how much room clusters have.
+/// Free capacity from resource summaries and estimators.
 #[derive(Clone, Default)]
 pub struct Rooms {
-    /// None: what a Cluster says of itself is all there is.
+    /// `None`: only resource summaries are used.
     estimators: Option<Estimators>,
 }
 
 impl Rooms {
-    /// With estimators, or without.
+    /// Creates it with or without estimators.
     #[must_use]
     pub const fn new(estimators: Option<Estimators>) -> Self {
         Self { estimators }
     }
 
-    /// Asks the estimators of these clusters as far as that is not known, and waits a moment for all of them. Returns whether
-    /// all has been heard that will be heard; else it is worth another plan soon.
+    /// Queries the estimators of these clusters where results are missing, and waits a moment for all of them. Returns
+    /// whether all results have arrived that will arrive; otherwise another plan soon makes sense.
     pub async fn hear(&self, clusters: &[&str], requirements: &Requirements) -> bool {
         match (&self.estimators, &requirements.question) {
             (Some(estimators), Some(question)) => estimators.hear(clusters, question).await,
@@ -103,7 +103,7 @@ impl Rooms {
         }
     }
 
-    /// What the estimator of the cluster of this `name` answered so far.
+    /// The cached result of the estimator of the cluster called `name`.
     #[must_use]
     pub fn answer(&self, name: &str, requirements: &Requirements) -> Answer {
         match (&self.estimators, &requirements.question) {
@@ -126,15 +126,15 @@ impl Capacity for Rooms {
     }
 
     fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        let word = self.estimators.as_ref()?.word(cluster, &unschedulable(workload)?);
-        Replicas::try_from(word.heard?.1).ok()
+        let cached = self.estimators.as_ref()?.cached(cluster, &unschedulable(workload)?);
+        Replicas::try_from(cached.result?.1).ok()
     }
 
     fn look(&self, cluster: &str, workload: &ObjectReference, fresh: Duration) -> bool {
         let (Some(estimators), Some(question)) = (&self.estimators, unschedulable(workload)) else { return false };
         estimators.look(cluster, &question, fresh);
-        let word = estimators.word(cluster, &question);
-        word.under_way || word.heard.is_some()
+        let cached = estimators.cached(cluster, &question);
+        cached.under_way || cached.result.is_some()
     }
 
     fn news(&self) -> BoxFuture<'_, ()> {
@@ -154,18 +154,18 @@ impl Capacity for Rooms {
     }
 }
 
-/// What the estimator of `cluster` answered.
+/// The cached result of the estimator of `cluster`.
 #[must_use]
 pub fn heard(estimators: &Estimators, cluster: &str, question: &Question) -> Answer {
-    estimators.word(cluster, question).heard.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
+    estimators.cached(cluster, question).result.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
 }
 
-/// The question about pods that the scheduler tried and could not place. Estimators know that of Deployments only.
+/// The query for pods that the scheduler could not place. Estimators support Deployments only.
 fn unschedulable(workload: &ObjectReference) -> Option<Question> {
     (workload.kind == "Deployment").then(|| Question::unschedulable(workload.clone(), Duration::ZERO))
 }
 
-/// Knows nothing.
+/// A source without any information.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unknown;
 

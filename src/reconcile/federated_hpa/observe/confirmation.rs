@@ -1,5 +1,5 @@
-//! Writes of HPAs that Karmada does not report: looked for in the members themselves, until they are found
-//! (docs/design.md#on-the-wire). Waits for nothing; what is asked is asked in the background.
+//! Confirms HPA writes that Karmada does not report by reading them from the members (docs/design.md#on-the-wire). Does
+//! not wait; queries run in the background.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::reconcile::federated_hpa::cache::entry::{MemberHpa, Reading};
 use crate::reconcile::federated_hpa::status;
 use crate::reconcile::federated_hpa::write::{manifest, write_id};
 
-/// A write that Karmada does not report for so long is looked for in the member.
+/// A write that Karmada does not report for this long is read from the member.
 const FIRST: SignedDuration = SignedDuration::from_secs(5);
-/// Looks for one write are never farther apart.
+/// Longest interval between reads for one write.
 const LONGEST: SignedDuration = SignedDuration::from_mins(5);
-/// A status that was read is read again at most so often, when its replicas change.
+/// Shortest interval between reads of one status, when its replicas change.
 const AGAIN: Duration = Duration::from_secs(15);
 
-/// Takes in what members answered. Returns whether anything is known now that was not.
+/// Stores the responses of members. Returns whether any of them is new.
 pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
     let key = view.order.key();
     let metrics = view.order.object.spec.metrics.as_deref().unwrap_or_default();
@@ -39,8 +39,8 @@ pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
     news
 }
 
-/// Asks the members whose writes are not confirmed for long, and those whose replicas changed since they were read. Returns
-/// when to ask again.
+/// Queries members with writes unconfirmed for long, and those whose replicas changed since they were read. Returns
+/// when to query again.
 pub fn look(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> {
     let key = view.order.key();
     let mut next = None;
@@ -61,7 +61,7 @@ pub fn look(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> 
     next
 }
 
-/// Clusters whose writes stay unconfirmed because they refuse to be read, and what was said of the first.
+/// Clusters whose writes stay unconfirmed because they reject reads, and the message of the first.
 #[must_use]
 pub fn unread<'a>(live: &LiveState, view: &'a View) -> Option<(Vec<&'a str>, String)> {
     let key = view.order.key();
@@ -72,7 +72,7 @@ pub fn unread<'a>(live: &LiveState, view: &'a View) -> Option<(Vec<&'a str>, Str
     Some((all.into_iter().map(|(cluster, _)| cluster).collect(), why))
 }
 
-/// Whether the write reached a member that can be asked, as far as is known, and its state is not.
+/// Whether the write reached a member that can be queried, as far as known, and its state is not known.
 fn is_open(live: &LiveState, view: &View, sent: &MemberHpa) -> bool {
     let outdated = sent.reading.as_ref().is_some_and(|reading| reading.beside != sent.reported());
     let asked = || live.cache.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));

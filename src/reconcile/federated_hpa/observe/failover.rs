@@ -1,4 +1,4 @@
-//! How long clusters are waited for, and how many failovers there are at a time, over all objects. No I/O.
+//! Tolerations of failed clusters, and the rate of failovers over all objects. No I/O.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::decision::fleet::patience::Patience;
 use crate::decision::plan::REPLACEMENT;
 use crate::runtime::clock::steady;
 
-/// Whose turn came has so long to fail over before it waits again.
+/// A cluster that was admitted must fail over within this time, or it waits again.
 const TURN: Duration = Duration::from_mins(1);
-/// Nothing is waited for longer, even where the rate says so.
+/// Longest wait, regardless of the rate.
 const MOST: Duration = Duration::from_secs(1000);
 
-/// What the operator chose.
+/// Settings of the operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How long clusters are waited for.
+    /// How long to wait for failed clusters.
     pub patience: Patience,
-    /// How long a cluster that leaves waits until others run what it runs; nothing: for ever.
+    /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
-    /// Failovers in a second, over all objects; 0: none.
+    /// Failovers per second, over all objects; 0: none.
     pub rate: f64,
 }
 
@@ -34,15 +34,15 @@ impl Default for Settings {
     }
 }
 
-/// Lets failovers through one after the other.
+/// Limits the rate of failovers.
 #[derive(Debug, Default)]
 pub struct Queue(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the next may.
+    /// When the next one may be admitted.
     next: Option<Instant>,
-    /// Whose turn came, and when.
+    /// Admitted clusters, and when.
     admitted: HashMap<(Key, String), Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! All that a reconcile looks at: what watches brought, and what was heard of clusters beside. Asks nobody by itself.
+//! Complete input of a reconcile: the cache, and the results of queries to clusters. Sends no queries by itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::cache::entry::ClusterEntry;
 
-/// What is looked at. A clone looks at the same.
+/// Input of a reconcile. Clones share it.
 #[derive(Clone)]
 pub struct LiveState {
-    /// What watches brought.
+    /// Objects from watches.
     pub cache: Arc<Cache>,
-    /// The room in clusters.
+    /// The free capacity of clusters.
     pub capacity: Arc<dyn Capacity>,
-    /// What members answered.
+    /// Responses of members.
     pub members: Arc<Members>,
-    /// How often headroom is divided again; nothing: never.
+    /// How often headroom is rebalanced; `None`: never.
     pub period: Option<SignedDuration>,
-    /// How long clusters are waited for.
+    /// How long to wait for failed clusters.
     pub failover: failover::Settings,
 }
 
@@ -43,21 +43,20 @@ impl Default for LiveState {
 }
 
 impl LiveState {
-    /// The room in a cluster; `most` where nothing limits it.
+    /// The free capacity of a cluster; `most` where there is no limit.
     #[must_use]
     pub fn room(&self, place: &ClusterEntry, requirements: &Requirements, most: Replicas) -> Room {
         self.capacity.room(&place.member.name, place.summary.as_ref(), requirements, most)
     }
 
-    /// Replicas of `workload` that cannot be scheduled in `cluster`: the smallest of what was heard; nothing while nobody
-    /// said.
+    /// Unschedulable replicas of `workload` in `cluster`: the smallest reported value; `None` until one is reported.
     #[must_use]
     pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        let heard = [self.capacity.unschedulable(cluster, workload), self.members.unschedulable(cluster, workload)];
-        heard.into_iter().flatten().min()
+        let reported = [self.capacity.unschedulable(cluster, workload), self.members.unschedulable(cluster, workload)];
+        reported.into_iter().flatten().min()
     }
 
-    /// Asks for that in the background: the estimator of the cluster, or else the cluster.
+    /// Queries them in the background: from the estimator of the cluster, or else from the cluster.
     pub fn look_for_pods(&self, cluster: &Cluster, workload: &ObjectReference) {
         let name = cluster.metadata.name.as_deref().unwrap_or_default();
         if !self.capacity.look(name, workload, TIMES.fresh) && can_be_asked(cluster) {
@@ -65,7 +64,7 @@ impl LiveState {
         }
     }
 
-    /// Waits until something changed.
+    /// Waits until an input changed.
     pub async fn news(&self) {
         tokio::select! {
             () = self.cache.news() => {}
@@ -74,7 +73,7 @@ impl LiveState {
         }
     }
 
-    /// The FederatedHPAs that changes were about since this was last asked.
+    /// The FederatedHPAs that changed since the last call.
     #[must_use]
     pub fn changed(&self) -> BTreeSet<Key> {
         let mut changed = self.cache.changed();
@@ -93,7 +92,7 @@ impl LiveState {
     }
 }
 
-/// Whether a cluster is reached through the proxy: one that pulls is not, as far as is known.
+/// Whether a cluster is reachable through the proxy, as far as known: a cluster in Pull mode is not.
 #[must_use]
 pub fn can_be_asked(cluster: &Cluster) -> bool {
     cluster.spec.sync_mode != "Pull"

@@ -1,5 +1,5 @@
-//! Asks members through the cluster proxy what Karmada does not report: whether an HPA carries its mark, and which pods wait
-//! for a node (docs/design.md#on-the-wire). Talks to the API server; reads only.
+//! Queries members through the cluster proxy for state that Karmada does not report: whether an HPA has its write id,
+//! and which pods are unschedulable (docs/design.md#on-the-wire). Talks to the API server; reads only.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::api::scale::Scale;
 use crate::controller::failure;
 use crate::controller::failure::Asked;
 use crate::controller::key::Key;
-use crate::controller::query_cache::{QueryCache, QueryError, Source, Times, Word};
+use crate::controller::query_cache::{Cached, QueryCache, QueryError, Source, Times};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::split::Replicas;
@@ -30,7 +30,7 @@ use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 
-/// Times of questions to members. An answer takes up to three requests.
+/// Durations of queries to members. A result takes up to three requests.
 pub const TIMES: Times = Times {
     fresh: Duration::from_secs(10),
     kept: Duration::from_mins(1),
@@ -39,10 +39,10 @@ pub const TIMES: Times = Times {
     rest: Duration::from_secs(10),
     absence: Duration::from_mins(1),
 };
-/// Pods that are looked at; where more wait, so many are known to.
+/// Most pods to read; with more, at least this many are unschedulable.
 const PODS: u32 = 500;
 
-/// What a member is asked.
+/// A query to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// Its HPA of that name.
@@ -51,74 +51,74 @@ pub enum Question {
         key: Key,
         /// `v1` or `v2`
         version: &'static str,
-        /// The mark of the write that is looked for.
+        /// The expected write id.
         mark: Box<str>,
     },
-    /// How many pods of the workload cannot be scheduled.
+    /// Number of unschedulable pods of the workload.
     Unschedulable(ObjectReference),
 }
 
-/// What it answers.
+/// Result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The status of the HPA with the mark; nothing where there is none.
+    /// The status of the HPA with the write id; `None` where there is none.
     Hpa(Option<Arc<HorizontalPodAutoscalerStatus>>),
-    /// So many pods.
+    /// Number of pods.
     Unschedulable(Replicas),
 }
 
-/// What is known from members.
+/// Cached results of members.
 pub struct Members(Option<QueryCache<Question, Answer>>);
 
 impl Members {
-    /// Asks by `client`.
+    /// Queries through `client`.
     #[must_use]
     pub fn new(client: Client, targets: Arc<Targets>) -> Self {
         Self(Some(QueryCache::new(Box::new(Proxy { client, targets }), TIMES)))
     }
 
-    /// Asks nobody.
+    /// Sends no queries.
     #[must_use]
     pub const fn unasked() -> Self {
         Self(None)
     }
 
-    /// Asks `cluster` unless the answer is younger than `fresh`, and waits for nothing.
+    /// Queries `cluster` in the background unless the result is younger than `fresh`.
     pub fn look(&self, cluster: &str, question: &Question, fresh: Duration) {
         if let Some(inquiry) = &self.0 {
             inquiry.look(cluster, question, fresh);
         }
     }
 
-    fn word(&self, cluster: &str, question: &Question) -> Option<Word<Answer>> {
-        self.0.as_ref().map(|inquiry| inquiry.word(cluster, question))
+    fn cached(&self, cluster: &str, question: &Question) -> Option<Cached<Answer>> {
+        self.0.as_ref().map(|inquiry| inquiry.cached(cluster, question))
     }
 
-    /// The status of an HPA that carries the mark, and when that was heard.
+    /// The status of an HPA with the write id, and when it arrived.
     #[must_use]
     pub fn hpa(&self, cluster: &str, question: &Question) -> Option<(Instant, Arc<HorizontalPodAutoscalerStatus>)> {
-        match self.word(cluster, question)?.heard? {
+        match self.cached(cluster, question)?.result? {
             (at, Answer::Hpa(Some(status))) => Some((at, status)),
             _ => None,
         }
     }
 
-    /// Why it was refused to answer.
+    /// Why the query was rejected.
     #[must_use]
     pub fn refused(&self, cluster: &str, question: &Question) -> Option<String> {
-        self.word(cluster, question)?.refused
+        self.cached(cluster, question)?.refused
     }
 
-    /// Pods that cannot be scheduled; nothing while nobody said.
+    /// Unschedulable pods; `None` while unknown.
     #[must_use]
     pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        match self.word(cluster, &Question::Unschedulable(workload.clone()))?.heard? {
+        match self.cached(cluster, &Question::Unschedulable(workload.clone()))?.result? {
             (_, Answer::Unschedulable(pods)) => Some(pods),
             _ => None,
         }
     }
 
-    /// Waits until there is another answer.
+    /// Waits until a result changes.
     pub async fn news(&self) {
         match &self.0 {
             Some(inquiry) => inquiry.news().await,
@@ -126,14 +126,14 @@ impl Members {
         }
     }
 
-    /// What has another answer since this was last asked.
+    /// The queries whose result changed since the last call.
     #[must_use]
     pub fn changed(&self) -> HashSet<Question> {
         self.0.as_ref().map(QueryCache::changed).unwrap_or_default()
     }
 }
 
-/// Karmada's way to the API servers of members.
+/// Access to the API servers of members through Karmada.
 struct Proxy {
     client: Client,
     targets: Arc<Targets>,
@@ -161,13 +161,13 @@ impl Source<Question, Answer> for Proxy {
     fn forget(&self, _: &str) {}
 }
 
-/// Where the API of a member is: what follows is a path there.
+/// The path of the API of a member, followed by a path there.
 #[must_use]
 pub fn proxied(cluster: &str, path: &str) -> String {
     format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy{path}")
 }
 
-/// The way to one member.
+/// Access to one member.
 struct Way {
     client: Client,
     cluster: String,
@@ -193,14 +193,14 @@ impl Way {
         let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
         let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
         match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
-            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.said()))),
+            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.newer_status()))),
             Ok(_) => Ok(None),
             Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
             Err(failure) => Err(unanswered(failure)),
         }
     }
 
-    /// Pods by the selector that the workload's `scale` names, so that every kind that can be scaled will do.
+    /// Selects pods by the selector of the workload's `scale`, so that it works for every scalable kind.
     async fn unschedulable(&self, targets: &Targets, workload: &ObjectReference) -> Result<Replicas, QueryError> {
         let ObjectReference { api_version, kind, namespace, name } = workload;
         let target = TargetRef { namespace, api_version, kind, name };
@@ -219,7 +219,7 @@ impl Way {
     }
 }
 
-/// What cannot be asked at present is asked again; what is refused is told.
+/// Transient failures are retried; rejections are reported.
 fn unanswered(failure: failure::Failure) -> QueryError {
     match failure.class {
         ErrorClass::Transient => QueryError::Unusable(failure.message),
@@ -227,7 +227,7 @@ fn unanswered(failure: failure::Failure) -> QueryError {
     }
 }
 
-/// What of an HPA is looked at.
+/// The parts of an HPA that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Hpa {
@@ -237,7 +237,7 @@ struct Hpa {
     status: HpaStatus,
 }
 
-/// The status in the words of both APIs.
+/// The status with the fields of both API versions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct HpaStatus {
@@ -256,8 +256,8 @@ impl Hpa {
         self.annotation(names::WRITE_ID)
     }
 
-    /// Its status in the words of the newer API.
-    fn said(&self) -> HorizontalPodAutoscalerStatus {
+    /// Its status, converted to the newer API.
+    fn newer_status(&self) -> HorizontalPodAutoscalerStatus {
         let (current, conditions) =
             (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
         let mut status = self.status.newer.clone();
@@ -266,7 +266,7 @@ impl Hpa {
     }
 }
 
-/// Pods that the scheduler of the cluster tried and could not place.
+/// Number of pods that the scheduler of the cluster could not place.
 fn unschedulable(list: &List<Pod>) -> Replicas {
     let is =
         |one: &PodCondition| (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable");

@@ -1,4 +1,4 @@
-//! What is seen -> what a plan starts from (observe). No I/O.
+//! Cache -> input of a plan (observe). No I/O.
 
 pub mod capacity;
 pub mod confirmation;
@@ -37,22 +37,22 @@ use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 
-/// What the user and the placement say, as the rules read it.
+/// Spec and placement, as input of the rules.
 #[derive(Clone)]
 pub struct Words<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
     group: &'a str,
-    /// Clusters whose turn to fail over has come; nothing: all that failed.
+    /// Clusters that may fail over now; `None`: all that failed.
     may_fail: Option<Vec<String>>,
 }
 
 impl<'a> Words<'a> {
-    /// Of what is seen.
+    /// Reads a view.
     ///
     /// # Errors
-    /// What of the binding cannot be read: nothing is planned by it.
+    /// Why the binding cannot be parsed: no plan may be based on it.
     pub fn of(view: &'a View, binding: &'a Binding) -> Result<Self, &'a str> {
         let spec = &view.order.object.spec;
         Ok(Self {
@@ -64,39 +64,40 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Only these clusters may fail over now.
+    /// Allows only these clusters to fail over now.
     #[must_use]
     pub fn admitting(self, clusters: Vec<String>) -> Self {
         Self { may_fail: Some(clusters), ..self }
     }
 }
 
-/// What a plan starts from.
+/// Input of a plan, with further results.
 pub struct Observed<'a> {
-    /// For the plan.
+    /// Input of the plan.
     pub request: Request<'a>,
-    /// Name of the group of the placement in use.
+    /// Name of the affinity group in use.
     pub group: &'a str,
-    /// When to look again, if nothing happens.
+    /// When to plan again, if no event happens.
     pub next: Option<Timestamp>,
-    /// Clusters of which nobody said how much room they have, while the policy goes by it.
+    /// Clusters with unknown free capacity, while the policy depends on it.
     pub unknown_capacity: Vec<&'a str>,
-    /// What each replica asks for.
+    /// Requests of each replica.
     pub requirements: Requirements,
-    /// Clusters in which not all replicas are ready: it is worth asking which pods wait for a node.
+    /// Clusters in which some replicas are not ready: their unschedulable pods should be queried.
     pub unready: Vec<&'a str>,
-    /// Clusters that do not confirm what was written and refuse to be asked, and what was said of the first.
+    /// Clusters that do not confirm their writes and reject queries, and the message of the first.
     pub unread: Option<(Vec<&'a str>, String)>,
-    /// What of the placement's spread constraints cannot be kept.
+    /// Spread constraints of the placement that cannot be satisfied.
     pub unmet: Vec<Unmet<'a>>,
-    /// Clusters that failed and whose turn to fail over has not come.
+    /// Failed clusters that may not fail over yet.
     pub waiting: Vec<&'a str>,
-    /// Nothing fails over: so many clusters of so many are not Ready.
+    /// Set while failover is paused: the number of clusters that are not Ready, and of all clusters.
     pub paused: Option<(usize, usize)>,
 }
 
 impl<'a> Observed<'a> {
-    /// Clusters whose room decides what the plan assigns; none where what is assigned stays, or goes by something else.
+    /// Clusters whose free capacity affects the assignment of the plan; empty where the assignment is kept, or does not
+    /// depend on it.
     #[must_use]
     pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
         let request = &self.request;
@@ -112,13 +113,13 @@ impl<'a> Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// Pods that wait for a node are among the replicas that are not ready; others may just be starting.
+    /// Unschedulable pods are part of the replicas that are not ready; the others may just be starting.
     fn count_pending(&mut self, cluster: &mut Cluster<'a>, live: &LiveState, workload: &ObjectReference) {
         let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
         if unready > 0 {
             self.unready.push(cluster.name);
             let pends = cluster.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
-            // Until somebody says something else it is as it was: a new leader has not asked yet.
+            // Until a source responds, the previous state applies: a new leader has not queried yet.
             let before = if pends { unready } else { 0 };
             cluster.pending = live.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
         }
@@ -184,7 +185,7 @@ pub fn observe<'a>(
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         clusters,
         purge: purge(binding),
-        // Whole seconds, as what follows from it is stored.
+        // Whole seconds, because derived times are stored so.
         now: stored(now).map_or(now, |time| time.0),
         delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
         window: window(spec),
@@ -196,12 +197,12 @@ pub fn observe<'a>(
     observed
 }
 
-/// What the objects say of each cluster, by its name.
+/// Known state of each cluster, by name.
 struct Known<'a> {
     entries: HashMap<&'a str, Replicas>,
     reported: HashMap<&'a str, WorkloadStatus>,
     leaving: HashSet<&'a str>,
-    /// When others than the controller began to evict what runs there.
+    /// When Karmada began to evict its replicas.
     evicted: BTreeMap<&'a str, Timestamp>,
     kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
 }
@@ -226,7 +227,7 @@ impl<'a> Known<'a> {
             reported: status
                 .aggregated_status
                 .iter()
-                .filter_map(|one| Some((&*one.cluster_name, said(one)?)))
+                .filter_map(|one| Some((&*one.cluster_name, status_of(one)?)))
                 .collect(),
             leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
             evicted,
@@ -234,7 +235,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What the rules need of it.
+    /// The known past of the clusters, for the rules.
     fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
         let noted = |of: fn(&Memory) -> bool| {
             self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
@@ -251,11 +252,11 @@ impl<'a> Known<'a> {
     }
 }
 
-/// When failovers were last possible again, as the condition says.
+/// When failover was last resumed, by the condition.
 fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
     let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
     let time = condition.last_transition_time.as_ref().map(|time| time.0);
-    // While it lasts nobody fails over, and when it ends now the waiting begins now.
+    // While it is paused no cluster fails over, and when it ends now all tolerations begin now.
     if condition.status == "True" { Some(now) } else { time }
 }
 
@@ -263,12 +264,12 @@ fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
     task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
-/// From which cluster something is evicted, and since when.
+/// The cluster of an eviction task, and when it began.
 fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
     Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
 }
 
-/// One cluster, and when it is to be waited for no longer.
+/// One cluster, and when the wait for it ends.
 fn cluster<'a>(
     view: &View,
     known: &Known<'_>,
@@ -283,7 +284,7 @@ fn cluster<'a>(
     let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
     let sent = view.sent(name);
     let hpa = sent.map(|sent| sent.hpa);
-    let heard = sent.filter(|_| answers);
+    let answering = sent.filter(|_| answers);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
     let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
@@ -300,8 +301,8 @@ fn cluster<'a>(
         ready,
         pending: 0,
         available: room.available,
-        desired: heard.and_then(|sent| sent.desired()),
-        load: heard.and_then(|sent| sent.load(now)),
+        desired: answering.and_then(|sent| sent.desired()),
+        load: answering.and_then(|sent| sent.load(now)),
         reach: Reach::Scale,
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
@@ -314,7 +315,7 @@ fn cluster<'a>(
     (cluster, due)
 }
 
-/// How replicas of the cluster are written.
+/// How replicas of the cluster can be written.
 fn reach(cluster: &crate::api::Cluster, spec: &FederatedHPASpec) -> Reach {
     if can_be_asked(cluster) {
         return Reach::Scale;
@@ -342,16 +343,16 @@ pub fn workload(binding: &Binding) -> ObjectReference {
     }
 }
 
-/// What the cluster said last of the workload; nothing while its controllers have not looked at it.
+/// The last status of the workload in the cluster; `None` before the controllers have observed it.
 pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
-    said(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
+    status_of(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
 }
 
-fn said(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
+fn status_of(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
     entry.status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
 }
 
-/// How the replicas of a cluster that is left go: what `spec.failover` says for clusters, in new and older words.
+/// How the replicas of an evicted cluster are removed: by `spec.failover`, in its current and older form.
 fn purge(binding: &Binding) -> Purge {
     match binding.object.spec.failover.pointer("/cluster/purgeMode").and_then(|mode| mode.as_str()) {
         Some("Directly" | "Immediately") => Purge::Directly,
@@ -360,7 +361,7 @@ fn purge(binding: &Binding) -> Purge {
     }
 }
 
-/// Whether the cluster is there to say something. What a dead one said last stays, and never counts as ready.
+/// Whether the cluster answers. The last status of a failed one stays, and never counts as ready.
 #[must_use]
 pub fn answers(member: &Member<'_>) -> bool {
     member.readiness == Readiness::Ready && !member.deleting
@@ -373,7 +374,7 @@ fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
     Some(Cluster::cap(room.whole?, share))
 }
 
-/// Whether the others wait for the cluster no longer, and else when that will be.
+/// Whether the wait for the cluster has ended, and else when it will.
 fn overdue(sent: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
     let Some(sent) = sent else { return (false, None) };
     let Some(written) = write_id::time(&sent.token) else { return (false, None) };

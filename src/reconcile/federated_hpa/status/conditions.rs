@@ -1,4 +1,4 @@
-//! Conditions of a FederatedHPA: a reason for machines and a sentence that says what to do. No I/O.
+//! Conditions of a FederatedHPA: a reason for machines and a message that says what to do. No I/O.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,7 +13,7 @@ use crate::decision::plan::{Action, ClusterState, Note, Plan, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::Observed;
 
-/// Karmada's own controller wrote the status within this time: it runs.
+/// Karmada's own controller counts as running when it wrote the status within this time.
 pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
 
 /// The workload does not exist.
@@ -21,12 +21,12 @@ pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
 /// The workload is not propagated.
 pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 
-/// Karmada's own controller writes the object too.
+/// Karmada's own controller also writes the object.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
-/// The object lost its mode, or other fields that nobody knows any more.
+/// The object lost its mode, or other fields whose values are unknown.
 pub const MODE_UNKNOWN: &str = "ModeUnknown";
-/// Members have not confirmed everything yet.
+/// Members have not confirmed all writes yet.
 pub const WAITING: &str = "WaitingForMembers";
 /// The workload is being handed back to Karmada.
 pub const HANDING_BACK: &str = "HandingBack";
@@ -36,7 +36,7 @@ pub const HANDED_BACK: &str = "HandedBack";
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
-/// Whether every cluster has the bounds it is to have.
+/// Whether every cluster has its target bounds.
 #[must_use]
 pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> ConditionParts {
     for note in &plan.notes {
@@ -89,7 +89,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Condit
     ("True", code, message)
 }
 
-/// Whether somebody should look after it. What is normal while things come about is none of that.
+/// Whether a user should look at it. Normal intermediate states do not count.
 #[must_use]
 pub fn is_bad(condition: &Condition) -> bool {
     let reason = condition.reason.as_deref().unwrap_or_default();
@@ -97,7 +97,7 @@ pub fn is_bad(condition: &Condition) -> bool {
     condition.status == "False" && condition.type_ != SCALING_LIMITED && !comes_about
 }
 
-/// What is not done yet.
+/// Message about pending changes.
 fn waiting(plan: &Plan<'_>) -> String {
     let name = |step: &Step<'_>| {
         let what = match &step.action {
@@ -120,11 +120,11 @@ fn waiting(plan: &Plan<'_>) -> String {
     FewParts(&missing.chain(plan.steps.iter().map(name)).collect::<Vec<_>>()).to_string()
 }
 
-/// What keeps clusters that failed from failing over, where something does. It is no error of the object's own.
+/// Why failed clusters do not fail over, if so. This is not an error of the object.
 #[must_use]
 pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
     let Some((unready, all)) = observed.paused else {
-        // When it ended is remembered: clusters are waited for from then on.
+        // The end is remembered: tolerations begin then.
         known_condition(&view.order, FAILOVER_PAUSED)?;
         return Some(("False", "ClustersReady", "clusters that fail are replaced by others".to_owned()));
     };
@@ -135,17 +135,17 @@ pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
     Some(("True", "TooManyClustersNotReady", message))
 }
 
-/// What an HPA says of itself, of all members.
+/// The conditions of an HPA, over all members.
 pub fn scaling(members: &[Member<'_>]) -> impl Iterator<Item = (&'static str, ConditionParts)> {
-    verdicts(members).into_iter().map(|(type_, verdict)| (type_, said(verdict)))
+    verdicts(members).into_iter().map(|(type_, verdict)| (type_, parts_of(verdict)))
 }
 
-fn said(Verdict { status, reason, message }: Verdict) -> ConditionParts {
+fn parts_of(Verdict { status, reason, message }: Verdict) -> ConditionParts {
     (status, reason, message)
 }
 
-/// Whether all is put together as it should be: nothing stands in the way of the controller, and the HPA of each
-/// candidate is there as written, with its workload, and alone.
+/// Whether everything is set up as it should be: no problem blocks the controller, and the HPA of each candidate exists
+/// as written, with its workload, and is the only one.
 #[must_use]
 pub fn ready(
     view: &View,
@@ -158,8 +158,8 @@ pub fn ready(
     if let Some(failure) = failure {
         return ("False", failure.reason, failure.message.clone());
     }
-    if let Some(said) = refused(view) {
-        return said;
+    if let Some(parts) = refused(view) {
+        return parts;
     }
     if upstream_until(view, now).is_some() {
         return upstream_runs();
@@ -187,7 +187,7 @@ pub fn ready(
         return ("False", "MemberStatusUnknown", message);
     }
     match broken(members) {
-        Some(verdict) => said(verdict),
+        Some(verdict) => parts_of(verdict),
         None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
 }
@@ -198,7 +198,7 @@ fn upstream_runs() -> ConditionParts {
     ("False", UPSTREAM, message.to_owned())
 }
 
-/// Whether all is put together as it should be, of a Centralized object whose workload can be scaled.
+/// Whether the setup of a Centralized object is correct, where its workload can be scaled.
 #[must_use]
 pub fn centralized(upstream: bool) -> ConditionParts {
     if upstream {
@@ -207,8 +207,8 @@ pub fn centralized(upstream: bool) -> ConditionParts {
     ("True", "TargetReady", "the workload is propagated and can be scaled".to_owned())
 }
 
-/// Until when Karmada's own controller counts as running; nothing: it does not. What is written over it leaves no trace
-/// of it but the condition.
+/// Until when Karmada's own controller counts as running; `None`: it does not. A write over its status leaves only the
+/// condition as a trace.
 #[must_use]
 pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
     let conditions = view.order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
@@ -218,7 +218,7 @@ pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
     last.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
 }
 
-/// What Karmada could not bring to a cluster.
+/// Objects that Karmada could not apply to a cluster.
 fn refused(view: &View) -> Option<ConditionParts> {
     let mut refused = view.sent.iter().filter_map(|sent| Some((&sent.cluster, sent.refused.as_ref()?)));
     let (cluster, why) = refused.next()?;

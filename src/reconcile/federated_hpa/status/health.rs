@@ -1,4 +1,4 @@
-//! What is seen of the members' HPAs, as the rules that judge them read it (status). No I/O.
+//! Observed state of the member HPAs, as input of the health rules (status). No I/O.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::observe::Observed;
 use crate::reconcile::federated_hpa::write::write_id;
 
-/// The members that have a share, and the candidates that were lost and have none, by name.
+/// The members with a share, and failed candidates without one, by name.
 #[must_use]
 pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, now: Timestamp) -> Vec<Member<'a>> {
     let holds = plan.shares.iter().filter(|share| share.target.is_some());
@@ -58,7 +58,7 @@ fn heard(condition: &Condition) -> Heard<'_> {
     }
 }
 
-/// Whether a cluster has no HPA because others run all there may be.
+/// Whether a cluster has no HPA because others run the whole budget.
 fn waits(view: &View, share: &Share<'_>) -> bool {
     !share.now.is_some() && view.sent(share.cluster).is_none()
 }
@@ -75,7 +75,7 @@ fn presence(sent: &MemberHpa, now: Timestamp) -> Presence {
     if late { Presence::Outdated } else { Presence::There }
 }
 
-/// Clusters whose bounds are not known to be in force.
+/// Clusters whose bounds are not confirmed.
 #[must_use]
 pub fn unconfirmed<'a>(view: &View, plan: &Plan<'a>) -> Vec<&'a str> {
     let takes_part = plan.shares.iter().filter(|share| share.target.is_some() && !waits(view, share));

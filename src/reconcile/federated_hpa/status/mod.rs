@@ -1,4 +1,4 @@
-//! What a FederatedHPA's status says in Distributed mode: made here, compared with what stands, and written only when it
+//! The status of a FederatedHPA in Distributed mode: built here, compared with the stored one, and written only when it
 //! differs (status). Talks to the API server.
 
 pub mod conditions;
@@ -30,13 +30,13 @@ use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::plan::Plan;
 use crate::runtime::leader::Leader;
 
-/// Type of the condition that says whether every cluster has the bounds it is to have.
+/// Type of the condition that is true when every cluster has its target bounds.
 pub const ASSIGNED: &str = "Assigned";
-/// Type of the condition that says whether all is put together as it should be.
+/// Type of the condition that is true when everything is set up as it should be.
 pub const READY: &str = "Ready";
-/// Type of the condition that is there while clusters that failed keep what they have.
+/// Type of the condition that exists while failed clusters keep their bounds.
 pub const FAILOVER_PAUSED: &str = "FailoverPaused";
-/// Types of the conditions that say over all members what an HPA says of one.
+/// Types of the conditions of an HPA, which here cover all members.
 pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
 
 /// The status after a plan.
@@ -70,7 +70,7 @@ pub fn planned(
         (ASSIGNED, conditions::assigned(view, observed, plan)),
         (READY, conditions::ready(view, observed, plan, &members, failure, now)),
     ];
-    let paused = conditions::paused(view, observed).map(|said| (FAILOVER_PAUSED, said));
+    let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));
     let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
     let (parts, omitted) = shown::parts(view, &members);
     FederatedHPAStatus {
@@ -79,7 +79,7 @@ pub fn planned(
         current_replicas: Some(current),
         desired_replicas: wanted,
         current_metrics: None,
-        conditions: Some(conditions.map(|(type_, said)| condition(&view.order, type_, said, now)).collect()),
+        conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_hash: Some(plan.basis.to_string()),
         idle_start_time: plan.idle.and_then(convert::instant::stored),
@@ -90,7 +90,7 @@ pub fn planned(
     }
 }
 
-/// The status while nothing can be planned: what was assigned stays.
+/// The status while no plan is possible: the assignment is kept.
 #[must_use]
 pub fn unplanned(
     order: &FederatedHpaEntry,
@@ -106,7 +106,7 @@ pub fn unplanned(
     }
 }
 
-/// All conditions while no HPA of a member can be judged: what an HPA says is unknown, for the reason that stands in the way.
+/// All conditions while no member HPA can be judged: those of an HPA are unknown, with the reason of the problem.
 fn unscaled(
     order: &FederatedHpaEntry,
     assigned: ConditionParts,
@@ -116,55 +116,55 @@ fn unscaled(
     let (_, reason, message) = ready.clone();
     let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
     let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
-    all.map(|(type_, said)| condition(order, type_, said, now)).collect()
+    all.map(|(type_, parts)| condition(order, type_, parts, now)).collect()
 }
 
 /// The status while the workload is being handed back.
 #[must_use]
 pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
-    let said = ("False", conditions::HANDING_BACK, message.to_owned());
-    unplanned(order, said.clone(), said, now)
+    let parts = ("False", conditions::HANDING_BACK, message.to_owned());
+    unplanned(order, parts.clone(), parts, now)
 }
 
-/// The status once the workload is handed back: nothing is left of what was assigned and remembered.
+/// The status once the workload is handed back: assignment and stored state are removed.
 #[must_use]
 pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
-    let said = (
+    let parts = (
         "False",
         conditions::HANDED_BACK,
         "the workload was handed back to Karmada; fhpa does not scale it".to_owned(),
     );
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
-        conditions: Some(unscaled(order, said.clone(), said, now)),
+        conditions: Some(unscaled(order, parts.clone(), parts, now)),
         ..FederatedHPAStatus::default()
     }
 }
 
-fn condition(order: &FederatedHpaEntry, type_: &str, said: ConditionParts, now: Timestamp) -> Condition {
+fn condition(order: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
     let known = known_condition(order, type_);
-    condition::condition(type_, said, known, order.object.metadata.generation, now)
+    condition::condition(type_, parts, known, order.object.metadata.generation, now)
 }
 
-/// The condition of that type as it stands.
+/// The stored condition of that type.
 pub fn known_condition<'a>(order: &'a FederatedHpaEntry, type_: &str) -> Option<&'a Condition> {
     let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
 }
 
-/// Whether the status of `order` says this already. Conditions of others are theirs.
+/// Whether `status` is equal to that of `order`. Conditions of other writers are ignored.
 #[must_use]
 pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &order.object.status else { return false };
-    // The list is a map by type: its order says nothing.
+    // The list is a map by type: its order does not matter.
     let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
     let same = status.conditions.iter().flatten().all(stands);
     same && FederatedHPAStatus { conditions: None, ..known.clone() }
         == FederatedHPAStatus { conditions: None, ..status.clone() }
 }
 
-/// Whether the status of `order` says this already, but for what the HPAs of members measure.
+/// Whether `status` differs from that of `order` at most in measurements of member HPAs.
 #[must_use]
 pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
@@ -191,7 +191,7 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
     replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
 }
 
-/// Whether the status of `order` says this already, but for the wording of conditions: how far something has come.
+/// Whether `status` differs from that of `order` at most in the messages of conditions: the progress of a step.
 #[must_use]
 pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let worded = |condition: &Condition| {
@@ -205,7 +205,7 @@ pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
     stands(order, &FederatedHPAStatus { conditions, ..status.clone() })
 }
 
-/// Whether the assignment of `order` is another one than that of `status`.
+/// Whether the assignment of `order` differs from that of `status`.
 #[must_use]
 pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let bounds = |status: Option<&FederatedHPAStatus>| -> Vec<_> {
@@ -217,10 +217,11 @@ pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool
     bounds(order.object.status.as_ref()) != bounds(Some(status))
 }
 
-/// Writes the status, provided that the object is as it was seen.
+/// Writes the status, provided that the object is unchanged.
 ///
 /// # Errors
-/// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+/// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
+/// unreachable.
 pub async fn write(
     writer: &Writer,
     leader: &Leader,

@@ -1,4 +1,4 @@
-//! A status on its way out: written when it says something new, counted, and told as Events where it turned bad. Talks to the
+//! Publishes a status: writes it when it changed, updates metrics, and reports worse conditions as Events. Talks to the
 //! API server.
 
 use super::shown::ledger;
@@ -11,7 +11,7 @@ use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
-    /// Counts what an object says.
+    /// Updates the metrics of an object.
     pub(crate) fn count(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
@@ -19,7 +19,7 @@ impl FederatedHpaWorker {
         self.reporter.metrics.conditions.say(&order.key().to_string(), words);
     }
 
-    /// Forgets an object that is gone, or is nothing of ours any more.
+    /// Removes the metrics of an object that is gone, or no longer handled.
     pub(crate) fn forget(&self, key: &Key) {
         self.status_throttle.forget(key);
         self.too_large.forget(key);
@@ -27,7 +27,7 @@ impl FederatedHpaWorker {
         self.reporter.metrics.conditions.forget(&key.to_string());
     }
 
-    /// Writes the status where another one stands, counts it, and tells of what turned bad.
+    /// Writes the status where it differs, updates the metrics, and reports conditions that became worse.
     pub(crate) async fn say(
         &self,
         leader: &Leader,
@@ -42,8 +42,8 @@ impl FederatedHpaWorker {
         Ok(())
     }
 
-    /// Writes the status; where the store takes no more, without what is only shown: what is remembered must be stored before
-    /// anything that follows from it.
+    /// Writes the status; where it is too large for the store, without information that is only shown: stored state
+    /// must be written before the steps that depend on it.
     pub(crate) async fn put(
         &self,
         leader: &Leader,

@@ -1,4 +1,4 @@
-//! Tells people (Events, log) what reconciles did. Posts nothing itself.
+//! Reports reconciles to users (Events, log). Posts nothing itself.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
 
-/// Reason of the Event that others are to run what a cluster ran.
+/// Reason of the Event that other clusters should run the replicas of a cluster.
 const REPLACEMENT_STARTED: &str = "ReplacementStarted";
 
-/// Tells what happened.
+/// Reports events.
 pub struct Reporter {
     /// The Events.
     pub events: Events,
@@ -32,7 +32,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// The assignment changed.
+    /// Reports a changed assignment.
     pub fn assigned(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
@@ -43,7 +43,7 @@ impl Reporter {
         self.say(leader, order, reason, note);
     }
 
-    /// Clusters leave although what they ran does not run elsewhere.
+    /// Reports clusters that leave although their replicas do not run elsewhere.
     pub fn unreplaced(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
         let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
         if let Some(note) = plan.notes.iter().find(late) {
@@ -52,7 +52,7 @@ impl Reporter {
         }
     }
 
-    /// What was decided of clusters beside their bounds: who cannot scale, who helps, who goes to zero and comes back.
+    /// Reports decisions beside bounds: clusters that cannot scale, assists, and scaling to and from zero.
     pub fn helped(&self, leader: &Leader, order: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
         for share in &plan.shares {
             let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
@@ -85,13 +85,13 @@ impl Reporter {
         self.tell(leader, order, Severity::Normal, reason, note);
     }
 
-    /// The replicas of a Centralized workload were changed.
+    /// Reports that the replicas of a Centralized workload were changed.
     pub fn rescaled(&self, leader: &Leader, order: &FederatedHpaEntry, replicas: i32, why: &str) {
         let note = format!("New size: {replicas}; reason: {why}");
         self.tell(leader, order, Severity::Normal, "SuccessfulRescale", note);
     }
 
-    /// The workload is handed back; what could not be done of it is told.
+    /// Reports that the workload is handed back, and the parts that failed.
     pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
         let note = "handed the workload back to Karmada with its current replicas".to_owned();
         if undone.is_empty() {
@@ -103,7 +103,7 @@ impl Reporter {
         self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
     }
 
-    /// Fields that a foreign definition took away are back.
+    /// Reports that fields pruned by a foreign CRD were restored.
     pub fn restored(&self, leader: &Leader, order: &FederatedHpaEntry, fields: &str) {
         let note = format!(
             "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
@@ -113,30 +113,30 @@ impl Reporter {
         self.tell(leader, order, Severity::Warning, "FieldsRestored", note);
     }
 
-    /// Something fails, and is tried again.
+    /// Reports a failure that is retried.
     pub fn failed(&self, leader: &Leader, order: &FederatedHpaEntry, failure: &Failure) {
         info!(object = %order.key(), reason = failure.reason, "{failure}");
         self.tell(leader, order, Severity::Warning, failure.reason, failure.message.clone());
     }
 
-    /// Conditions that turned bad, or are bad for another reason than they were. Each reason is told once.
+    /// Reports conditions that became false, or are false for another reason. Each reason is reported once.
     pub fn worsened(&self, leader: &Leader, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
-        let mut told: Vec<&str> = Vec::new();
+        let mut reported: Vec<&str> = Vec::new();
         for condition in status.conditions.iter().flatten() {
             let reason = condition.reason.as_deref().unwrap_or_default();
             let known = status::known_condition(order, &condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
-            if stays || told.contains(&reason) || !conditions::is_bad(condition) {
+            if stays || reported.contains(&reason) || !conditions::is_bad(condition) {
                 continue;
             }
-            told.push(reason);
+            reported.push(reason);
             let note = condition.message.clone().unwrap_or_default();
             info!(object = %order.key(), "{}={} {reason}: {note}", condition.type_, condition.status);
             self.tell(leader, order, Severity::Warning, reason.to_owned(), note);
         }
     }
 
-    /// A reconcile is tried again.
+    /// Counts a retry.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);
     }

@@ -1,5 +1,5 @@
-//! What a status shows beside what must be remembered: the parts of the clusters, and what becomes of them where the store
-//! takes no more. No I/O.
+//! Information that a status shows beside the stored state: details of clusters, and how they are reduced where the
+//! status is too large for the store. No I/O.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,11 +13,11 @@ use crate::decision::showing::{Before, chosen};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 
-/// What the clusters report, and of how many that is left out.
+/// Details of clusters, and how many clusters are left out.
 #[must_use]
 pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Option<i32>) {
     let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
-    // One that leaves is worth a look.
+    // A leaving cluster is shown.
     let grade = |sent: &MemberHpa| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
     let sent: Vec<&MemberHpa> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
     let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
@@ -34,7 +34,7 @@ pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Opt
     (parts, Some(count(omitted)))
 }
 
-/// The counts as they are stored.
+/// The counts in their stored form.
 #[must_use]
 pub fn counts(members: &[Member<'_>]) -> ClusterCounts {
     let health::Counts { total, ready, limited, unknown, scaled_to_zero } = health::counts(members);
@@ -47,7 +47,7 @@ pub fn counts(members: &[Member<'_>]) -> ClusterCounts {
     }
 }
 
-/// The status without what is only shown: all that whoever comes after must know.
+/// The status without information that is only shown: all that the next leader must know.
 #[must_use]
 pub fn ledger(status: &FederatedHPAStatus) -> FederatedHPAStatus {
     let shown = status.aggregated_status.as_ref().map_or(0, Vec::len);
@@ -55,21 +55,21 @@ pub fn ledger(status: &FederatedHPAStatus) -> FederatedHPAStatus {
     FederatedHPAStatus { aggregated_status: None, aggregated_status_omitted: Some(omitted), ..status.clone() }
 }
 
-/// What was refused as too large; lost with the process.
+/// Sizes that were rejected as too large; lost with the process.
 #[derive(Debug, Default)]
 pub struct TooLarge(Mutex<HashMap<Key, usize>>);
 
 impl TooLarge {
-    /// The API server refused this status.
+    /// Records that the API server rejected this status.
     pub fn refuse(&self, key: &Key, status: &FederatedHPAStatus) {
         self.0.lock().insert(key.clone(), size(status));
     }
 
-    /// The status, without what is only shown if it is about as large as one that was refused.
+    /// The status, without information that is only shown if it is about as large as a rejected one.
     #[must_use]
     pub fn fit(&self, key: &Key, status: FederatedHPAStatus) -> FederatedHPAStatus {
         let Some(refused) = self.0.lock().get(key).copied() else { return status };
-        // A little less would be refused as well, and tried each time.
+        // A slightly smaller one would also be rejected, at every attempt.
         if size(&status) < refused.saturating_sub(refused / 10) {
             self.forget(key);
             return status;
@@ -77,7 +77,7 @@ impl TooLarge {
         ledger(&status)
     }
 
-    /// The object is gone, or its status is smaller now.
+    /// Forgets an object that is gone, or whose status is smaller now.
     pub fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
     }

@@ -1,5 +1,5 @@
-//! How often a status is written for what nobody decides by: what the HPAs of many clusters measure every few seconds, and
-//! how far a step has come. No I/O.
+//! Limits status writes that no decision depends on: measurements of many member HPAs every few seconds, and the
+//! progress of a step. No I/O.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status;
 
-/// Measurements are shown at most so often.
+/// Shortest interval between writes of measurements.
 pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
-/// Other words of the same condition are shown at most so often.
+/// Shortest interval between writes of messages of the same condition.
 const WORDS: SignedDuration = SignedDuration::from_secs(2);
 
 /// When statuses were last written; lost with the process.
@@ -22,12 +22,12 @@ const WORDS: SignedDuration = SignedDuration::from_secs(2);
 pub struct StatusThrottle(Mutex<HashMap<Key, Timestamp>>);
 
 impl StatusThrottle {
-    /// A status is written at `now`.
+    /// Records a write at `now`.
     pub fn wrote(&self, key: &Key, now: Timestamp) {
         self.0.lock().insert(key.clone(), now);
     }
 
-    /// When a status that is not that of `order` may be written; nothing: now.
+    /// When a status that differs from that of `order` may be written; `None`: now.
     #[must_use]
     pub fn due(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
         if status::words_only(order, status) {
@@ -41,11 +41,11 @@ impl StatusThrottle {
 
     fn after(&self, key: &Key, pace: SignedDuration, now: Timestamp) -> Option<Timestamp> {
         let due = self.0.lock().get(key)?.checked_add(pace).ok()?;
-        // A clock that was set back is no reason to wait.
+        // A clock that was set back must not cause a wait.
         (due > now && due.duration_since(now) <= pace).then_some(due)
     }
 
-    /// The object is gone.
+    /// Forgets an object.
     pub fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
     }

@@ -23,32 +23,32 @@ use crate::runtime::leader::Leader;
 
 /// Applies steps.
 pub struct Applier {
-    /// Writes.
+    /// Writer to the API server.
     pub writer: Arc<Writer>,
-    /// Knows where kinds are.
+    /// Knows the resource paths of kinds.
     pub targets: Arc<Targets>,
     /// The time of day.
     pub clock: WallClock,
 }
 
-/// Whom a step is about.
+/// Context of a step.
 #[derive(Clone, Copy)]
 pub struct ApplyContext<'a> {
-    /// Who may write.
+    /// Permission to write.
     pub leader: &'a Leader,
-    /// What the plan was made from.
+    /// Input of the plan.
     pub view: &'a View,
     /// The binding of the workload.
     pub binding: &'a Binding,
-    /// Group of the placement in use.
+    /// Affinity group in use.
     pub group: &'a str,
 }
 
 impl Applier {
-    /// Makes one step.
+    /// Applies one step.
     ///
     /// # Errors
-    /// When this process leads no more, or the API server refuses or is not reached.
+    /// When this process no longer leads, or the API server rejects the request or is unreachable.
     pub async fn apply(&self, about: ApplyContext<'_>, action: &Action<'_>) -> Result<(), WriteError> {
         let ApplyContext { leader, view, .. } = about;
         match action {
@@ -84,7 +84,7 @@ impl Applier {
         }
     }
 
-    /// Writes the entries with everything that the scheduler would write with them, in one patch; then that they are made.
+    /// Writes the entries with all fields that the scheduler would write with them, in one patch; then the condition.
     async fn bind(
         &self,
         about: ApplyContext<'_>,
@@ -110,7 +110,7 @@ impl Applier {
         self.answer(about.leader, &written, about.group, true).await
     }
 
-    /// Brings what the scheduler would say of the binding up to date. Returns whether there was something to say.
+    /// Updates the fields of the binding that the scheduler would write. Returns whether there was a difference.
     ///
     /// # Errors
     /// As [`Self::apply`].
@@ -130,7 +130,7 @@ impl Applier {
         Ok(true)
     }
 
-    /// Says that the generation of `binding` is answered; `decided`: by a decision.
+    /// Writes that the generation of `binding` is scheduled; `decided` is whether by a decision.
     async fn answer(
         &self,
         leader: &Leader,
@@ -152,12 +152,12 @@ impl Applier {
 }
 
 fn is_scheduled(binding: &ResourceBinding) -> bool {
-    let said = |condition: &&Value, name: &str, value: &str| condition.get(name).and_then(Value::as_str) == Some(value);
+    let has = |condition: &&Value, name: &str, value: &str| condition.get(name).and_then(Value::as_str) == Some(value);
     let mut conditions = binding.status.conditions.iter();
-    conditions.any(|condition| said(&condition, "type", "Scheduled") && said(&condition, "status", "True"))
+    conditions.any(|condition| has(&condition, "type", "Scheduled") && has(&condition, "status", "True"))
 }
 
-/// The conditions, with `Scheduled` as the scheduler would say it.
+/// The conditions, with `Scheduled` as the scheduler would set it.
 fn scheduled(binding: &ResourceBinding, now: Timestamp) -> Vec<Value> {
     let is_ours = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some("Scheduled");
     let before = binding.status.conditions.iter().find(is_ours);

@@ -1,5 +1,5 @@
-//! What a new leader reads before its first write: the Works as they are stored now, so that a write of its predecessor that no
-//! watch brought yet counts (docs/design.md#law-2-stay-within-the-budget). Talks to the API server; reads only.
+//! Reads the stored Works before the first write of a new leader, so that a write of its predecessor that no watch has
+//! delivered yet counts (docs/design.md#law-2-stay-within-the-budget). Talks to the API server; reads only.
 
 use kube::Client;
 use kube::api::ListParams;
@@ -14,7 +14,7 @@ use crate::reconcile::federated_hpa::cache::Cache;
 use crate::runtime::leader::Leader;
 use crate::runtime::watch::{MANAGED_BY, OURS};
 
-/// Works of one answer.
+/// Most Works of one response.
 const PAGE: u32 = 500;
 
 /// The term for which Works were read.
@@ -22,10 +22,10 @@ const PAGE: u32 = 500;
 pub struct LeaderResync(Mutex<Option<Leader>>);
 
 impl LeaderResync {
-    /// Reads all our Works, once in each term; whoever comes meanwhile waits for that.
+    /// Reads all Works of fhpa, once in each term; concurrent callers wait for it.
     ///
     /// # Errors
-    /// When the API server refuses or is not reached: then nothing may be written yet.
+    /// When the API server rejects the request or is unreachable: no write is allowed yet.
     pub async fn read(&self, client: &Client, cache: &Cache, leader: &Leader) -> Result<(), Failure> {
         let mut term = self.0.lock().await;
         if term.as_ref().is_some_and(|known| known.is_same(leader)) {
@@ -35,7 +35,7 @@ impl LeaderResync {
         let mut works: usize = 0;
         let mut next = None;
         loop {
-            // No resourceVersion: the answer is as new as the last write that was acknowledged to anybody.
+            // Without resourceVersion the response includes every acknowledged write.
             let page = self::page(client, next.as_deref()).await?;
             works = works.saturating_add(page.items.len());
             for work in &page.items {

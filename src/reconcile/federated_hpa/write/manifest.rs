@@ -1,4 +1,4 @@
-//! The HPA of a member cluster and the Work that brings it there (docs/design.md#on-the-wire). No I/O.
+//! The HPA of a member cluster and the Work that contains it (docs/design.md#on-the-wire). No I/O.
 
 use serde_json::{Map, Value, json};
 
@@ -19,13 +19,13 @@ pub struct Write<'a> {
     pub cluster: &'a str,
     /// Bounds.
     pub bounds: Bounds,
-    /// API.
+    /// API version.
     pub version: HpaVersion,
     /// The greatest maxReplicas that may be in effect until it is confirmed.
     pub outstanding: Replicas,
     /// Whether it may not scale down.
     pub held: bool,
-    /// Marks it.
+    /// The write id.
     pub token: &'a str,
 }
 
@@ -37,7 +37,8 @@ pub fn work_name(hpa: &FederatedHPA) -> String {
     work("HorizontalPodAutoscaler", namespace, metadata.name.as_deref().unwrap_or_default())
 }
 
-/// Digest of everything that an HPA says but its bounds and its mark. While it stays, an HPA is written for its bounds only.
+/// Digest of all fields of an HPA except its bounds and its write id. While it is unchanged, an HPA is written for its
+/// bounds only.
 #[must_use]
 pub fn content(hpa: &FederatedHPA, version: HpaVersion) -> String {
     let (annotations, spec) = body(hpa, version, false);
@@ -87,7 +88,7 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
                 names::OWNER: format!("{namespace}/{own}"),
                 names::OUTSTANDING: outstanding.to_string(),
                 names::CONTENT: content(hpa, version),
-                // Said either way: what a creation set, an apply does not take away by leaving it out.
+                // Always written: an apply does not remove a field that a create set.
                 names::HELD: held.to_string(),
                 "work.karmada.io/conflict-resolution": resolution,
             },
@@ -96,7 +97,7 @@ pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
     })
 }
 
-/// How the API writes it.
+/// The API version as text.
 #[must_use]
 pub const fn hpa_version(version: HpaVersion) -> &'static str {
     match version {
@@ -113,7 +114,7 @@ fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Val
     let metrics = hpa.spec.metrics.as_deref().unwrap_or_default();
     match version {
         HpaVersion::V2 => {
-            // Without metrics the cluster has its own default.
+            // Without metrics the cluster uses its own default.
             if !metrics.is_empty() {
                 spec.insert("metrics".to_owned(), json!(metrics));
             }
@@ -126,7 +127,7 @@ fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Val
     (annotations, spec)
 }
 
-/// The user's behaviour without scaling down (docs/design.md#scaling-down-under-prioritized).
+/// The user's behavior with scaling down disabled (docs/design.md#scaling-down-under-prioritized).
 fn holding(behavior: Option<HorizontalPodAutoscalerBehavior>) -> HorizontalPodAutoscalerBehavior {
     let mut behavior = behavior.unwrap_or_default();
     behavior.scale_down.get_or_insert_default().select_policy = Some("Disabled".to_owned());

@@ -1,5 +1,5 @@
-//! What a reconcile writes: the workload's binding while it is taken over and let go, the HPAs of members, and replicas. Talks to
-//! the API server.
+//! Writes of a reconcile: the workload's binding during takeover and release, the HPAs of members, and replicas. Talks
+//! to the API server.
 
 pub mod apply;
 pub mod leader_resync;

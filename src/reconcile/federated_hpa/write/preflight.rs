@@ -1,6 +1,6 @@
-//! Looks before a workload is taken: whether it can be scaled, read and given back
-//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Talks to the API server; nothing
-//! of the workload, its binding or Karmada's interpreter is written.
+//! Checks before a takeover: whether the workload can be scaled, read and handed back
+//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Talks to the API server; does not
+//! write the workload, its binding or Karmada's interpreter.
 
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
@@ -23,14 +23,14 @@ use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::{names, status};
 use crate::runtime::leader::Leader;
 
-/// The ResourceBinding cannot be read.
+/// The ResourceBinding cannot be parsed.
 pub const BINDING_UNREADABLE: &str = "BindingUnreadable";
-/// The installation does not name the kind.
+/// The kind is not enabled in the installation.
 pub const KIND_NOT_ALLOWED: &str = "KindNotAllowed";
-/// It is not known yet which kinds the installation allows.
+/// The enabled kinds are not known yet.
 const KINDS_UNKNOWN: &str = "KindsUnknown";
 
-/// What is said of a binding that cannot be read.
+/// The failure for a binding that cannot be parsed.
 #[must_use]
 pub fn unreadable(binding: &Binding, why: &str) -> Failure {
     let name = binding.object.metadata.name.as_deref().unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn unreadable(binding: &Binding, why: &str) -> Failure {
 }
 
 impl FederatedHpaWorker {
-    /// Looks, and takes hold of the FederatedHPA if all is well.
+    /// Checks, and adds the finalizer to the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         match self.fits(&view.order) {
             // The kinds are being listed.
@@ -69,7 +69,7 @@ impl FederatedHpaWorker {
         }
     }
 
-    /// Whether the installation allows the kind.
+    /// Whether the kind is enabled in the installation.
     fn fits(&self, order: &FederatedHpaEntry) -> Result<(), Failure> {
         let target = &order.object.spec.scale_target_ref;
         let (api_version, kind) = (&*target.api_version, &*target.kind);
@@ -90,7 +90,7 @@ impl FederatedHpaWorker {
         Ok(())
     }
 
-    /// The workload cannot be taken over: says why, and gives a binding back that was suspended for it when it was made.
+    /// The workload cannot be taken over: reports why, and hands back a binding that was suspended at its creation.
     async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
         debug!(object = %view.order.key(), reason = failure.reason, "workload not taken over: {failure}");
         self.say_why(leader, view, failure.reason, failure.message).await?;
@@ -102,7 +102,7 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(self.later()))
     }
 
-    /// Says why nothing is planned: what was assigned stays.
+    /// Reports why there is no plan: the assignment is kept.
     pub(crate) async fn say_why(
         &self,
         leader: &Leader,
@@ -110,14 +110,14 @@ impl FederatedHpaWorker {
         reason: &'static str,
         message: String,
     ) -> Result<(), WriteError> {
-        let said = ("False", reason, message);
-        let status = status::unplanned(&view.order, said.clone(), said, (self.clock)());
+        let parts = ("False", reason, message);
+        let status = status::unplanned(&view.order, parts.clone(), parts, (self.clock)());
         self.say(leader, &view.order, &status).await
     }
 }
 
 impl Takeover {
-    /// Reads the template, and has the API server judge what will be written to it.
+    /// Reads the template, and checks the later writes to it with a dry run.
     async fn rehearse(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
         let key = view.order.key();
         let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);

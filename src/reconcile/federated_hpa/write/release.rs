@@ -1,10 +1,10 @@
 //! Hands a workload back to Karmada without moving a pod, in every state and in bounded time
 //! (docs/design.md#law-8-always-let-go, docs/design.md#on-the-wire). Talks to the API server.
 //!
-//! First the member HPAs go, so that replicas stand still. Then the entries of the binding and the template take over what is
-//! asked for in the members, while these keep their own replicas. Then the label falls, which changes nothing any more, and last
-//! Karmada's scheduler comes back to a binding that adds up. What is refused on the way is left undone and told; only the
-//! scheduler has to come back.
+//! First the member HPAs are deleted, so that replicas no longer change. Then the binding and the template get the
+//! requested replicas of the members, while these keep their own replicas. Then the label is removed, which has no
+//! effect any more, and last Karmada's scheduler is resumed, with a consistent binding. Rejected steps are skipped and
+//! reported; only resuming the scheduler is mandatory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -35,45 +35,45 @@ use crate::reconcile::scale_target::{ResourcePath, TargetRef};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
 
-/// So long others are waited for, counted by this process: the clusters that lose their HPAs, Karmada that follows the template.
+/// Longest wait, counted by this process: for clusters to lose their HPAs, and for Karmada to follow the template.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// So long the replicas of a kind are waited for of which Karmada may not know that it has any.
+/// Longest wait for the replicas of a kind that Karmada may not count.
 const UNCOUNTED: Duration = Duration::from_secs(15);
-/// What is waited for is looked for again after this time.
+/// A pending condition is checked again after this time.
 const LOOK: Duration = Duration::from_mins(1);
-/// Clusters that are asked at a time.
+/// Most clusters to query at a time.
 const ASKED: usize = 16;
 
-/// How far a release came.
+/// Progress of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// Something was written: look again.
+    /// A write was made: check again.
     Partly,
-    /// It waits for something that will be seen, and for no longer than this.
+    /// It waits for an event, at most for this long.
     Waits(Duration),
-    /// All is handed back but what is named here: only the finalizer is left.
+    /// The workload is handed back, except for the named steps: only the finalizer remains.
     Wholly(Vec<String>),
 }
 
-/// What is known of a release under way.
+/// State of a release in progress.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// When it began.
+    /// Start time.
     since: Option<Instant>,
-    /// What members ask for, once their HPAs are gone.
+    /// Replicas requested in members after their HPAs are gone.
     asked: BTreeMap<String, Replicas>,
-    /// What the template was set to, and when.
+    /// Replicas written to the template, and when.
     scaled: Option<(Replicas, Instant)>,
-    /// What was left undone.
+    /// Skipped steps.
     undone: Vec<String>,
 }
 
-/// The releases under way; lost with the process, which only begins to wait anew.
+/// The releases in progress; lost with the process, which only restarts the waits.
 #[derive(Debug, Default)]
 pub struct Releases(Mutex<HashMap<Key, Progress>>);
 
 impl Releases {
-    /// It has ended, or does not take place.
+    /// Forgets a release that has ended, or does not happen.
     pub fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
     }
@@ -82,23 +82,23 @@ impl Releases {
 /// A release.
 #[derive(Clone, Copy)]
 pub struct Release<'a> {
-    /// Knows the template.
+    /// Access to the template.
     pub takeover: &'a Takeover,
-    /// Writes.
+    /// Applies writes.
     pub applier: &'a Applier,
-    /// Who may write.
+    /// Permission to write.
     pub leader: &'a Leader,
-    /// What is seen.
+    /// The observed objects.
     pub view: &'a View,
-    /// Names it among the releases under way.
+    /// Identifies the release.
     pub key: &'a Key,
 }
 
 impl Release<'_> {
-    /// Does the next thing that is to be done.
+    /// Takes the next step.
     ///
     /// # Errors
-    /// When this process leads no more, or the API server is not reached or refuses to let the scheduler come back.
+    /// When this process no longer leads, or the API server is unreachable or refuses to resume the scheduler.
     pub async fn go_on(self) -> Result<Released, WriteError> {
         let Self { takeover, view, .. } = self;
         takeover.forget(&view.order.key());
@@ -131,19 +131,19 @@ impl Release<'_> {
         });
     }
 
-    /// Whether nothing is waited for any longer.
+    /// Whether the longest wait is over.
     fn is_late(self) -> bool {
         self.known().since.is_some_and(|since| steady().saturating_duration_since(since) >= PATIENCE)
     }
 
-    /// What is refused is left undone, and after a while whatever fails: the workload is let go all the same.
+    /// Rejected steps are skipped, and after the longest wait all failing ones: the workload is handed back anyway.
     fn attempt<T>(self, tried: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
         match tried {
             Err(WriteError::Failed(failure))
                 if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing)
                     || (failure.class == ErrorClass::Transient && self.is_late()) =>
             {
-                // What is gone needs nothing more.
+                // A missing object needs no further step.
                 if failure.reason != reason::NOT_FOUND {
                     self.undone(failure.message);
                 }
@@ -153,12 +153,13 @@ impl Release<'_> {
         }
     }
 
-    /// What has to be there before the label may fall, or pods would move: until it is late, nothing goes on without it.
+    /// A step that is required before the label is removed, or pods would move: until the longest wait is over, the
+    /// release does not continue without it.
     fn insist<T>(self, tried: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
         if tried.is_err() && !self.is_late() { tried.map(Some) } else { self.attempt(tried) }
     }
 
-    /// Takes the HPAs out of the members.
+    /// Deletes the HPAs of the members.
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
@@ -168,7 +169,7 @@ impl Release<'_> {
         if deleted {
             return Ok(Some(Released::Partly));
         }
-        // A cluster that does not answer loses its HPA when it is back.
+        // A cluster that does not answer loses its HPA when it recovers.
         let left = view.sent.iter().filter(|sent| view.fleet.get(&sent.cluster).is_some_and(|(it, _)| answers(it)));
         let left: Vec<&str> = left.map(|sent| &*sent.cluster).collect();
         if left.is_empty() {
@@ -197,7 +198,7 @@ impl Release<'_> {
         Ok(Released::Partly)
     }
 
-    /// Makes the binding add up, and lets the label fall. Nothing: that is done, or cannot be.
+    /// Makes the binding consistent, and removes the label. `None`: that is done, or not possible.
     async fn settle(
         self,
         binding: &Binding,
@@ -208,7 +209,7 @@ impl Release<'_> {
         let Self { takeover, applier, leader, view, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
         let whole = binding.placement().map_or(0, |placement| whole(binding, placement, &entries));
-        // Nothing is asked for, or known: the user's number stays, and Karmada divides it.
+        // No replicas are requested, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
             let about = ApplyContext { leader, view, binding, group };
@@ -230,12 +231,12 @@ impl Release<'_> {
             }
         }
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
-        // Somebody else may have put it there, too: it stays.
+        // Another writer may also own the label: it stays.
         let fell = self.attempt(left)?.is_some_and(|left| !labelled(&left));
         Ok(fell.then_some(Released::Partly))
     }
 
-    /// Brings the template to what is asked for, and has Karmada follow. Nothing: it has, or does not.
+    /// Scales the template to the requested replicas, and waits for Karmada to follow. `None`: it has, or does not.
     async fn scale(
         self,
         binding: &Binding,
@@ -266,12 +267,12 @@ impl Release<'_> {
             return Ok(None);
         }
         self.note(|progress| progress.scaled = Some((whole, now)));
-        // Karmada brings it into the binding.
+        // Karmada copies it into the binding.
         Ok(Some(Released::Waits(if is_counted(binding) { LOOK } else { UNCOUNTED })))
     }
 
-    /// The entries with what is asked for in the members. They are asked themselves: what exists is less where pods cannot be
-    /// made, and more during a rollout.
+    /// The entries with the requested replicas of the members. The members are queried: existing replicas are fewer
+    /// where pods cannot be created, and more during a rollout.
     async fn entries<'b>(self, binding: &'b Binding, (path, name): (&str, &str)) -> Vec<Entry<'b>> {
         let known = self.known().asked;
         let stored = &binding.object.spec.clusters;
@@ -285,7 +286,7 @@ impl Release<'_> {
                 answers.push(self.ask(cluster, path, name));
             }
             let answers = join_all(answers).await;
-            let answered = clusters.iter().zip(answers).filter_map(|(cluster, said)| Some((cluster.clone(), said?)));
+            let answered = clusters.iter().zip(answers).filter_map(|(cluster, reply)| Some((cluster.clone(), reply?)));
             self.note(|progress| progress.asked.extend(answered));
         }
         let asked = self.known().asked;
@@ -307,7 +308,7 @@ impl Release<'_> {
         writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
     }
 
-    /// What a cluster that cannot be asked is taken to ask for: what it ran last, or what it was given.
+    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, or its entry.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
         let ran = reported(binding, cluster).map(|status| replicas(status.replicas)).filter(|runs| *runs > 0);
         let status = self.view.order.object.status.as_ref();
@@ -317,7 +318,7 @@ impl Release<'_> {
     }
 }
 
-/// Whether Karmada divides the replicas of the kind. Of others each cluster gets the number of the template.
+/// Whether Karmada divides the replicas of the kind. For other kinds each cluster gets the number of the template.
 fn is_counted(binding: &Binding) -> bool {
     let resource = &binding.object.spec.resource;
     let native =
@@ -325,8 +326,8 @@ fn is_counted(binding: &Binding) -> bool {
     native || binding.object.spec.replicas.is_some_and(|replicas| replicas > 0)
 }
 
-/// Replicas of the template that make the scheduler keep the entries: their sum where the placement divides. Where every
-/// cluster gets them: the most that one asks for, so that no pod is taken away.
+/// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
+/// every cluster gets all of them: the greatest entry, so that no pod is removed.
 fn whole(binding: &Binding, placement: &Placement, entries: &[Entry<'_>]) -> Replicas {
     let replicas = entries.iter().map(|entry| entry.replicas);
     if is_counted(binding) && convert::fleet::placement(placement).policy().divides() {

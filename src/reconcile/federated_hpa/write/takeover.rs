@@ -1,4 +1,4 @@
-//! Takes a workload over: Karmada's scheduler is kept off, and members keep their replicas
+//! Takes a workload over: suspends Karmada's scheduler, and lets members keep their replicas
 //! (docs/design.md#on-the-wire). Talks to the API server.
 
 use std::collections::HashMap;
@@ -22,18 +22,18 @@ use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::leader::Leader;
 
-/// Versions of a template at which its label was seen to be right: what was read, and what the binding said then.
+/// Versions of a template with the correct label: the one that was read, and the one in the binding at that time.
 type Checked = (String, String);
 
 /// Takes workloads over.
 pub struct Takeover {
-    /// Writes.
+    /// Writer to the API server.
     pub writer: Arc<Writer>,
-    /// Knows where kinds are.
+    /// Knows the resource paths of kinds.
     pub targets: Arc<Targets>,
-    /// Templates that were looked at; lost with the process.
+    /// Templates that were checked; lost with the process.
     checked: Mutex<HashMap<Key, Checked>>,
-    /// What is being handed back.
+    /// Releases in progress.
     pub releases: Releases,
 }
 
@@ -44,16 +44,16 @@ pub fn target<'a>(reference: &'a CrossVersionObjectReference, namespace: &'a str
 }
 
 impl Takeover {
-    /// Takes over by `writer`.
+    /// Takes over through `writer`.
     #[must_use]
     pub fn new(writer: Arc<Writer>, targets: Arc<Targets>) -> Self {
         Self { writer, targets, checked: Mutex::default(), releases: Releases::default() }
     }
 
-    /// Puts our finalizer on a FederatedHPA.
+    /// Adds the finalizer to a FederatedHPA.
     ///
     /// # Errors
-    /// When this process leads no more, or the API server refuses or is not reached.
+    /// When this process no longer leads, or the API server rejects the request or is unreachable.
     pub async fn hold(&self, leader: &Leader, order: &FederatedHpaEntry) -> Result<(), WriteError> {
         let mut finalizers = order.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
@@ -62,7 +62,7 @@ impl Takeover {
         self.writer.order(leader, order, json!({"metadata": metadata})).await
     }
 
-    /// Takes our finalizer off a FederatedHPA, whose workload is handed back.
+    /// Removes the finalizer from a FederatedHPA whose workload is handed back.
     ///
     /// # Errors
     /// As [`Self::hold`].
@@ -75,7 +75,7 @@ impl Takeover {
         Ok(())
     }
 
-    /// Takes the workload over, as far as that is not done. Returns whether the binding was written.
+    /// Takes the workload over, where that is incomplete. Returns whether the binding was written.
     ///
     /// # Errors
     /// As [`Self::hold`].
@@ -103,12 +103,12 @@ impl Takeover {
         Ok((place, read))
     }
 
-    /// Puts the label on the template that lets members keep their replicas. The template is read only when the binding
-    /// tells of another version of it.
+    /// Adds the label to the template with which members keep their replicas. The template is read only when the
+    /// binding has another version of it.
     async fn label(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<(), WriteError> {
         let key = view.order.key();
-        let told = &binding.object.spec.resource.resource_version;
-        let known = |checked: &Checked| !told.is_empty() && (checked.0 == *told || checked.1 == *told);
+        let bound = &binding.object.spec.resource.resource_version;
+        let known = |checked: &Checked| !bound.is_empty() && (checked.0 == *bound || checked.1 == *bound);
         if self.checked.lock().get(&key).is_some_and(known) {
             return Ok(());
         }
@@ -120,11 +120,11 @@ impl Takeover {
             let labels = json!({names::RETAIN_REPLICAS: "true"});
             self.apply_labels(leader, target, &place, &read, labels).await?.metadata.resource_version
         };
-        self.checked.lock().insert(key, (version.unwrap_or_default(), told.clone()));
+        self.checked.lock().insert(key, (version.unwrap_or_default(), bound.clone()));
         Ok(())
     }
 
-    /// Applies just these labels to the template, in our name.
+    /// Applies exactly these labels to the template, as field manager of fhpa.
     ///
     /// # Errors
     /// As [`Self::hold`].
@@ -138,7 +138,7 @@ impl Takeover {
     ) -> Result<Meta, WriteError> {
         let body = json!({
             "apiVersion": target.api_version, "kind": target.kind,
-            // With its uid nothing is made anew that was deleted.
+            // With its uid a deleted object is not created again.
             "metadata": {"name": target.name, "namespace": target.namespace, "uid": read.metadata.uid, "labels": labels},
         });
         let parameters = PatchParams::apply(managers::RETENTION).force();
@@ -147,13 +147,13 @@ impl Takeover {
         write(&self.writer.client, leader, request, asked).await
     }
 
-    /// Forgets what was seen of a template.
+    /// Forgets a checked template.
     pub fn forget(&self, key: &Key) {
         self.checked.lock().remove(key);
     }
 }
 
-/// What is written down of the workload of `order`.
+/// The annotation value for the workload of `order`.
 #[must_use]
 pub fn workload(order: &FederatedHpaEntry) -> String {
     let CrossVersionObjectReference { api_version, kind, name } = &order.object.spec.scale_target_ref;

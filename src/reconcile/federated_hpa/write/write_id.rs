@@ -1,9 +1,9 @@
-//! Marks of writes: each write of a member's HPA has one of its own, and says when it was made. No I/O.
+//! Write ids: each write of a member's HPA has a unique one, which contains its time. No I/O.
 
 use jiff::Timestamp;
 
-/// The mark of a write at `now` that follows the one marked `previous`. Marks of one object grow, even when the clock does
-/// not.
+/// The id of a write at `now` that follows the one with the id `previous`. Ids of one object increase, even when the
+/// clock does not.
 #[must_use]
 pub fn next(previous: Option<&str>, now: Timestamp) -> String {
     let previous = previous.and_then(number).map_or(i64::MIN, |previous| previous.saturating_add(1));

@@ -1,5 +1,5 @@
-//! Writes, one request each: each is guarded by the version that was seen, so that it meets only what the decision was made
-//! on, and its answer is seen at once. Talks to the API server.
+//! Writes, one request each: each is guarded by the observed version, so that it applies only to the input of the
+//! decision, and its response is stored at once. Talks to the API server.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry, MemberHpa};
 use crate::runtime::leader::Leader;
 
-/// A Work stands where ours would be, or an HPA.
+/// A Work or an HPA of another owner exists under the same name.
 pub const FOREIGN: &str = "ForeignHPA";
 
-/// What of a written object is looked at.
+/// The parts of a written object that are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Meta {
@@ -35,13 +35,13 @@ pub struct Meta {
 
 /// Writes to the API server.
 pub struct Writer {
-    /// Speaks to it.
+    /// Client of the API server.
     pub client: Client,
-    /// Is told of what is written.
+    /// Receives the written objects.
     pub cache: Arc<Cache>,
 }
 
-/// A merge patch in the name of `manager`.
+/// A merge patch as field manager `manager`.
 #[must_use]
 pub fn merging(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
@@ -51,12 +51,13 @@ impl Writer {
     /// Merges `patch` into a FederatedHPA.
     ///
     /// # Errors
-    /// When this process leads no more, the object changed or is gone, or the API server refuses or is not reached.
+    /// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
+    /// unreachable.
     pub async fn order(&self, leader: &Leader, order: &FederatedHpaEntry, patch: Value) -> Result<(), WriteError> {
         self.order_as(managers::FINALIZER, leader, order, patch).await
     }
 
-    /// As [`Self::order`], in the name of `manager`.
+    /// As [`Self::order`], as field manager `manager`.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -105,7 +106,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes a Work: makes it, or brings the one that was `sent` to what `work` says.
+    /// Writes a Work: creates it, or changes `sent` to `work`.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -147,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// Deletes a Work; Karmada takes the HPA out of the cluster.
+    /// Deletes a Work; Karmada removes the HPA from the cluster.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -162,7 +163,7 @@ impl Writer {
         let request = requests.delete(&sent.name, &parameters);
         match write::<Value>(&self.client, leader, request, asked).await {
             Ok(answer) => {
-                // A Status, when it is gone at once: the watch tells of that.
+                // The response is a Status when the object is gone at once: the watch reports that.
                 if let Some(going) =
                     serde_json::from_value::<Work>(answer).ok().filter(|work| work.metadata.uid.is_some())
                 {
@@ -183,7 +184,7 @@ impl Writer {
         self.patch_scale(leader, workload, json!({"spec": {"replicas": replicas}})).await.map(|_| ())
     }
 
-    /// As [`Self::scale`], but never to less than it has: its HPA may have been faster.
+    /// As [`Self::scale`], but never below the current number: its HPA may have been faster.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -197,12 +198,12 @@ impl Writer {
         self.patch_scale(leader, workload, wanted).await.map(|_| ())
     }
 
-    /// Replicas that a workload asks for; nothing where that is refused or not reached.
+    /// Requested replicas of a workload; `None` where it rejects the request or is unreachable.
     pub async fn wanted(&self, workload: Scalable<'_>) -> Option<i32> {
         self.read_scale(workload).await.ok()?.spec.replicas
     }
 
-    /// As [`Self::scale`], provided that the object is as it was `seen`. Returns it as it is then.
+    /// As [`Self::scale`], if the object is still as it was `seen`. Returns its new scale.
     ///
     /// # Errors
     /// As [`Self::order`].
@@ -222,7 +223,7 @@ impl Writer {
     /// Reads the scale of a workload.
     ///
     /// # Errors
-    /// When the object does not exist, cannot be scaled, or is not reached.
+    /// When the object does not exist, cannot be scaled, or is unreachable.
     pub async fn read_scale(&self, workload: Scalable<'_>) -> Result<Scale, Failure> {
         let Scalable { path, name, asked } = workload;
         send(&self.client, Request::new(path).get_subresource("scale", name), Asked { verb: "get", ..asked }).await
@@ -237,18 +238,18 @@ impl Writer {
     }
 }
 
-/// A workload whose replicas are read and set by its `scale` subresource.
+/// A workload whose replicas are read and set through its `scale` subresource.
 #[derive(Clone, Copy)]
 pub struct Scalable<'a> {
-    /// Leads to the objects of its kind, in a cluster or not.
+    /// Path of the objects of its kind, in a cluster or not.
     pub path: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// What a failure says of it, but for the verb.
+    /// Request details for error messages; each request sets the verb.
     pub asked: Asked<'a>,
 }
 
-/// Makes the API server refuse when the object is not as it was seen.
+/// Makes the API server reject the patch when the object changed.
 fn guard(patch: &mut Value, version: &str) {
     if let Some(patch) = patch.as_object_mut() {
         let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
@@ -258,7 +259,7 @@ fn guard(patch: &mut Value, version: &str) {
     }
 }
 
-/// The entries of a binding as they are stored.
+/// Whether the entries of a binding are marked as scheduled.
 #[must_use]
 pub fn is_applied(binding: &Binding) -> bool {
     let annotations = binding.object.metadata.annotations.as_ref();

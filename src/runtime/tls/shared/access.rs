@@ -1,4 +1,4 @@
-//! The way to the cluster where the processes run: by a pod's service account, or by a kubeconfig. Reads files.
+//! Access to the host cluster: with a pod's service account, or with a kubeconfig. Reads files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use kube::{Client, Config};
 use crate::runtime::control_plane::{self, Bounds, Keeper, Origin};
 use crate::runtime::metrics::Metrics;
 
-/// Which way.
+/// Kind of access.
 #[derive(Clone)]
 pub enum Access {
-    /// By the service account of this pod.
+    /// With the service account of this pod.
     OwnCluster,
-    /// By this kubeconfig, which may change under way.
+    /// With this kubeconfig, which may change at runtime.
     Kubeconfig(PathBuf),
-    /// By this client.
+    /// With this client.
     Given(Client),
 }
 
@@ -31,18 +31,18 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// By `kubeconfig`; without one, by the service account.
+    /// With `kubeconfig`; without one, with the service account.
     #[must_use]
     pub fn by(kubeconfig: Option<PathBuf>) -> Self {
         kubeconfig.map_or(Self::OwnCluster, Self::Kubeconfig)
     }
 
-    /// The client, with an end to each request, and who keeps it current.
+    /// The client, with a time limit for each request, and its keeper.
     ///
     /// # Errors
-    /// This is no pod, it has no token, or the kubeconfig cannot be used; the text says what to do.
+    /// The process does not run in a pod, has no token, or the kubeconfig is invalid; the text says what to do.
     pub async fn client(self) -> Result<(Client, Option<Keeper>), String> {
-        // These requests are not counted among those to karmada-apiserver.
+        // These requests are not counted as requests to karmada-apiserver.
         let (bounds, uncounted) = (Bounds::default(), Arc::new(Metrics::new()).requests());
         let client = match self {
             Self::Kubeconfig(file) => {

@@ -1,4 +1,4 @@
-//! CA and leaf as a Secret holds them: PEM <-> what the rules know of it; the steps of the rules carried out. No I/O.
+//! CA and leaf as a Secret stores them: PEM <-> state of the rules; applies the steps of the rules. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,9 +18,9 @@ use super::life::{AUTHORITIES, Authority, Id, Leaf, Life, State, Step, next};
 use crate::runtime::tls::issue::{self, SHARED_LEAF_LIFE};
 use crate::runtime::tls::{Error, MinVersion, Pair, Served, provider, validity};
 
-/// Bytes of one entry; eight CAs have a tenth of it.
+/// Most bytes of one entry; eight CAs have a tenth of it.
 const LIMIT: usize = 64 << 10;
-/// Steps in a row; more than three never follow each other.
+/// Most steps in a row; there are never more than three.
 const STEPS: usize = 6;
 
 /// Key of the leaf in the Secret.
@@ -40,7 +40,7 @@ pub struct Broken {
     what: String,
 }
 
-/// CA and leaf that all replicas share. Its keys are never printed.
+/// CA and leaf that all replicas share. Never print its keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Content {
     authorities: Vec<Trusted>,
@@ -128,19 +128,19 @@ impl Content {
         self.authorities.first().map(|authority| authority.life.end)
     }
 
-    /// The CAs that are registered.
+    /// The ids of the registered CAs.
     #[must_use]
     pub const fn registered(&self) -> &BTreeSet<Id> {
         &self.registered
     }
 
-    /// The same, with these CAs registered.
+    /// The same content, with these CAs registered.
     #[must_use]
     pub fn with_registered(self, registered: BTreeSet<Id>) -> Self {
         Self { registered, ..self }
     }
 
-    /// What the rules know of it.
+    /// Its state, for the rules.
     #[must_use]
     pub fn state(&self) -> State {
         let known = |trusted: &Trusted| Authority {
@@ -152,7 +152,7 @@ impl Content {
         State { authorities, leaf: self.leaf(), registered: self.registered.clone() }
     }
 
-    /// The leaf, if it can be served and one of the CAs signed it.
+    /// The leaf, if it is valid for serving and signed by one of the CAs.
     fn leaf(&self) -> Option<Leaf> {
         let pair = self.pair.as_ref()?;
         Served::new(pair, None, MinVersion::Tls12).ok()?;
@@ -164,10 +164,10 @@ impl Content {
         Some(Leaf { signer: signer.id.clone(), life, names: names_in(&leaf) })
     }
 
-    /// Takes all steps that are to be taken now; none: there is nothing to do.
+    /// Applies all steps that are due now; `None` when there are none.
     ///
     /// # Errors
-    /// A certificate cannot be made, for example for something that is no name.
+    /// A certificate cannot be issued, for example for an invalid name.
     pub fn settled(&self, wanted: &BTreeSet<String>, now: Timestamp) -> Result<Option<Self>, Error> {
         let mut settled = None;
         for _ in 0..STEPS {
@@ -181,8 +181,8 @@ impl Content {
         Ok(settled)
     }
 
-    /// After the Secret was lost or spoilt: all that this process knew of it stays trusted and served until a new CA is
-    /// registered.
+    /// New content after the Secret was lost or damaged: all certificates known to this process stay trusted and served
+    /// until a new CA is registered.
     ///
     /// # Errors
     /// As [`Self::settled`].
@@ -191,8 +191,8 @@ impl Content {
         Ok(rolled.settled(wanted, now)?.unwrap_or(rolled))
     }
 
-    /// When somebody who knew nothing made the Secret anew: what this process knew stays trusted and served until the new CA is
-    /// registered.
+    /// Merges the known state into a Secret that another process created anew: known certificates stay trusted and
+    /// served until the new CA is registered.
     fn joined(&self, memory: &Self) -> Self {
         let mut joined = self.clone();
         let known = |trusted: &Trusted| self.authorities.iter().any(|own| own.id == trusted.id);
@@ -209,7 +209,7 @@ impl Content {
         joined
     }
 
-    /// With what somebody has spoilt and this process remembers: keys of CAs, the leaf.
+    /// Replaces damaged entries with those that this process remembers: keys of CAs, the leaf.
     fn mended(mut self, memory: &Self) -> Self {
         for authority in self.authorities.iter_mut().filter(|authority| authority.key.is_none()) {
             let known = memory.authorities.iter().find(|known| known.id == authority.id);
@@ -251,22 +251,22 @@ impl Content {
     }
 }
 
-/// What stands where the Secret is to be.
+/// State of the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
+    /// It does not exist.
     Absent,
-    /// A Secret of ours that cannot be used.
+    /// A Secret of fhpa that cannot be used.
     Broken(Broken),
-    /// This.
+    /// Valid content.
     Held(Content),
 }
 
 impl Found {
-    /// What is to be written in its place now, by a process that remembers what it last read; none: nothing.
+    /// The content to write now, by a process that remembers what it last read; `None`: no write.
     ///
     /// # Errors
-    /// A certificate cannot be made, for example for something that is no name.
+    /// A certificate cannot be issued, for example for an invalid name.
     pub fn due(
         &self,
         memory: Option<&Content>,
@@ -302,7 +302,7 @@ impl Trusted {
         Self::read(issuer.der().clone(), &[key]).map_err(Error::BadCertificate)
     }
 
-    /// Whether a client that trusts it trusts the leaf, while both are valid.
+    /// Whether a client that trusts this CA trusts the leaf, while both are valid.
     fn signed(&self, leaf: &CertificateDer<'_>, life: Life) -> bool {
         let at = life.begin.max(self.life.begin);
         let Ok(seconds) = u64::try_from(at.as_second()) else { return false };
@@ -315,7 +315,7 @@ impl Trusted {
     }
 }
 
-/// Names of the CAs in a bundle.
+/// Ids of the CAs in a bundle.
 ///
 /// # Errors
 /// It is not PEM of certificates.
@@ -328,13 +328,13 @@ pub fn ids(bundle: &[u8]) -> Result<BTreeSet<Id>, Broken> {
     CertificateDer::pem_slice_iter(bundle).map(read).collect()
 }
 
-/// As certificates name it: addresses in their usual form, DNS names in lower case.
+/// The name as in certificates: addresses in canonical form, DNS names in lower case.
 #[must_use]
 pub fn canonical(name: &str) -> String {
     name.parse::<IpAddr>().map_or_else(|_| name.to_ascii_lowercase(), |address| address.to_string())
 }
 
-/// The private keys in PEM text; what is none is left out, and its CA signs nothing.
+/// The private keys in PEM text; invalid ones are left out, and their CAs sign nothing.
 fn private_keys(pem: &[u8]) -> Vec<KeyPair> {
     let ders = rustls::pki_types::PrivateKeyDer::pem_slice_iter(pem).filter_map(Result::ok);
     ders.filter_map(|der| KeyPair::try_from(&der).ok()).collect()

@@ -1,8 +1,8 @@
-//! The life of CA and leaf that all replicas share: what is held, what is wanted, the time -> the next step. Pure.
+//! Life cycle of the CA and leaf that all replicas share: state, wanted names and time -> the next step. Pure.
 //!
-//! A client that trusts the registered CAs accepts every leaf that is served, at every moment: a new CA signs only after
-//! karmada-apiserver is known to trust it, and an old one stays trusted for a day after the last replica was told of a leaf by
-//! the new one.
+//! A client that trusts the registered CAs accepts every served leaf, at every moment: a new CA signs only after
+//! karmada-apiserver is known to trust it, and an old one stays trusted for a day after the last replica received a
+//! leaf of the new one.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,24 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::runtime::tls::issue::{SHARED_LEAF_LIFE, SKEW, after, days, renewal};
 
-/// How long an old CA stays trusted after it signs nothing any more.
+/// How long an old CA stays trusted after its last signature.
 const OVERLAP: SignedDuration = days(1);
-/// A leaf by a CA that is not registered is better than none only when the present one has no more than this.
+/// A leaf signed by an unregistered CA is used only when the current one expires within this time.
 const LAST: SignedDuration = days(7);
-/// CAs that are trusted at a time.
+/// Most trusted CAs.
 pub(super) const AUTHORITIES: usize = 8;
-/// Names in a leaf.
+/// Most names in a leaf.
 const NAMES: usize = 100;
 
-/// Names a CA: its serial number, which is a hash of its key.
+/// Id of a CA: its serial number, which is a hash of its key.
 pub type Id = String;
 
-/// When a certificate is valid.
+/// Validity of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// From here.
+    /// Start.
     pub begin: Timestamp,
-    /// Until here.
+    /// End.
     pub end: Timestamp,
 }
 
@@ -36,71 +36,71 @@ impl Life {
         self.begin <= now && now < self.end
     }
 
-    /// Whether it is to be renewed.
+    /// Whether it should be renewed.
     fn is_due(&self, now: Timestamp) -> bool {
         renewal(self.begin, self.end) <= now || !self.contains(now)
     }
 }
 
-/// A CA that is trusted.
+/// A trusted CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// Its name.
+    /// Its id.
     pub id: Id,
-    /// When it is valid.
+    /// Its validity.
     pub life: Life,
-    /// Whether its key is here.
+    /// Whether its key is available.
     pub can_sign: bool,
 }
 
-/// The certificate that is served.
+/// The served certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// The CA that signed it, one of those that are trusted.
+    /// The CA that signed it, one of the trusted ones.
     pub signer: Id,
-    /// When it is valid.
+    /// Its validity.
     pub life: Life,
     /// DNS names in lower case, and IP addresses.
     pub names: BTreeSet<String>,
 }
 
 impl Leaf {
-    /// When it was made.
+    /// When it was issued.
     fn issued(&self) -> Timestamp {
         after(self.life.begin, SKEW)
     }
 }
 
-/// What is held.
+/// Current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Trusted CAs, the newest first.
     pub authorities: Vec<Authority>,
-    /// The leaf; none that could be served.
+    /// The leaf; `None` when there is no valid one.
     pub leaf: Option<Leaf>,
-    /// CAs that karmada-apiserver is known to trust; none: nobody registers, or has not yet.
+    /// CAs that karmada-apiserver is known to trust; empty: no process registers, or none has yet.
     pub registered: BTreeSet<Id>,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
+    /// No step.
     Keep,
-    /// A new CA, in front of the others.
+    /// Create a CA, in front of the others.
     NewAuthority,
-    /// A new leaf.
+    /// Issue a leaf.
     NewLeaf {
         /// The CA that signs it.
         signer: Id,
-        /// For these names.
+        /// Its names.
         names: BTreeSet<String>,
     },
-    /// Only these CAs are trusted from now on.
+    /// Trust only these CAs from now on.
     Prune(BTreeSet<Id>),
 }
 
-/// The next step; after a few of them there is nothing more to do.
+/// The next step; after a few steps there are no more.
 #[must_use]
 pub fn next(state: &State, wanted: &BTreeSet<String>, now: Timestamp) -> Step {
     let Some(newest) = state.authorities.first() else { return Step::NewAuthority };
@@ -111,13 +111,13 @@ pub fn next(state: &State, wanted: &BTreeSet<String>, now: Timestamp) -> Step {
     let Some(leaf) = &state.leaf else {
         return Step::NewLeaf { signer: signer.id.clone(), names: wanted.clone() };
     };
-    // Nobody who registers has said that this CA is trusted.
+    // No process has registered this CA as trusted yet.
     let early = leaf.signer != signer.id && !state.registered.is_empty() && !state.registered.contains(&signer.id);
     if early && leaf.life.contains(after(now, LAST)) {
         return prune(&state.authorities, newest, leaf, now).map_or(Step::Keep, Step::Prune);
     }
     let (due, lacks) = (leaf.life.is_due(now), !wanted.is_subset(&leaf.names));
-    // Away from a leaf that is good only to a CA that is trusted already.
+    // Replace a leaf whose CA is not registered.
     let better = leaf.signer != signer.id && state.registered.contains(&signer.id);
     if due || lacks || better {
         let names = if due { wanted.clone() } else { both(&leaf.names, wanted) };
@@ -126,13 +126,13 @@ pub fn next(state: &State, wanted: &BTreeSet<String>, now: Timestamp) -> Step {
     prune(&state.authorities, newest, leaf, now).map_or(Step::Keep, Step::Prune)
 }
 
-/// During a rollout replicas want different names: a leaf for one is not to take away those of another.
+/// During a rollout replicas want different names: a leaf for one must keep the names of another.
 fn both(present: &BTreeSet<String>, wanted: &BTreeSet<String>) -> BTreeSet<String> {
     let both: BTreeSet<String> = present.union(wanted).cloned().collect();
     if both.len() > NAMES { wanted.clone() } else { both }
 }
 
-/// Who signs the next leaf: the newest CA that is registered, else the one that signed the present leaf, else the newest one.
+/// The CA that signs the next leaf: the newest registered one, else the signer of the current leaf, else the newest.
 fn signer(state: &State, now: Timestamp) -> Option<&Authority> {
     let outlives = |authority: &&Authority| {
         authority.can_sign && authority.life.contains(now) && after(now, SHARED_LEAF_LIFE) <= authority.life.end
@@ -143,7 +143,7 @@ fn signer(state: &State, now: Timestamp) -> Option<&Authority> {
     registered.or_else(|| usable().find(signed)).or_else(|| usable().next())
 }
 
-/// The CAs that stay, when some are to go.
+/// The CAs to keep; `None` when all stay.
 fn prune(authorities: &[Authority], newest: &Authority, leaf: &Leaf, now: Timestamp) -> Option<BTreeSet<Id>> {
     let over = leaf.signer == newest.id && after(leaf.issued(), OVERLAP) <= now;
     let stays = |authority: &&Authority| {

@@ -1,8 +1,8 @@
-//! One CA and one leaf for all replicas, in a Secret of the cluster where they run: `life` says what is due, `form` makes it,
-//! `store` reads and writes the Secret. Here is who looks at it. Talks to the API server.
+//! One CA and one leaf for all replicas, in a Secret of the host cluster: `life` decides what is due, `form` builds it,
+//! `store` reads and writes the Secret. This module checks the Secret periodically. Talks to the API server.
 //!
 //! cert-manager does the same where it is installed. No crate keeps one CA for several processes in a Secret and
-//! renews it while they serve; `rcgen` and `x509-parser` make and read the certificates.
+//! renews it while they serve; `rcgen` and `x509-parser` create and read the certificates.
 
 mod access;
 pub mod form;
@@ -25,21 +25,21 @@ use super::Error;
 use crate::runtime::control_plane;
 use crate::runtime::metrics::Metrics;
 
-/// Tries of one look, when others write at the same time.
+/// Most attempts of one check, when others write at the same time.
 const TRIES: usize = 8;
-/// Longest pause between two tries at the start.
+/// Longest pause between two attempts at the start.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What is held now; always with a leaf that can be served.
+/// The current content; always with a valid leaf.
 pub type Latest = watch::Receiver<Arc<Content>>;
 
-/// Looks at the Secret, and does what is due.
+/// Checks the Secret, and performs the steps that are due.
 pub struct Looker {
     store: Store,
     wanted: BTreeSet<String>,
     memory: Option<Arc<Content>>,
-    told: Option<watch::Sender<Arc<Content>>>,
-    /// What was last said of a failure, while it lasts.
+    sender: Option<watch::Sender<Arc<Content>>>,
+    /// Last logged failure, while it lasts.
     complained: Option<String>,
     metrics: Arc<Metrics>,
 }
@@ -49,13 +49,13 @@ impl Looker {
     #[must_use]
     pub fn new(store: Store, names: &[String], metrics: Arc<Metrics>) -> Self {
         let wanted = names.iter().map(|name| canonical(name)).collect();
-        Self { store, wanted, memory: None, told: None, complained: None, metrics }
+        Self { store, wanted, memory: None, sender: None, complained: None, metrics }
     }
 
-    /// Looks once: reads, makes what is lacking, renews what is due.
+    /// Checks once: reads, creates what is missing, renews what is due.
     ///
     /// # Errors
-    /// The Secret cannot be read or written, is not ours, or a certificate cannot be made.
+    /// The Secret cannot be read or written, was not created by fhpa, or a certificate cannot be issued.
     pub async fn look(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
         for _ in 0..TRIES {
             let read = self.store.read().await?;
@@ -72,7 +72,7 @@ impl Looker {
         Err(StoreError::Contested(self.store.secret().clone()).into())
     }
 
-    /// Tells of what cannot be served.
+    /// Logs content that cannot be served.
     fn inspect(&self, found: &Found) {
         let what = match found {
             Found::Broken(what) => what.to_string(),
@@ -82,7 +82,7 @@ impl Looker {
             Found::Absent | Found::Held(_) => return,
         };
         self.metrics.certificate_secret_failed();
-        warn!(secret = %self.store.secret(), what, "the shared certificate is broken and is made anew");
+        warn!(secret = %self.store.secret(), what, "the shared certificate is invalid and is created again");
     }
 
     fn learn(&mut self, content: Content) -> Arc<Content> {
@@ -91,8 +91,8 @@ impl Looker {
             self.metrics.authority_expires(ends);
         }
         self.memory = Some(Arc::clone(&content));
-        if let Some(told) = &self.told {
-            told.send_if_modified(|current| {
+        if let Some(sender) = &self.sender {
+            sender.send_if_modified(|current| {
                 let new = **current != *content;
                 current.clone_from(&content);
                 new
@@ -101,10 +101,10 @@ impl Looker {
         content
     }
 
-    /// Looks until there is something to serve, for `patience` at most.
+    /// Checks until there is a certificate to serve, for at most `patience`.
     ///
     /// # Errors
-    /// As [`Self::look`] said last.
+    /// The last error of [`Self::look`].
     pub async fn begin(&mut self, patience: Duration, now: fn() -> Timestamp) -> Result<Latest, Error> {
         let mut last = None;
         let tried = timeout(patience, async {
@@ -121,19 +121,19 @@ impl Looker {
         let Ok(content) = tried.await else {
             return Err(last.unwrap_or_else(|| StoreError::Silent(self.store.secret().clone()).into()));
         };
-        let (told, latest) = watch::channel(content);
-        self.told = Some(told);
+        let (sender, latest) = watch::channel(content);
+        self.sender = Some(sender);
         Ok(latest)
     }
 
-    /// Looks at each `interval`, for ever. What was last read stays when a look fails.
+    /// Checks at each `interval`, without end. The last content stays when a check fails.
     pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
         loop {
             tokio::time::sleep(interval).await;
             match self.look(now()).await {
                 Ok(_) => {
                     if self.complained.take().is_some() {
-                        info!(secret = %self.store.secret(), "the shared certificate can be kept again");
+                        info!(secret = %self.store.secret(), "the shared certificate can be updated again");
                     }
                 }
                 Err(error) => self.complain(&error),
@@ -143,19 +143,19 @@ impl Looker {
 
     fn complain(&mut self, error: &Error) {
         self.metrics.certificate_secret_failed();
-        let said = error.to_string();
-        if self.complained.as_ref() != Some(&said) {
-            warn!(error = said, "the shared certificate cannot be kept; going on with the last one, if there is one");
+        let message = error.to_string();
+        if self.complained.as_ref() != Some(&message) {
+            warn!(error = message, "the shared certificate cannot be updated; using the last one, if there is one");
         }
-        self.complained = Some(said);
+        self.complained = Some(message);
     }
 }
 
 impl Store {
-    /// Of a Secret, by some way, and who keeps that way current.
+    /// Opens a Secret through `access`, with its keeper.
     ///
     /// # Errors
-    /// There is no such way.
+    /// There is no such access.
     pub async fn open(access: Access, secret: SecretName) -> Result<(Self, Option<control_plane::Keeper>), Error> {
         match access.client().await {
             Ok((client, keeper)) => Ok((Self::new(client, secret), keeper)),
@@ -163,10 +163,10 @@ impl Store {
         }
     }
 
-    /// Notes that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
+    /// Records that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
     ///
     /// # Errors
-    /// The Secret cannot be read or written, is not ours, or the bundle is none.
+    /// The Secret cannot be read or written, was not created by fhpa, or the bundle is invalid.
     pub async fn record(&self, bundle: &[u8]) -> Result<(), Error> {
         let registered = ids(bundle).map_err(|error| Error::BadCertificate(error.to_string()))?;
         for _ in 0..TRIES {
@@ -184,10 +184,10 @@ impl Store {
         Err(StoreError::Contested(self.secret().clone()).into())
     }
 
-    /// The content, once there is one; none within `patience`.
+    /// The content, once it exists; `None` when it does not within `patience`.
     ///
     /// # Errors
-    /// The Secret cannot be read, or is not ours.
+    /// The Secret cannot be read, or was not created by fhpa.
     pub async fn wait(&self, patience: Duration) -> Result<Option<Content>, Error> {
         let mut last = None;
         let waited = timeout(patience, async {

@@ -1,7 +1,7 @@
-//! The Secret that holds CA and leaf. Talks to the API server of the cluster where the processes run.
+//! The Secret that contains CA and leaf. Talks to the API server of the host cluster.
 //!
-//! There is no lock but the API server's own: of several who create an object of one name, one succeeds; an update names the
-//! version that it was made from, and fails when there is another one.
+//! There is no lock except the API server's own: of several clients that create an object of one name, one succeeds; an
+//! update names the version on which it is based, and fails when there is another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,12 +19,12 @@ use crate::decision::excerpt::{ERROR, excerpt};
 
 /// Type of the Secret.
 const TYPE: &str = "kubernetes.io/tls";
-/// By this label a Secret is known to be ours.
+/// Label of Secrets that fhpa created.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "fhpa");
-/// Names the CAs that are registered in karmada-apiserver.
+/// Annotation: ids of the CAs that are registered in karmada-apiserver.
 const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
 
-/// Which Secret, as `NAMESPACE/NAME`.
+/// Name of a Secret, as `NAMESPACE/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretName {
     /// Its namespace.
@@ -61,55 +61,55 @@ pub enum StoreError {
          chart's Role does; the API server says: {said}"
     )]
     Forbidden {
-        /// What was tried.
+        /// The verb.
         verb: &'static str,
-        /// Which Secret.
+        /// The Secret.
         secret: SecretName,
-        /// The API server's words.
+        /// Message of the API server.
         said: String,
     },
-    /// It is somebody else's.
+    /// Another owner created it.
     #[error(
         "the Secret {secret} was not made by fhpa ({what}) and is left as it is: name another one with --cert-secret, or serve \
          this one with --cert-dir"
     )]
     Foreign {
-        /// Which Secret.
+        /// The Secret.
         secret: SecretName,
-        /// How that is known.
+        /// What shows this.
         what: String,
     },
-    /// The API server refuses it, is busy, or is not reached.
+    /// The API server rejects the request, is busy, or is unreachable.
     #[error("the Secret {secret} cannot be {done}: {said}")]
     Failed {
-        /// What was tried, as a participle.
+        /// The attempted action, as a participle.
         done: &'static str,
-        /// Which Secret.
+        /// The Secret.
         secret: SecretName,
-        /// What went wrong.
+        /// The error.
         said: String,
     },
-    /// There is no way to its API server.
+    /// There is no access to its API server.
     #[error("the Secret {secret} cannot be reached: {said}")]
     NoAccess {
-        /// Which Secret.
+        /// The Secret.
         secret: SecretName,
         /// Why not.
         said: String,
     },
-    /// The API server did not answer.
+    /// The API server did not respond.
     #[error("the Secret {0} cannot be read: its API server does not answer in time")]
     Silent(SecretName),
-    /// Others wrote each time before.
-    #[error("the Secret {0} was changed by others each time it was to be written; it is tried again")]
+    /// Another client wrote first at every attempt.
+    #[error("the Secret {0} was changed by another client at every attempt to write it; it is retried")]
     Contested(SecretName),
 }
 
-/// A Secret as it was read.
+/// A Secret as read.
 pub(super) struct Read {
-    /// What it holds.
+    /// Its content.
     pub(super) found: Found,
-    /// As the API server gave it.
+    /// The object as the API server returned it.
     secret: Option<Secret>,
 }
 
@@ -127,13 +127,13 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Of a Secret.
+    /// Access to one Secret.
     #[must_use]
     pub fn new(client: Client, secret: SecretName) -> Self {
         Self { api: Api::namespaced(client, &secret.namespace), secret }
     }
 
-    /// Which Secret.
+    /// The name of the Secret.
     #[must_use]
     pub const fn secret(&self) -> &SecretName {
         &self.secret
@@ -152,10 +152,10 @@ impl Store {
         }
     }
 
-    /// What stands there.
+    /// Reads the Secret.
     ///
     /// # Errors
-    /// It cannot be read, or is not ours.
+    /// It cannot be read, or was not created by fhpa.
     pub(super) async fn read(&self) -> Result<Read, StoreError> {
         let secret = self.api.get_opt(&self.secret.name).await.map_err(|error| self.failed("get", "read", &error))?;
         let found = secret.as_ref().map(|secret| self.content(secret)).transpose()?.unwrap_or(Found::Absent);
@@ -180,10 +180,10 @@ impl Store {
         Ok(Content::read(&entries, registered).map_or_else(Found::Broken, Found::Held))
     }
 
-    /// Writes `content` in place of what was read; false when somebody else wrote first.
+    /// Writes `content` over what was read; returns false when another client wrote first.
     ///
     /// # Errors
-    /// The API server refuses it or is not reached.
+    /// The API server rejects the request or is unreachable.
     pub(super) async fn write(&self, before: Read, content: &Content) -> Result<bool, StoreError> {
         let parameters = PostParams { field_manager: Some("fhpa-certificate".to_owned()), ..PostParams::default() };
         let new = before.secret.is_none();
@@ -201,7 +201,7 @@ impl Store {
         };
         match written {
             Ok(_) => Ok(true),
-            // It is there already, is another one by now, or is gone.
+            // It already exists, was changed, or is gone.
             Err(kube::Error::Api(status)) if status.code == 409 || (!new && status.code == 404) => Ok(false),
             Err(error) => Err(self.failed(verb, done, &error)),
         }

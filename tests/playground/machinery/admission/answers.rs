@@ -1,4 +1,4 @@
-//! What is sent to webhooks, and what comes of their answers.
+//! Requests to webhooks, and the effect of their responses.
 
 use embedded_apiserver::admission::{AdmissionRequest, Operation};
 use serde_json::{Value, json};

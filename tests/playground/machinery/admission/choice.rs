@@ -1,4 +1,4 @@
-//! Which webhooks are asked: rules, selectors, conditions.
+//! Which webhooks are called: rules, selectors, conditions.
 
 use embedded_apiserver::admission::{AdmissionRequest, Kind, Operation, Resource};
 use serde_json::{Value, json};

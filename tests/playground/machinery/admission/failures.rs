@@ -1,4 +1,4 @@
-//! Webhooks that cannot be asked, or do not answer in a way that can be used.
+//! Webhooks that cannot be called, or respond with invalid data.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Admission webhooks: who is asked, what is sent, and what comes of the answers. Over real TLS on loopback.
+//! Admission webhooks: which are called, the requests, and the effect of responses. Over real TLS on the loopback
+//! interface.
 
 mod answers;
 mod choice;
