@@ -190,14 +190,15 @@ mod tests {
             {"metadata": {"name": "web-1"}, "containers": null},
         ]});
         let usages = usages(serde_json::from_value(list).unwrap());
-        let sample = |resource, container| usages[0].sample(resource, container);
+        let [other, web] = &usages[..] else { panic!("{usages:?}") };
+        let sample = |resource, container| web.sample(resource, container);
         assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);
         assert_eq!(sample("cpu", Some("proxy")).unwrap().unwrap().value, 1);
         assert_eq!(sample("memory", None).unwrap(), None, "a container does not say");
         assert!(sample("cpu", Some("other")).unwrap_err().contains("container other not present"));
-        assert_eq!(usages[0].cluster.as_deref(), Some("member2"));
-        assert_eq!(usages[0].window, SignedDuration::new(15, 20_000_000));
-        assert_eq!((usages[1].window, usages[1].at), (DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
+        assert_eq!(web.cluster.as_deref(), Some("member2"));
+        assert_eq!(web.window, SignedDuration::new(15, 20_000_000));
+        assert_eq!((other.window, other.at), (DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
     }
 
     #[test]

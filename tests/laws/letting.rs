@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use super::managed::owners;
-use super::world::{Name, Target, text};
+use super::world::{Federated, Name, Target, text};
 use super::{Change, Court, Law, is_ours};
 
 #[derive(Default)]
@@ -67,6 +67,11 @@ impl LetsGo {
         let target = Target { kind, name: Name::of(after) };
         let given = replicas(after).unwrap_or_default();
         let world = court.world;
+        // In Centralized mode the replicas are computed; while a workload is held it is handed back.
+        let centralized = |hpa: &Federated| hpa.centralized && !hpa.held && !hpa.deleting && hpa.target == target;
+        if world.federated.values().any(centralized) {
+            return;
+        }
         let Some(binding) = world.binding(&target) else { return };
         // One that does not have the workload yet is asked for what it is about to get.
         let has =

@@ -139,7 +139,8 @@ impl Pods {
         }
     }
 
-    /// Whoever asks for other replicas of what was given back has Karmada's scheduler divide anew.
+    /// Other replicas of a released workload, by the user or by its FederatedHPA in Centralized mode, are divided anew by
+    /// Karmada's scheduler.
     fn saw_template(&mut self, change: &Change<'_>, world: &World) {
         let object = change.object();
         let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
@@ -148,9 +149,10 @@ impl Pods {
             |object: Option<&serde_json::Value>| object.and_then(|object| super::world::int(object, "/spec/replicas"));
         let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
         let by_us = by_us.iter().any(|owner| is_ours(owner.manager));
+        let centralized = world.federated.values().any(|hpa| hpa.centralized && !hpa.deleting && hpa.target == target);
         if let Some(past) = self.past.get_mut(&target)
             && past.released.is_some()
-            && !by_us
+            && (!by_us || centralized)
             && replicas(change.before) != replicas(change.after)
         {
             past.released = world.now.checked_sub(AFTERMATH).ok();

@@ -33,7 +33,7 @@ pub fn metrics_api(member: &Arc<Member>) -> Aggregated {
     })
 }
 
-/// What a control plane answers for `external.metrics.k8s.io`: the whole load of the workload that [`workload_of`] a metric.
+/// What a control plane answers for `external.metrics.k8s.io`: the whole load of the workload whose name the metric begins with.
 #[must_use]
 pub fn external_api(load: &Arc<Load>) -> Aggregated {
     let load = Arc::clone(load);

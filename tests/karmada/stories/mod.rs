@@ -1,5 +1,6 @@
 //! The stories, in the order in which they run.
 
+mod centralized;
 mod examples;
 mod fail;
 mod leave;
@@ -39,6 +40,7 @@ stories! {
     "the_lowest_priority_shrinks_first": moves::the_lowest_priority_shrinks_first,
     "headroom_follows_the_room": moves::headroom_follows_the_room,
     "what_a_full_cluster_lacks_others_run": moves::help,
+    "one_computation_scales_over_all_clusters": centralized::one_computation_scales_over_all_clusters,
     "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,

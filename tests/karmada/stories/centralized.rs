@@ -1,0 +1,79 @@
+//! Centralized mode: the load of all members decides, karmada-scheduler spreads, silence removes nothing, and a switch of the
+//! mode moves no pod.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::stand::{MEMBERS, Stand};
+
+const NAME: &str = "central";
+
+async fn replicas(stand: &Stand) -> u64 {
+    let deployment = stand.get("apps/v1", "Deployment", "deployments", NAME).await.unwrap();
+    deployment["spec"]["replicas"].as_u64().unwrap()
+}
+
+async fn says(stand: &Stand, type_: &str) -> String {
+    let hpa = stand.hpa(NAME).await.unwrap();
+    let conditions = hpa["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.into_iter().find(|one| one["type"] == type_).unwrap_or_default();
+    format!("{} {} {}", found["status"], found["reason"], found["message"])
+}
+
+/// Load that makes every member want so many replicas.
+fn wants(stand: &Stand, each: u32) {
+    for member in MEMBERS {
+        stand.wants(member, NAME, each);
+    }
+}
+
+async fn mode(stand: &Stand, mode: &str) {
+    let change = json!({"spec": {"mode": mode}});
+    stand.edit("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", NAME, change).await;
+}
+
+pub async fn one_computation_scales_over_all_clusters(stand: &mut Stand) {
+    stand.workload(NAME, 3, &MEMBERS).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 1))).await;
+    wants(stand, 1);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 30}});
+    stand.federated(NAME, 1, 12, json!({"mode": "Centralized", "behavior": behavior})).await;
+    stand.soon("it is active", async |stand| says(stand, "ScalingActive").await.contains("ValidMetricFound")).await;
+    assert_eq!(replicas(stand).await, 3);
+
+    wants(stand, 3);
+    stand.soon("the replicas follow the load", async |stand| replicas(stand).await == 9).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 3))).await;
+    let binding = stand.binding(NAME).await.unwrap();
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null, "karmada-scheduler stays in charge");
+    for member in MEMBERS {
+        assert_eq!(stand.bounds(member, NAME).await, None, "{member} has no HPA");
+    }
+
+    // A member does not answer: nothing shrinks, although the others have little to do.
+    stand.lab.member("member2").hang();
+    wants(stand, 1);
+    stand.soon("it is said", async |stand| says(stand, "ScalingActive").await.contains("PartialMetrics")).await;
+    assert!(says(stand, "ScalingActive").await.contains("member2 ("), "{}", says(stand, "ScalingActive").await);
+    tokio::time::sleep(Duration::from_secs(75)).await;
+    assert_eq!(replicas(stand).await, 9, "{}", says(stand, "ScalingActive").await);
+    stand.lab.member_mut("member2").heal(true).await;
+    stand.lab.cluster_is("member2", "True").await;
+    wants(stand, 2);
+    let shrinks = async |stand: &Stand| replicas(stand).await == 6;
+    stand.later(Duration::from_secs(150), "it shrinks once all answer", shrinks).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 2))).await;
+
+    // The mode is switched there and back: nothing moves.
+    let before = stand.observer.note(NAME);
+    mode(stand, "Distributed").await;
+    let divided = async |stand: &Stand| says(stand, "Ready").await.contains("MemberHPAsReady");
+    stand.later(Duration::from_secs(90), "it is taken over", divided).await;
+    mode(stand, "Centralized").await;
+    let back = async |stand: &Stand| says(stand, "Ready").await.contains("TargetReady");
+    stand.later(Duration::from_secs(90), "it is handed back", back).await;
+    assert_eq!((before, stand.observer.least(NAME)), (6, 6), "no pod was ended");
+    assert_eq!(replicas(stand).await, 6);
+    stand.clear(NAME).await;
+}
