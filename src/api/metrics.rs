@@ -42,9 +42,6 @@ pub struct Metadata {
     /// Name of the pod.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
-    /// Contain the cluster of an item from karmada-metrics-adapter.
-    #[serde(deserialize_with = "null_as_default")]
-    pub annotations: BTreeMap<String, String>,
 }
 
 /// Usage of a container.

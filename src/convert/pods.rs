@@ -60,8 +60,6 @@ pub type ByResource = BTreeMap<Box<str>, i64>;
 /// What one pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// The cluster, in a response for several clusters; absent in the response of one.
-    pub cluster: Option<Box<str>>,
     /// Name of the pod.
     pub pod: Box<str>,
     /// End of the window.
@@ -72,14 +70,10 @@ pub struct Usage {
     pub containers: Vec<(Box<str>, ByResource)>,
 }
 
-/// Annotation in which karmada-metrics-adapter names the cluster of an item.
-const QUERIED_CLUSTER: &str = "resource.karmada.io/query-from-cluster";
-
-/// Usage of the pods of a list, sorted by cluster and pod. Invalid quantities are left out.
+/// Usage of the pods of a list, sorted by pod. Invalid quantities are left out.
 #[must_use]
 pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
-    let usage = |mut metrics: PodMetrics| Usage {
-        cluster: metrics.metadata.annotations.remove(QUERIED_CLUSTER).map(Into::into),
+    let usage = |metrics: PodMetrics| Usage {
         pod: metrics.metadata.name.into(),
         at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
@@ -94,7 +88,7 @@ pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
             .collect(),
     };
     let mut usages: Vec<Usage> = list.items.into_iter().map(usage).collect();
-    usages.sort_by(|one, other| (&one.cluster, &one.pod).cmp(&(&other.cluster, &other.pod)));
+    usages.sort_by(|one, other| one.pod.cmp(&other.pod));
     usages
 }
 
@@ -184,19 +178,18 @@ mod tests {
     #[test]
     fn usage_is_read_as_metrics_server_writes_it() {
         let list = json!({"items": [
-            {"metadata": {"name": "web-0", "annotations": {"resource.karmada.io/query-from-cluster": "member2"}},
+            {"metadata": {"name": "web-0"},
              "timestamp": "2026-11-20T08:00:15Z", "window": "15.02s",
              "containers": [{"name": "web", "usage": {"cpu": "123456789n", "memory": "2Ki"}}, {"name": "proxy", "usage": {"cpu": "1m"}}]},
             {"metadata": {"name": "web-1"}, "containers": null},
         ]});
         let usages = usages(serde_json::from_value(list).unwrap());
-        let [other, web] = &usages[..] else { panic!("{usages:?}") };
+        let [web, other] = &usages[..] else { panic!("{usages:?}") };
         let sample = |resource, container| web.sample(resource, container);
         assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);
         assert_eq!(sample("cpu", Some("proxy")).unwrap().unwrap().value, 1);
         assert_eq!(sample("memory", None).unwrap(), None, "a container does not say");
         assert!(sample("cpu", Some("other")).unwrap_err().contains("container other not present"));
-        assert_eq!(web.cluster.as_deref(), Some("member2"));
         assert_eq!(web.window, SignedDuration::new(15, 20_000_000));
         assert_eq!((other.window, other.at), (DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
     }

@@ -1,5 +1,7 @@
 //! How fast an HPA may scale. Pure.
 
+use super::replicas::Tolerance;
+
 /// Which of several policies applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Select {
@@ -56,6 +58,15 @@ pub struct Behavior {
 
 /// Seconds of past recommendations that kube-controller-manager considers before it removes replicas, by default.
 pub const DOWN_WINDOW_SECONDS: i32 = 300;
+
+impl Behavior {
+    /// The distances of its rules; `usual` where a direction sets none.
+    #[must_use]
+    pub fn tolerance(&self, usual: Tolerance) -> Tolerance {
+        let Self { up, down } = self;
+        Tolerance { up: up.tolerance.unwrap_or(usual.up), down: down.tolerance.unwrap_or(usual.down) }
+    }
+}
 
 impl Rules {
     /// Default of Kubernetes for adding replicas: at once, four pods or 100% in 15 seconds.

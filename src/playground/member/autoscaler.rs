@@ -194,10 +194,7 @@ impl Member {
             part("/spec/behavior").and_then(|value| serde_json::from_value(value).ok());
         let behavior = given.as_ref().map(scaling::behavior);
         let usual = Tolerance::default();
-        let tolerance = behavior.as_ref().map_or(usual, |rules| Tolerance {
-            up: rules.up.tolerance.unwrap_or(usual.up),
-            down: rules.down.tolerance.unwrap_or(usual.down),
-        });
+        let tolerance = behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual));
         let window = self.timing.downscale_window.as_secs();
         let range = Range {
             min: count(object, "/spec/minReplicas").unwrap_or(1),

@@ -44,7 +44,7 @@ pub enum Question {
         /// The namespace.
         namespace: Box<str>,
         /// The metric.
-        metric: Metric,
+        metric: MetricQuery,
     },
     /// A metric of one object.
     Object {
@@ -53,14 +53,14 @@ pub enum Question {
         /// API version, kind and name.
         object: (Box<str>, Box<str>, Box<str>),
         /// The metric.
-        metric: Metric,
+        metric: MetricQuery,
     },
     /// An external metric.
     External {
         /// The namespace of the query.
         namespace: Box<str>,
         /// The metric.
-        metric: Metric,
+        metric: MetricQuery,
     },
 }
 
@@ -86,16 +86,16 @@ impl Question {
     }
 }
 
-/// A metric by its name and the labels of its series.
+/// A metric, by its name and the labels of its series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Metric {
+pub struct MetricQuery {
     /// Its name.
     pub name: Box<str>,
     /// The selector of its series in the form of a query parameter; empty: all of them.
     pub selector: Box<str>,
 }
 
-impl Metric {
+impl MetricQuery {
     /// The metric that an object names.
     #[must_use]
     pub fn of(identifier: &MetricIdentifier) -> Self {
@@ -243,7 +243,7 @@ impl Way {
     }
 
     /// A list of `custom.metrics.k8s.io`, in its newest served version.
-    async fn custom(&self, path: &str, metric: &Metric) -> Result<List<MetricValue>, Failure> {
+    async fn custom(&self, path: &str, metric: &MetricQuery) -> Result<List<MetricValue>, Failure> {
         let known = || self.older.lock().contains(&self.cluster);
         let selector = parameter("metricLabelSelector", &metric.selector);
         if !known() {
@@ -282,15 +282,21 @@ impl Way {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, parameters: &str, what: &str) -> Result<T, Failure> {
-        let whole = if self.cluster == CONTROL_PLANE { path.to_owned() } else { proxied(&self.cluster, path) };
+        let of_member = self.cluster != CONTROL_PLANE;
+        let whole = if of_member { proxied(&self.cluster, path) } else { path.to_owned() };
         let uri = format!("{whole}{parameters}");
         let request = http::Request::get(uri).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
-        let (object, group) = (format!("{what} in cluster {}", self.cluster), "cluster.karmada.io");
-        send(&self.client, request, Asked { verb: "get", group, resource: "clusters/proxy", object: &object }).await
+        // The role that a refusal asks for.
+        let (object, verb, group, resource) = if of_member {
+            (format!("{what} in cluster {}", self.cluster), "get", "cluster.karmada.io", "clusters/proxy")
+        } else {
+            (format!("{what} in karmada-apiserver"), "list", "external.metrics.k8s.io", what)
+        };
+        send(&self.client, request, Asked { verb, group, resource, object: &object }).await
     }
 }
 
-fn nothing(metric: &Metric) -> Failure {
+fn nothing(metric: &MetricQuery) -> Failure {
     let message = format!("the custom metrics API has no value of {}", metric.name);
     Failure::new(ErrorClass::Refused, reason::REJECTED, message)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use super::Centralized;
-use super::metrics::{Answer, CONTROL_PLANE, Metric, Question};
+use super::metrics::{Answer, CONTROL_PLANE, MetricQuery, Question};
 use super::pods::key;
 use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
@@ -60,8 +60,8 @@ impl Centralized {
             .collect();
         let asked = questions.iter().flatten().map(|asking| async {
             match asking.of {
-                Asked::Members => self.metrics.ask(&ready, &asking.question).await,
-                Asked::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.question).await,
+                Respondent::Members => self.metrics.ask(&ready, &asking.question).await,
+                Respondent::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.question).await,
             }
         });
         tokio::join!(self.pods.listed(&ready, namespace, PATIENCE), join_all(asked));
@@ -91,35 +91,35 @@ impl Centralized {
     /// The query for a metric, and where it is sent.
     fn asking(&self, (source, target): (Source, Target), spec: Option<&MetricSpec>, namespace: &str) -> Asking {
         let namespace: Box<str> = namespace.into();
-        let named = |identifier: Option<&MetricIdentifier>| identifier.map(Metric::of);
-        let fallback = |name: &str| Metric { name: name.into(), selector: Box::default() };
+        let named = |identifier: Option<&MetricIdentifier>| identifier.map(MetricQuery::of);
+        let fallback = |name: &str| MetricQuery { name: name.into(), selector: Box::default() };
         let (question, of) = match &source {
             Source::Resource { .. } | Source::ContainerResource { .. } => {
-                (Question::Usage { namespace }, Asked::Members)
+                (Question::Usage { namespace }, Respondent::Members)
             }
             Source::Pods { metric } => {
                 let known = named(spec.and_then(|spec| spec.pods.as_ref()).map(|pods| &pods.metric));
-                (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, Asked::Members)
+                (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, Respondent::Members)
             }
             Source::Object { metric, kind, name, .. } => {
                 let known = spec.and_then(|spec| spec.object.as_ref());
                 let version = known.map(|object| object.described_object.api_version.as_str()).unwrap_or_default();
                 let object = (version.into(), kind.as_str().into(), name.as_str().into());
                 let metric = named(known.map(|object| &object.metric)).unwrap_or_else(|| fallback(metric));
-                (Question::Object { namespace, object, metric }, Asked::Members)
+                (Question::Object { namespace, object, metric }, Respondent::Members)
             }
             Source::External { metric, .. } => {
                 let sum = self.settings.external_sum.contains(metric);
                 let known = named(spec.and_then(|spec| spec.external.as_ref()).map(|external| &external.metric));
                 let question = Question::External { namespace, metric: known.unwrap_or_else(|| fallback(metric)) };
-                (question, if sum { Asked::Members } else { Asked::ControlPlane })
+                (question, if sum { Respondent::Members } else { Respondent::ControlPlane })
             }
         };
         Asking { source, target, question, of }
     }
 
     fn read(&self, asking: &Asking, clusters: &[Cluster<'_>]) -> (Reading, Vec<Silent>) {
-        if asking.of == Asked::ControlPlane {
+        if asking.of == Respondent::ControlPlane {
             let reading = match self.metrics.answer(CONTROL_PLANE, &asking.question) {
                 Ok(Answer::Total(total)) => Reading::Total(total),
                 Ok(_) => Reading::Unavailable("the answer is of another kind".to_owned()),
@@ -153,12 +153,12 @@ struct Asking {
     source: Source,
     target: Target,
     question: Question,
-    of: Asked,
+    of: Respondent,
 }
 
 /// Where a query is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Respondent {
     Members,
     ControlPlane,
 }

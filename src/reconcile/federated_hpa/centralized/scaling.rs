@@ -147,10 +147,7 @@ impl FederatedHpaWorker {
         let settings = &self.centralized.settings;
         let behavior = spec.behavior.as_ref().map(scaling::behavior);
         let usual = settings.tolerance();
-        let tolerance = behavior.as_ref().map_or(usual, |rules| Tolerance {
-            up: rules.up.tolerance.unwrap_or(usual.up),
-            down: rules.down.tolerance.unwrap_or(usual.down),
-        });
+        let tolerance = behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual));
         let range = Range { min: spec.min_replicas.unwrap_or(MIN_REPLICAS), max: spec.max_replicas };
         let downscale_window_seconds = settings.downscale_window_seconds();
         (Policy { range, behavior, downscale_window_seconds }, tolerance)
