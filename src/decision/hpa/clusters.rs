@@ -6,9 +6,33 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::metric::Reading;
-use super::pod::{Phase, Pod};
+use jiff::Timestamp;
+
+use super::decide::{Decision, History, Policy, decide};
+use super::metric::{Metric, Reading, Source, Target};
+use super::pod::{Phase, Pod, Startup};
+use super::replicas::{Tolerance, Workload};
 use crate::decision::few::Few;
+
+/// How a workload is scaled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Controls {
+    /// Bounds, behavior and window.
+    pub policy: Policy,
+    /// Distances that cause no scaling.
+    pub tolerance: Tolerance,
+    /// How the age of a pod counts.
+    pub startup: Startup,
+}
+
+impl Controls {
+    /// Whether the metrics decide: outside the bounds, or without replicas, they are not evaluated.
+    #[must_use]
+    pub fn use_metrics(&self, current: i32) -> bool {
+        let range = self.policy.range;
+        current > 0 && (range.min..=range.max).contains(&current)
+    }
+}
 
 /// The pods of a workload in one cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +61,126 @@ pub struct Pods {
     pub all: Vec<Pod>,
     /// Clusters with unknown pods.
     pub silent: Vec<Silent>,
+}
+
+/// Pods and metrics of a workload in each of its clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered<'a> {
+    /// Its pods.
+    pub clusters: Vec<Cluster<'a>>,
+    /// Its metrics.
+    pub metrics: Vec<ClusterMetric<'a>>,
+    /// Whether each cluster runs all requested replicas.
+    pub duplicated: bool,
+}
+
+/// A metric in each cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterMetric<'a> {
+    /// Source of the metric.
+    pub source: Source,
+    /// Target of the metric.
+    pub target: Target,
+    /// Its measurements.
+    pub readings: Readings<'a>,
+}
+
+/// Measurements of a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readings<'a> {
+    /// One for all clusters.
+    Whole(Reading),
+    /// One of each cluster that was asked.
+    Clusters(Vec<(&'a str, Reading)>),
+}
+
+/// A workload in all its clusters, seen as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Its pods.
+    pub pods: Vec<Pod>,
+    /// Its metrics.
+    pub metrics: Vec<Metric>,
+    /// Clusters with missing data.
+    pub silent: Vec<Silent>,
+    /// Running replicas for each requested replica.
+    pub calibration: f64,
+}
+
+impl Gathered<'_> {
+    /// Combines the clusters.
+    #[must_use]
+    pub fn combined(self) -> Observed {
+        let Self { clusters, metrics, duplicated } = self;
+        let count = u32::try_from(clusters.len()).unwrap_or(u32::MAX).max(1);
+        let calibration = if duplicated { f64::from(count) } else { 1.0 };
+        let mut missing = Vec::new();
+        let metrics = metrics.into_iter().map(|ClusterMetric { source, target, readings }| {
+            let reading = match readings {
+                Readings::Whole(reading) => reading,
+                Readings::Clusters(readings) if readings.is_empty() => Reading::Unavailable(nothing(&clusters)),
+                Readings::Clusters(readings) => {
+                    let (reading, silent) = self::reading(readings);
+                    missing.extend(silent);
+                    reading
+                }
+            };
+            Metric { source, target, reading }
+        });
+        let metrics = metrics.collect();
+        let Pods { all, mut silent } = pods(clusters);
+        silent.extend(missing);
+        Observed { pods: all, metrics, silent, calibration }
+    }
+}
+
+/// Why there is no data.
+fn nothing(clusters: &[Cluster<'_>]) -> String {
+    let failed = clusters.iter().find_map(|cluster| Some((cluster.name, cluster.pods.as_ref().err()?)));
+    failed.map_or_else(
+        || "no pods of the workload run in any cluster".to_owned(),
+        |(name, why)| format!("in {name} {why}"),
+    )
+}
+
+impl Observed {
+    /// The workload as input of the algorithm; `partial` describes the clusters with missing data.
+    #[must_use]
+    pub fn workload<'a>(
+        &'a self,
+        controls: &Controls,
+        current: i32,
+        partial: Option<&'a str>,
+        now: Timestamp,
+    ) -> Workload<'a> {
+        let alive = |pod: &&Pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded);
+        Workload {
+            spec_replicas: current,
+            status_replicas: i32::try_from(self.pods.iter().filter(alive).count()).unwrap_or(i32::MAX),
+            calibration: self.calibration,
+            partial,
+            pods: &self.pods,
+            tolerance: controls.tolerance,
+            startup: controls.startup,
+            now,
+        }
+    }
+}
+
+/// One computation over all clusters. Without an observation, where [`Controls::use_metrics`] is false, bounds decide.
+#[must_use]
+pub fn compute(
+    controls: &Controls,
+    current: i32,
+    observed: Option<&Observed>,
+    now: Timestamp,
+    history: &mut History,
+) -> Decision {
+    let nothing = Observed { pods: Vec::new(), metrics: Vec::new(), silent: Vec::new(), calibration: 1.0 };
+    let observed = observed.unwrap_or(&nothing);
+    let partial = partial(&observed.silent);
+    let workload = observed.workload(controls, current, partial.as_deref(), now);
+    decide(&controls.policy, &workload, &observed.metrics, history)
 }
 
 /// Combines the pods of all clusters. A cluster with unknown pods counts with its assigned number of pods, each with

@@ -4,7 +4,7 @@
 //! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, report.
 
 pub mod metrics;
-mod observe;
+pub mod observe;
 pub mod pods;
 mod scaling;
 mod status;
@@ -19,9 +19,14 @@ use parking_lot::{Mutex, MutexGuard};
 use self::metrics::Metrics;
 use self::pods::PodWatches;
 use super::cache::entry::FederatedHpaEntry;
+use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::scale::Scale;
 use crate::controller::key::Key;
-use crate::decision::hpa::decide::History;
+use crate::convert;
+use crate::decision::defaults::MIN_REPLICAS;
+use crate::decision::hpa::clusters::Controls;
+use crate::decision::hpa::decide::{History, Policy};
+use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::hpa::replicas::Tolerance;
 use crate::reconcile::scale_target::ResourcePath;
@@ -55,12 +60,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn tolerance(&self) -> Tolerance {
-        Tolerance { up: self.tolerance, down: self.tolerance }
-    }
-
-    fn downscale_window_seconds(&self) -> i32 {
-        i32::try_from(self.downscale_window.as_secs()).unwrap_or(i32::MAX)
+    /// How an object is scaled.
+    #[must_use]
+    pub fn controls(&self, spec: &FederatedHPASpec) -> Controls {
+        let behavior = spec.behavior.as_ref().map(convert::scaling::behavior);
+        let usual = Tolerance { up: self.tolerance, down: self.tolerance };
+        let tolerance = behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual));
+        let range = Range { min: spec.min_replicas.unwrap_or(MIN_REPLICAS), max: spec.max_replicas };
+        let downscale_window_seconds = i32::try_from(self.downscale_window.as_secs()).unwrap_or(i32::MAX);
+        let policy = Policy { range, behavior, downscale_window_seconds };
+        Controls { policy, tolerance, startup: self.startup }
     }
 
     /// When the next computation is due. All objects are due at the same instants, so that one list of metrics is fresh

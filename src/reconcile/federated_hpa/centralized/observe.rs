@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::Centralized;
 use super::metrics::{Answer, CONTROL_PLANE, MetricQuery, Question};
 use super::pods::key;
+use super::{Centralized, Settings};
 use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::pods::Usage;
 use crate::decision::fleet::Member;
-use crate::decision::hpa::clusters::{self, Cluster, Pods, Silent};
-use crate::decision::hpa::metric::{self, Reading, Sample, Source, Target};
+use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Gathered, Readings};
+use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
+use crate::decision::hpa::pod::Pod;
 use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
@@ -25,16 +26,26 @@ use crate::reconcile::federated_hpa::observe::answers;
 /// How long to wait for pods that were never listed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Input of the algorithm, without the replicas of the workload.
-pub(super) struct Observed {
-    /// Its pods.
-    pub(super) pods: Pods,
-    /// Its metrics.
-    pub(super) metrics: Vec<metric::Metric>,
-    /// Clusters with missing data.
-    pub(super) silent: Vec<Silent>,
-    /// Running replicas for each requested replica of the workload.
-    pub(super) calibration: f64,
+/// Access to the pods and metrics of a workload.
+pub trait Members {
+    /// Its pods in a cluster that is Ready.
+    ///
+    /// # Errors
+    /// Why they are unknown.
+    fn pods(&self, cluster: &str) -> Result<Vec<Pod>, String>;
+
+    /// The answer of a cluster, or of [`CONTROL_PLANE`].
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn answer(&self, cluster: &str, source: &Source, question: &Question) -> Result<Answer, String>;
+}
+
+/// The queries for one observation.
+pub struct Inquiry<'a> {
+    clusters: Vec<Assigned<'a>>,
+    metrics: Vec<Option<Asking>>,
+    duplicated: bool,
 }
 
 /// A cluster of the binding.
@@ -44,108 +55,135 @@ struct Assigned<'a> {
     ready: bool,
 }
 
+/// The members as watches and queries have brought them.
+struct Live<'a> {
+    of: &'a Centralized,
+    namespace: &'a str,
+    selector: &'a Selector,
+}
+
+impl Members for Live<'_> {
+    fn pods(&self, cluster: &str) -> Result<Vec<Pod>, String> {
+        self.of.pods.select(cluster, self.namespace, self.selector)
+    }
+
+    fn answer(&self, cluster: &str, _: &Source, question: &Question) -> Result<Answer, String> {
+        self.of.metrics.answer(cluster, question)
+    }
+}
+
 impl Centralized {
     /// Observes the workload whose pods `selector` selects.
-    pub(super) async fn observe(&self, view: &View, binding: &Binding, selector: &Selector) -> Observed {
-        let object = &view.order.object;
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let assigned: Vec<Assigned<'_>> =
-            binding.object.spec.clusters.iter().map(|target| assigned(view, target)).collect();
-        let ready: Vec<&str> = assigned.iter().filter(|cluster| cluster.ready).map(|cluster| cluster.name).collect();
-        let specs = object.spec.metrics.as_deref().unwrap_or_default();
-        let questions: Vec<Option<Asking>> = convert::scaling::metrics(specs, namespace)
-            .into_iter()
-            .enumerate()
-            .map(|(at, metric)| metric.map(|metric| self.asking(metric, specs.get(at), namespace)))
-            .collect();
-        let asked = questions.iter().flatten().map(|asking| async {
+    pub async fn observe<'a>(&self, view: &View, binding: &'a Binding, selector: &Selector) -> Gathered<'a> {
+        let inquiry = Inquiry::of(view, binding, &self.settings);
+        let namespace = view.order.object.metadata.namespace.as_deref().unwrap_or_default();
+        let clusters = inquiry.clusters.iter();
+        let ready: Vec<&str> = clusters.filter(|cluster| cluster.ready).map(|cluster| cluster.name).collect();
+        let asked = inquiry.metrics.iter().flatten().map(|asking| async {
             match asking.of {
                 Respondent::Members => self.metrics.ask(&ready, &asking.question).await,
                 Respondent::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.question).await,
             }
         });
         tokio::join!(self.pods.listed(&ready, namespace, PATIENCE), join_all(asked));
+        inquiry.gather(&Live { of: self, namespace, selector })
+    }
+}
+
+impl<'a> Inquiry<'a> {
+    /// The queries for the workload of this binding.
+    #[must_use]
+    pub fn of(view: &View, binding: &'a Binding, settings: &Settings) -> Self {
+        let object = &view.order.object;
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let specs = object.spec.metrics.as_deref().unwrap_or_default();
+        let metrics = convert::scaling::metrics(specs, namespace)
+            .into_iter()
+            .enumerate()
+            .map(|(at, metric)| metric.map(|metric| asking(settings, metric, specs.get(at), namespace)))
+            .collect();
+        let clusters = binding.object.spec.clusters.iter().map(|target| assigned(view, target)).collect();
+        Self { clusters, metrics, duplicated: duplicated(binding) }
+    }
+
+    /// Gathers the answers.
+    pub fn gather(self, members: &impl Members) -> Gathered<'a> {
         let pods = |cluster: &Assigned<'_>| {
             if !cluster.ready {
                 return Err("the cluster is not Ready".to_owned());
             }
-            self.pods.select(cluster.name, namespace, selector)
+            members.pods(cluster.name)
         };
-        let by_cluster: Vec<Cluster<'_>> = assigned
-            .iter()
+        let clusters = self.clusters.iter();
+        let clusters: Vec<Cluster<'a>> = clusters
             .map(|cluster| Cluster { name: cluster.name, assigned: cluster.replicas, pods: pods(cluster) })
             .collect();
-        let mut silent = Vec::new();
-        let metrics = questions.iter().map(|asking| {
+        let metrics = self.metrics.into_iter().map(|asking| {
             let Some(asking) = asking else { return unreadable() };
-            let (reading, missing) = self.read(asking, &by_cluster);
-            silent.extend(missing);
-            metric::Metric { source: asking.source.clone(), target: asking.target, reading }
+            let readings = read(members, &asking, &clusters);
+            ClusterMetric { source: asking.source, target: asking.target, readings }
         });
         let metrics = metrics.collect();
-        let pods = clusters::pods(by_cluster);
-        silent.splice(0..0, pods.silent.iter().cloned());
-        Observed { pods, metrics, silent, calibration: calibration(binding, &assigned) }
+        Gathered { clusters, metrics, duplicated: self.duplicated }
     }
+}
 
-    /// The query for a metric, and where it is sent.
-    fn asking(&self, (source, target): (Source, Target), spec: Option<&MetricSpec>, namespace: &str) -> Asking {
-        let namespace: Box<str> = namespace.into();
-        let named = |identifier: Option<&MetricIdentifier>| identifier.map(MetricQuery::of);
-        let fallback = |name: &str| MetricQuery { name: name.into(), selector: Box::default() };
-        let (question, of) = match &source {
-            Source::Resource { .. } | Source::ContainerResource { .. } => {
-                (Question::Usage { namespace }, Respondent::Members)
-            }
-            Source::Pods { metric } => {
-                let known = named(spec.and_then(|spec| spec.pods.as_ref()).map(|pods| &pods.metric));
-                (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, Respondent::Members)
-            }
-            Source::Object { metric, kind, name, .. } => {
-                let known = spec.and_then(|spec| spec.object.as_ref());
-                let version = known.map(|object| object.described_object.api_version.as_str()).unwrap_or_default();
-                let object = (version.into(), kind.as_str().into(), name.as_str().into());
-                let metric = named(known.map(|object| &object.metric)).unwrap_or_else(|| fallback(metric));
-                (Question::Object { namespace, object, metric }, Respondent::Members)
-            }
-            Source::External { metric, .. } => {
-                let sum = self.settings.external_sum.contains(metric);
-                let known = named(spec.and_then(|spec| spec.external.as_ref()).map(|external| &external.metric));
-                let question = Question::External { namespace, metric: known.unwrap_or_else(|| fallback(metric)) };
-                (question, if sum { Respondent::Members } else { Respondent::ControlPlane })
-            }
-        };
-        Asking { source, target, question, of }
-    }
+/// The query for a metric, and where it is sent.
+fn asking(
+    settings: &Settings,
+    (source, target): (Source, Target),
+    spec: Option<&MetricSpec>,
+    namespace: &str,
+) -> Asking {
+    let namespace: Box<str> = namespace.into();
+    let named = |identifier: Option<&MetricIdentifier>| identifier.map(MetricQuery::of);
+    let fallback = |name: &str| MetricQuery { name: name.into(), selector: Box::default() };
+    let (question, of) = match &source {
+        Source::Resource { .. } | Source::ContainerResource { .. } => {
+            (Question::Usage { namespace }, Respondent::Members)
+        }
+        Source::Pods { metric } => {
+            let known = named(spec.and_then(|spec| spec.pods.as_ref()).map(|pods| &pods.metric));
+            (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, Respondent::Members)
+        }
+        Source::Object { metric, kind, name, .. } => {
+            let known = spec.and_then(|spec| spec.object.as_ref());
+            let version = known.map(|object| object.described_object.api_version.as_str()).unwrap_or_default();
+            let object = (version.into(), kind.as_str().into(), name.as_str().into());
+            let metric = named(known.map(|object| &object.metric)).unwrap_or_else(|| fallback(metric));
+            (Question::Object { namespace, object, metric }, Respondent::Members)
+        }
+        Source::External { metric, .. } => {
+            let sum = settings.external_sum.contains(metric);
+            let known = named(spec.and_then(|spec| spec.external.as_ref()).map(|external| &external.metric));
+            let question = Question::External { namespace, metric: known.unwrap_or_else(|| fallback(metric)) };
+            (question, if sum { Respondent::Members } else { Respondent::ControlPlane })
+        }
+    };
+    Asking { source, target, question, of }
+}
 
-    fn read(&self, asking: &Asking, clusters: &[Cluster<'_>]) -> (Reading, Vec<Silent>) {
-        if asking.of == Respondent::ControlPlane {
-            let reading = match self.metrics.answer(CONTROL_PLANE, &asking.question) {
-                Ok(Answer::Total(total)) => Reading::Total(total),
-                Ok(_) => Reading::Unavailable("the answer is of another kind".to_owned()),
-                Err(why) => Reading::Unavailable(format!(
-                    "{why}; a metric that members have is summed over them when --external-metrics-sum names it"
-                )),
-            };
-            return (reading, Vec::new());
-        }
-        // A cluster with unknown pods is reported for its pods only, not also for its metrics.
-        let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?)));
-        let whole = !matches!(asking.source, Source::Object { .. } | Source::External { .. });
-        let readings: Vec<(&str, Reading)> = known
-            .filter(|(_, pods)| !whole || !pods.is_empty())
-            .map(|(name, pods)| {
-                let answer = self.metrics.answer(name, &asking.question);
-                let names = pods.iter().map(|pod| pod.name.as_str());
-                let reading = answer.and_then(|answer| in_cluster(name, names, &asking.source, &answer));
-                (name, reading.unwrap_or_else(Reading::Unavailable))
-            })
-            .collect();
-        if readings.is_empty() {
-            return (Reading::Unavailable(nothing(clusters)), Vec::new());
-        }
-        clusters::reading(readings)
+fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -> Readings<'a> {
+    let Asking { source, question, of, .. } = asking;
+    if *of == Respondent::ControlPlane {
+        return Readings::Whole(match members.answer(CONTROL_PLANE, source, question) {
+            Ok(Answer::Total(total)) => Reading::Total(total),
+            Ok(_) => Reading::Unavailable("the answer is of another kind".to_owned()),
+            Err(why) => Reading::Unavailable(format!(
+                "{why}; a metric that members have is summed over them when --external-metrics-sum names it"
+            )),
+        });
     }
+    // A cluster with unknown pods is reported for its pods only, not also for its metrics.
+    let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?)));
+    let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
+    let readings = known.filter(|(_, pods)| !per_pod || !pods.is_empty()).map(|(name, pods)| {
+        let answer = members.answer(name, source, question);
+        let names = pods.iter().map(|pod| pod.name.as_str());
+        let reading = answer.and_then(|answer| in_cluster(name, names, source, &answer));
+        (name, reading.unwrap_or_else(Reading::Unavailable))
+    });
+    Readings::Clusters(readings.collect())
 }
 
 /// A metric and its query.
@@ -163,19 +201,10 @@ enum Respondent {
     ControlPlane,
 }
 
-fn unreadable() -> metric::Metric {
+fn unreadable<'a>() -> ClusterMetric<'a> {
     let source = Source::Pods { metric: String::new() };
     let reading = Reading::Unavailable("spec.metrics names no source or no target".to_owned());
-    metric::Metric { source, target: Target::AverageValue(1), reading }
-}
-
-/// Why there is no data.
-fn nothing(clusters: &[Cluster<'_>]) -> String {
-    let failed = clusters.iter().find_map(|cluster| Some((cluster.name, cluster.pods.as_ref().err()?)));
-    failed.map_or_else(
-        || "no pods of the workload run in any cluster".to_owned(),
-        |(name, why)| format!("in {name} {why}"),
-    )
+    ClusterMetric { source, target: Target::AverageValue(1), readings: Readings::Whole(reading) }
 }
 
 /// The reading of a metric in one cluster, for the pods of the workload.
@@ -219,10 +248,7 @@ fn assigned<'a>(view: &View, target: &'a crate::api::resource_binding::TargetClu
 }
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.
-fn calibration(binding: &Binding, clusters: &[Assigned<'_>]) -> f64 {
-    let duplicated = binding
-        .placement()
-        .is_ok_and(|placement| matches!(convert::fleet::placement(placement).policy(), Policy::Duplicated));
-    let clusters = u32::try_from(clusters.len()).unwrap_or(u32::MAX).max(1);
-    if duplicated { f64::from(clusters) } else { 1.0 }
+fn duplicated(binding: &Binding) -> bool {
+    let placement = binding.placement();
+    placement.is_ok_and(|placement| matches!(convert::fleet::placement(placement).policy(), Policy::Duplicated))
 }

@@ -3,21 +3,15 @@
 use jiff::Timestamp;
 use tracing::info;
 
-use super::observe::Observed;
 use super::status::{FAILED_UPDATE_SCALE, Report};
 use super::{KnownScale, Memory};
-use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::scale::Scale;
 use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::convert::scaling;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::health::ABLE_TO_SCALE;
-use crate::decision::hpa::clusters::partial;
-use crate::decision::hpa::decide::{Decision, Policy, decide};
-use crate::decision::hpa::limits::Range;
-use crate::decision::hpa::pod::Phase;
-use crate::decision::hpa::replicas::{Tolerance, Workload};
+use crate::decision::hpa::clusters::compute;
+use crate::decision::hpa::decide::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
@@ -118,11 +112,10 @@ impl FederatedHpaWorker {
         report.set(READY, conditions::centralized(upstream));
         (report.current, report.desired) = (Some(current), Some(current));
         let spec = &of.view.order.object.spec;
-        let (policy, tolerance) = self.policy(spec);
-        let by_metrics = current > 0 && (policy.range.min..=policy.range.max).contains(&current);
-        let observed = if by_metrics {
+        let controls = self.centralized.settings.controls(spec);
+        let observed = if controls.use_metrics(current) {
             match Selector::parse(&scale.status.selector) {
-                Ok(selector) => Some(self.centralized.observe(of.view, binding, &selector).await),
+                Ok(selector) => Some(self.centralized.observe(of.view, binding, &selector).await.combined()),
                 Err(why) => {
                     let selector = &scale.status.selector;
                     report.unselected(format!("the selector {selector:?} of the target's scale cannot be used: {why}"));
@@ -132,7 +125,7 @@ impl FederatedHpaWorker {
         } else {
             None
         };
-        let decision = self.decide(of, current, &policy, tolerance, observed.as_ref(), memory);
+        let decision = compute(&controls, current, observed.as_ref(), of.now, &mut memory.history);
         report.decided(&decision.conditions);
         if !decision.current.is_empty() {
             report.metrics = Some(scaling::reported(spec.metrics.as_deref().unwrap_or_default(), &decision.current));
@@ -140,43 +133,7 @@ impl FederatedHpaWorker {
         // When Karmada's own controller also runs, both may add replicas, but only that controller may remove them.
         let write = decision.write.filter(|replicas| *replicas > current || !upstream);
         let Some(replicas) = write else { return Ok(()) };
-        self.write_scale(of, memory, report, (current, replicas), &policy, &decision.why).await
-    }
-
-    fn policy(&self, spec: &FederatedHPASpec) -> (Policy, Tolerance) {
-        let settings = &self.centralized.settings;
-        let behavior = spec.behavior.as_ref().map(scaling::behavior);
-        let usual = settings.tolerance();
-        let tolerance = behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual));
-        let range = Range { min: spec.min_replicas.unwrap_or(MIN_REPLICAS), max: spec.max_replicas };
-        let downscale_window_seconds = settings.downscale_window_seconds();
-        (Policy { range, behavior, downscale_window_seconds }, tolerance)
-    }
-
-    fn decide(
-        &self,
-        of: &Computation<'_>,
-        current: i32,
-        policy: &Policy,
-        tolerance: Tolerance,
-        observed: Option<&Observed>,
-        memory: &mut Memory,
-    ) -> Decision {
-        let partial = observed.and_then(|observed| partial(&observed.silent));
-        let pods = observed.map(|observed| observed.pods.all.as_slice()).unwrap_or_default();
-        let alive = pods.iter().filter(|pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded));
-        let workload = Workload {
-            spec_replicas: current,
-            status_replicas: i32::try_from(alive.count()).unwrap_or(i32::MAX),
-            calibration: observed.map_or(1.0, |observed| observed.calibration),
-            partial: partial.as_deref(),
-            pods,
-            tolerance,
-            startup: self.centralized.settings.startup,
-            now: of.now,
-        };
-        let metrics = observed.map(|observed| observed.metrics.as_slice()).unwrap_or_default();
-        decide(policy, &workload, metrics, &mut memory.history)
+        self.write_scale(of, memory, report, (current, replicas), &controls.policy, &decision.why).await
     }
 
     /// Reads the scale of the workload, unless its binding shows that it is unchanged.
