@@ -13,6 +13,6 @@ pub mod webhook;
 pub mod withdrawal;
 
 pub(crate) use args::duration;
-pub use args::{ControlPlaneArgs, LeaseArgs};
+pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs};
 
 pub use crate::estimator::grpc::Address as EstimatorAddress;

@@ -8,4 +8,5 @@ mod files;
 mod findings;
 mod help;
 mod plan;
+mod plan_centralized;
 mod trial;

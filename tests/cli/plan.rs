@@ -137,14 +137,6 @@ fn a_missing_file_is_unreadable() {
 }
 
 #[test]
-fn nothing_is_assigned_in_centralized_mode() {
-    let said = refused(&["tests/cli/manifests/centralized.yaml", "examples/plan/shop/clusters.yaml", "-"], SCENARIO, 1);
-    assert!(said.contains("nothing is assigned to clusters in mode Centralized"), "{said}");
-}
-
-const SCENARIO: &str = "kind: PlanScenario\nplacement: {}\n";
-
-#[test]
 fn a_binding_is_planned_from_where_it_stands() {
     let binding = r#"{"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": "shop-deployment", "namespace": "shop",

@@ -60,6 +60,24 @@ async fn estimators_are_asked_when_that_is_wanted_and_who_answered_is_said() {
     assert_eq!((alone.stderr.as_str(), alone.code), (said, 1));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_centralized_object_is_computed_from_what_members_answer_and_who_does_not_is_named() {
+    let fleet = fleet().await;
+    fleet.control().create(&hpa(10, json!({"mode": "Centralized"}))).await.unwrap();
+    fleet.lose_metrics("member3", true).unwrap();
+    let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = file(directory.path(), "kubeconfig", &listening.kubeconfig("karmada"));
+    let before = fleet.control().store().version();
+    let told = run(&["plan", "--kubeconfig", &kubeconfig, "-o", "json", "prod/web"]).await;
+    assert_eq!((told.stderr.as_str(), told.code), ("", 0));
+    let plan: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let plan = &plan[0];
+    assert_eq!((&plan["mode"], &plan["currentReplicas"]), (&"Centralized".into(), &3.into()), "{plan}");
+    assert!(plan["notes"].to_string().contains("member3: "), "{plan}");
+    assert_eq!(fleet.control().store().version(), before);
+}
+
 /// Estimators that know of no more than one replica in the first cluster.
 struct Narrow;
 

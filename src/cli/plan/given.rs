@@ -1,20 +1,25 @@
 //! Manifests -> each FederatedHPA with its related objects. No I/O.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::validate::{Class, Given, Kind, completed};
+use super::centralized::members::{Given as GivenMembers, Written};
+use super::centralized::outline::Outline as CentralizedOutline;
 use super::outline::{CodedMessage, Outline};
 use super::scenario::Scenario;
-use super::{PlanError, is_distributed, policy};
+use super::{PlanError, Told, is_distributed, policy};
 use crate::api::propagation_policy::PropagationPolicy;
-use crate::api::resource_binding::ObjectReference;
+use crate::api::resource_binding::{ObjectReference, Placement};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
 use crate::decision::{names, quantity};
+use crate::run::forecast::centralized::{Computation, Settings};
 use crate::run::forecast::{Forecast, Objects, Rooms};
 
 /// Objects of the files.
@@ -37,6 +42,23 @@ pub(super) struct PlanInput {
     pub(super) rooms: Rooms,
     /// A note beside the plan.
     pub(super) note: Option<CodedMessage>,
+    /// The source of pods and metrics, in Centralized mode.
+    pub(super) measured: Measured,
+}
+
+/// The source of pods and metrics of a Centralized object.
+pub(super) enum Measured {
+    /// Manifests and scenarios.
+    Given {
+        /// Requested replicas of the workload, where they are given.
+        replicas: Option<i32>,
+        /// Metrics of each cluster.
+        metrics: BTreeMap<String, Written>,
+        /// The workload.
+        workload: Option<Value>,
+    },
+    /// The members of a control plane; `None`: the workload has no binding.
+    Read(Option<CentralizedOutline>),
 }
 
 impl Manifests {
@@ -79,22 +101,35 @@ impl Manifests {
     fn subject(&self, hpa: &FederatedHPA) -> Result<PlanInput, PlanError> {
         let mut binding = self.binding(hpa)?;
         let mut objects = Objects { clusters: self.clusters.clone(), works: self.works.clone(), ..Objects::default() };
+        let mut metrics = BTreeMap::new();
         for scenario in &self.scenarios {
             scenario.enter(hpa, &mut binding, &mut objects);
+            scenario.metrics(&mut metrics);
         }
         if objects.clusters.is_empty() {
             let message =
                 "no member clusters: give them as `kubectl get clusters -o yaml` prints them, or in a PlanScenario";
             return Err(PlanError::wrong(message));
         }
+        let workload = self.workload(hpa).cloned();
+        let wanted = workload.as_ref().and_then(|workload| workload.pointer("/spec/replicas")?.as_i64());
+        let wanted = wanted.and_then(|replicas| i32::try_from(replicas).ok());
+        let replicas =
+            self.scenarios.iter().find_map(|scenario| scenario.replicas).or(binding.spec.replicas).or(wanted);
         objects.bindings.push(binding);
-        Ok(PlanInput { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None })
+        let measured = Measured::Given { replicas, metrics, workload };
+        Ok(PlanInput { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None, measured })
+    }
+
+    fn workload(&self, hpa: &FederatedHPA) -> Option<&Value> {
+        let target = convert::known_federated_hpa(hpa, Mode::default()).target;
+        self.others.iter().find(|object| is(object, &target))
     }
 
     /// The binding of the workload: the given one, else the one that the given policy would create.
     fn binding(&self, hpa: &FederatedHPA) -> Result<ResourceBinding, PlanError> {
         let target = convert::known_federated_hpa(hpa, Mode::default()).target;
-        let workload = self.others.iter().find(|object| is(object, &target));
+        let workload = self.workload(hpa);
         let bound = |binding: &&ResourceBinding| {
             let resource = &binding.spec.resource;
             let same = resource.kind == target.kind && resource.name == target.name;
@@ -130,9 +165,12 @@ impl Manifests {
             return Ok(binding);
         }
         // Without a placement every cluster of a scenario is a candidate, if the object has a policy.
-        let own = hpa.spec.federated_hpa_assignment.is_some() && !self.scenarios.is_empty();
+        let centralized = hpa.spec.mode.as_deref().and_then(Mode::parse) == Some(Mode::Centralized);
+        let own = (hpa.spec.federated_hpa_assignment.is_some() || centralized) && !self.scenarios.is_empty();
         let placed = self.scenarios.iter().any(|scenario| scenario.placement.is_some());
-        if own && !placed {
+        if own && centralized && !placed {
+            binding.spec.placement = json!({"replicaScheduling": {"replicaSchedulingType": "Divided"}});
+        } else if own && !placed {
             // As Karmada stores that of a policy without a placement.
             binding.spec.placement = json!({});
         }
@@ -151,25 +189,52 @@ impl Manifests {
 
 impl PlanInput {
     /// The decision of the controller, as an outline.
-    pub(super) fn outline(&self, default_mode: Mode, now: Timestamp) -> Result<Outline, PlanError> {
-        let hpa = &self.hpa;
-        let metadata = &hpa.metadata;
-        let name = || format!("{}/{}", text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
-        if !is_distributed(hpa.spec.mode.as_deref(), default_mode) {
-            let message = "nothing is assigned to clusters in mode Centralized: karmada-scheduler divides the replicas";
-            return Err(PlanError::wrong(format!("FederatedHPA {}: {message}", name())));
+    pub(super) fn outline(self, default_mode: Mode, settings: &Settings, now: Timestamp) -> Result<Told, PlanError> {
+        if !is_distributed(self.hpa.spec.mode.as_deref(), default_mode) {
+            return self.computed(settings, now);
         }
+        let hpa = &self.hpa;
         let to_outline = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
         let outline = self.objects.forecast(hpa, self.rooms.clone(), now, to_outline).map(|mut outline| {
             outline.notes.extend(self.note.clone());
-            outline
+            Told::Distributed(outline)
         });
-        outline.ok_or_else(|| {
-            let target = &hpa.spec.scale_target_ref;
-            let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);
-            PlanError::wrong(format!("FederatedHPA {}: {message}", name()))
-        })
+        outline.ok_or_else(|| self.unbound())
     }
+
+    /// The computation of a Centralized object.
+    fn computed(self, settings: &Settings, now: Timestamp) -> Result<Told, PlanError> {
+        let outline = match &self.measured {
+            Measured::Given { replicas, metrics, workload } => {
+                let binding = self.objects.bindings.first().cloned().unwrap_or_default();
+                let current = replicas.unwrap_or_else(|| placed(&binding));
+                let specs = self.hpa.spec.metrics.as_deref().unwrap_or_default();
+                let members = GivenMembers::of(&binding, metrics, specs, workload.as_ref(), now)?;
+                let tell = |of: &Computation<'_>| CentralizedOutline::of(&self.hpa, of, members.assumed);
+                self.objects.compute(&self.hpa, settings, current, &members, now, tell)
+            }
+            Measured::Read(_) => None,
+        };
+        match (outline, self.measured) {
+            (Some(outline), _) | (None, Measured::Read(Some(outline))) => Ok(Told::Centralized(outline)),
+            (None, measured) => Err(Self { measured, ..self }.unbound()),
+        }
+    }
+
+    fn unbound(&self) -> PlanError {
+        let (target, metadata) = (&self.hpa.spec.scale_target_ref, &self.hpa.metadata);
+        let name = format!("{}/{}", text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
+        let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);
+        PlanError::wrong(format!("FederatedHPA {name}: {message}"))
+    }
+}
+
+/// The replicas of a template whose clusters have these: all of them, or those of one where each has all.
+fn placed(binding: &ResourceBinding) -> i32 {
+    let replicas = binding.spec.clusters.iter().map(|target| target.replicas);
+    let placement = serde_json::from_value::<Placement>(binding.spec.placement.clone()).unwrap_or_default();
+    let divided = convert::fleet::placement(&placement).policy().divides();
+    if divided { replicas.fold(0, i32::saturating_add) } else { replicas.max().unwrap_or_default() }
 }
 
 fn text(text: Option<&String>) -> &str {
@@ -201,7 +266,7 @@ fn group(api_version: &str) -> &str {
 /// Requests of each replica, as Karmada reads them from a pod template: the sum over the containers.
 fn requirements(workload: &Value) -> Option<Value> {
     let containers = workload.pointer("/spec/template/spec/containers")?.as_array()?;
-    let mut sums = std::collections::BTreeMap::<&str, i128>::new();
+    let mut sums = BTreeMap::<&str, i128>::new();
     for (resource, quantity) in
         containers.iter().filter_map(|container| container.pointer("/resources/requests")?.as_object()).flatten()
     {

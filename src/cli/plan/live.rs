@@ -4,11 +4,16 @@ use std::path::{Path, PathBuf};
 
 use kube::Client;
 
-use super::PlanError;
-use super::given::{Manifests, PlanInput};
+use jiff::Timestamp;
+
+use super::centralized::outline::Outline as CentralizedOutline;
+use super::given::{Manifests, Measured, PlanInput};
 use super::outline::CodedMessage;
+use super::{PlanError, is_distributed};
+use crate::decision::defaults::Mode;
 use crate::run::estimators::{Settings, patient};
-use crate::run::forecast::{Rooms, live};
+use crate::run::forecast::centralized::{Computation, Settings as CentralizedSettings};
+use crate::run::forecast::{Objects, Rooms, live};
 use crate::runtime::control_plane::{self, Origin};
 
 /// Access to the clusters.
@@ -17,6 +22,12 @@ pub(super) struct LiveSource {
     pub(super) context: Option<String>,
     /// Settings of the estimators; `None`: they are not queried.
     pub(super) estimators: Option<Settings>,
+    /// How Centralized objects are scaled.
+    pub(super) centralized: CentralizedSettings,
+    /// Mode of objects that name none.
+    pub(super) default_mode: Mode,
+    /// The time.
+    pub(super) now: Timestamp,
 }
 
 /// Whether an argument is the name of an object, not a file.
@@ -38,8 +49,7 @@ pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: LiveSource) 
 }
 
 async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
-    let LiveSource { kubeconfig, context, estimators } = place;
-    let origin = Origin::find(Some(kubeconfig), None, context)
+    let origin = Origin::find(Some(place.kubeconfig.clone()), None, place.context.clone())
         .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
     let connected = control_plane::connect_once(origin).await;
     let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
@@ -51,10 +61,10 @@ async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result
     if hpas.is_empty() {
         return Err(PlanError::wrong("no FederatedHPA: give a file with one, or NAMESPACE/NAME of a stored one"));
     }
-    let rooms = estimators.map(patient);
+    let rooms = place.estimators.clone().map(patient);
     let mut subjects = Vec::new();
     for hpa in hpas {
-        subjects.push(subject(&client, hpa, rooms.as_ref()).await?);
+        subjects.push(subject(&client, hpa, rooms.as_ref(), &place).await?);
     }
     Ok(subjects)
 }
@@ -64,6 +74,7 @@ async fn subject(
     client: &Client,
     mut hpa: crate::api::FederatedHPA,
     rooms: Option<&Rooms>,
+    place: &LiveSource,
 ) -> Result<PlanInput, PlanError> {
     let metadata = &hpa.metadata;
     if let (Some(namespace), Some(name), None) = (&metadata.namespace, &metadata.name, &metadata.uid) {
@@ -71,11 +82,24 @@ async fn subject(
         hpa.status = stored.and_then(|stored| stored.status);
     }
     let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
+    let distributed = is_distributed(hpa.spec.mode.as_deref(), place.default_mode);
+    let measured = Measured::Read(if distributed { None } else { computed(client, &hpa, &objects, place).await? });
     let note = match rooms {
         Some(rooms) => Some(estimator_note(objects.hear(rooms).await)),
         None => None,
     };
-    Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note })
+    Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note, measured })
+}
+
+/// The computation of a Centralized object; `None` when its workload has no binding.
+async fn computed(
+    client: &Client,
+    hpa: &crate::api::FederatedHPA,
+    objects: &Objects,
+    place: &LiveSource,
+) -> Result<Option<CentralizedOutline>, PlanError> {
+    let tell = |of: &Computation<'_>| CentralizedOutline::of(hpa, of, false);
+    objects.compute_on(client, hpa, &place.centralized, place.now, tell).await.map_err(PlanError::unreadable)
 }
 
 /// A note on which estimators answered.

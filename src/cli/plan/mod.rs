@@ -1,5 +1,6 @@
 //! A FederatedHPA and its related objects -> the bounds that each member cluster would get, and why.
 
+mod centralized;
 mod given;
 mod live;
 mod outline;
@@ -12,10 +13,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 use super::terminal::Color;
 use super::validate::{examine, text as findings};
 use crate::decision::defaults::Mode;
+use crate::run::CentralizedArgs;
 use crate::run::estimators::EstimatorArgs;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
@@ -46,7 +49,26 @@ pub struct Args {
     #[command(flatten)]
     estimators: EstimatorArgs,
     #[command(flatten)]
+    centralized: CentralizedArgs,
+    #[command(flatten)]
     rules: RuleArgs,
+}
+
+/// The output of a plan.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Told {
+    Distributed(Outline),
+    Centralized(centralized::outline::Outline),
+}
+
+impl Told {
+    fn render(&self) -> String {
+        match self {
+            Self::Distributed(outline) => text::render(outline),
+            Self::Centralized(outline) => centralized::text::render(outline),
+        }
+    }
 }
 
 /// How plans are printed.
@@ -76,12 +98,26 @@ A cluster has: available (replicas that would still fit), total (that would fit 
 current (that run), ready (of these), hpa (its bounds now), labels, provider, region, zone,
 kubernetesVersion, taints, state (Ready, NotReady, Unknown).
 
+In mode Centralized the plan shows the metrics of each cluster, what each metric asks for and the
+replicas that would be written. Such a scenario has further members:
+    kind: PlanScenario
+    replicas: 6
+    clusters:
+      member1: {current: 4, metrics: {cpu: 90%, queue: 30}}
+      member2: {current: 2, ready: 1, metrics: {cpu: [40%, 60%]}}
+replicas are those of the workload (else the sum of its clusters), metrics the values by name:
+cpu of a pod, app/cpu of its container app, a metric of pods, or one as a whole; of each pod where
+a list is given. A cluster without a value does not answer for that metric. External metrics of
+karmada-apiserver are in metrics of the scenario itself.
+
 Examples:
   From manifests, and clusters as kubectl prints them:
     kubectl get clusters -o yaml > clusters.yaml
     fhpa plan shop.yaml policy.yaml clusters.yaml
   From a scenario:
     fhpa plan examples/plan/g3-weights.yaml
+  The replicas of a Centralized object, with a cluster that does not answer:
+    fhpa plan examples/plan/one-computation.yaml
   A stored object, or an edited file, on the clusters as they are:
     fhpa plan --kubeconfig karmada.config shop/web
     fhpa plan --kubeconfig karmada.config shop.yaml
@@ -124,7 +160,7 @@ impl Args {
         let code = match self.outlines(&mut out) {
             Ok(outlines) => {
                 let printed = match output {
-                    Output::Text => outlines.iter().map(text::render).collect::<Vec<_>>().join("\n"),
+                    Output::Text => outlines.iter().map(Told::render).collect::<Vec<_>>().join("\n"),
                     Output::Json => outline::json(&outlines),
                     Output::Yaml => outline::yaml(&outlines),
                 };
@@ -143,8 +179,9 @@ impl Args {
     }
 
     /// The plans; findings that deny an object are printed as in `fhpa validate`.
-    fn outlines(self, out: &mut impl Write) -> Result<Vec<Outline>, PlanError> {
-        let Self { inputs, namespace, kubeconfig, context, estimators, rules, .. } = self;
+    fn outlines(self, out: &mut impl Write) -> Result<Vec<Told>, PlanError> {
+        let Self { inputs, namespace, kubeconfig, context, estimators, centralized, rules, .. } = self;
+        let centralized = centralized.settings();
         let estimators = estimators.settings(false);
         if kubeconfig.is_none() && estimators.is_some() {
             return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
@@ -162,10 +199,15 @@ impl Args {
         anstream::eprint!("{}", findings::warnings(&found));
         let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
         let subjects = match kubeconfig {
-            Some(kubeconfig) => live::subjects(&given, &names, LiveSource { kubeconfig, context, estimators })?,
+            Some(kubeconfig) => {
+                let default_mode = settings.default_mode;
+                let (centralized, estimators) = (centralized.clone(), estimators);
+                let place = LiveSource { kubeconfig, context, estimators, centralized, default_mode, now };
+                live::subjects(&given, &names, place)?
+            }
             None => given.subjects()?,
         };
-        subjects.iter().map(|subject| subject.outline(settings.default_mode, now)).collect()
+        subjects.into_iter().map(|subject| subject.outline(settings.default_mode, &centralized, now)).collect()
     }
 }
 

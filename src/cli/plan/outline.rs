@@ -240,13 +240,13 @@ fn notes(objects: &Objects, forecast: &Forecast<'_>) -> Vec<CodedMessage> {
 }
 
 /// One array.
-pub(super) fn json(outlines: &[Outline]) -> String {
+pub(super) fn json(outlines: &[impl Serialize]) -> String {
     let mut text = serde_json::to_string_pretty(outlines).unwrap_or_default();
     text.push('\n');
     text
 }
 
 /// The same as YAML.
-pub(super) fn yaml(outlines: &[Outline]) -> String {
+pub(super) fn yaml(outlines: &[impl Serialize]) -> String {
     serde_saphyr::to_string(&outlines).unwrap_or_default()
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::centralized::members::Written;
 use crate::api::cluster::Taint;
 use crate::api::resource_binding::{AggregatedStatus, TargetCluster, WorkloadStatus};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding};
 use crate::decision::plan::Bounds;
 use crate::run::forecast::Objects;
+use crate::run::forecast::centralized::CONTROL_PLANE;
 
 /// `kind: PlanScenario`
 #[derive(Debug, Deserialize)]
@@ -19,6 +21,11 @@ pub(super) struct Scenario {
     _kind: String,
     /// A placement as in a PropagationPolicy, where no policy is given.
     pub(super) placement: Option<Value>,
+    /// Requested replicas of the workload; else those of its clusters. In Centralized mode.
+    pub(super) replicas: Option<i32>,
+    /// External metrics of karmada-apiserver. In Centralized mode.
+    #[serde(default)]
+    metrics: Written,
     /// The clusters, by name.
     #[serde(default)]
     clusters: BTreeMap<String, Option<Member>>,
@@ -38,6 +45,8 @@ struct Member {
     ready: Option<u32>,
     /// Bounds of its current HPA.
     hpa: Option<Having>,
+    /// Values of metrics, by name; a metric without a value does not answer. In Centralized mode.
+    metrics: Written,
     labels: BTreeMap<String, String>,
     provider: String,
     region: String,
@@ -65,6 +74,15 @@ enum State {
 }
 
 impl Scenario {
+    /// Adds the metrics of each cluster, and those of karmada-apiserver.
+    pub(super) fn metrics(&self, all: &mut BTreeMap<String, Written>) {
+        let members =
+            self.clusters.iter().filter_map(|(name, member)| Some((name.as_str(), &member.as_ref()?.metrics)));
+        for (cluster, metrics) in members.chain([(CONTROL_PLANE, &self.metrics)]) {
+            all.entry(cluster.to_owned()).or_default().extend(metrics.clone());
+        }
+    }
+
     /// Adds the clusters to `objects`; to `binding` the placement and current replicas, where it has none.
     pub(super) fn enter(&self, hpa: &FederatedHPA, binding: &mut ResourceBinding, objects: &mut Objects) {
         if let (true, Some(placement)) = (binding.spec.placement.is_null(), &self.placement) {

@@ -101,7 +101,7 @@ impl FailoverArgs {
 /// How Centralized workloads are scaled; names and defaults are those of kube-controller-manager.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Centralized mode")]
-pub(in crate::run) struct CentralizedArgs {
+pub struct CentralizedArgs {
     /// How often the replicas of a Centralized workload are computed.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration::positive_within_a_day)]
     horizontal_pod_autoscaler_sync_period: Duration,
@@ -124,7 +124,9 @@ pub(in crate::run) struct CentralizedArgs {
 }
 
 impl CentralizedArgs {
-    fn settings(self) -> centralized::Settings {
+    /// The settings of these arguments.
+    #[must_use]
+    pub fn settings(self) -> centralized::Settings {
         let signed = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
         centralized::Settings {
             period: self.horizontal_pod_autoscaler_sync_period,

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
 pub(super) use self::controller::ControllerArgs;
-pub use self::controller::LeaseArgs;
+pub use self::controller::{CentralizedArgs, LeaseArgs};
 use super::process::{
     AdminPort, Certificate, CertificateOrigin, ControlPlane, Drain, Ended, Handle, Options, Server, SharedSecret,
     WebhookOptions,

@@ -1,6 +1,7 @@
 //! The assignment that the controller would make, from caches or from given objects: for the webhook's dry runs and the
 //! command line. It uses the code of the controller - cache, observe, plan - and writes nothing.
 
+pub mod centralized;
 pub mod live;
 mod objects;
 mod preview;

@@ -9,6 +9,7 @@ use super::{Forecast, forecast};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
+use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::capacity::{Requirements, Rooms};
@@ -65,6 +66,16 @@ impl Objects {
         now: Timestamp,
         tell: impl FnOnce(&Forecast<'_>) -> R,
     ) -> Option<R> {
+        let live = self.live(rooms);
+        forecast(&live.cache.as_if(FederatedHpaEntry::of(hpa))?, &live, now, tell)
+    }
+
+    /// The view of the controller on `hpa`.
+    pub(super) fn view(&self, hpa: &FederatedHPA) -> Option<View> {
+        self.live(Rooms::default()).cache.as_if(FederatedHpaEntry::of(hpa))
+    }
+
+    fn live(&self, rooms: Rooms) -> LiveState {
         let live = LiveState { capacity: Arc::new(rooms), ..LiveState::default() };
         let mut readers = Readers::default();
         live.cache.read_by(&mut readers);
@@ -72,7 +83,7 @@ impl Objects {
         bring(&mut readers.resource_bindings, &self.bindings);
         bring(&mut readers.clusters, &self.clusters);
         bring(&mut readers.works, &self.works);
-        forecast(&live.cache.as_if(FederatedHpaEntry::of(hpa))?, &live, now, tell)
+        live
     }
 }
 
