@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod capacity;
 pub mod cron;
 pub mod defaults;
+pub mod division;
 pub mod drift_backoff;
 pub mod excerpt;
 pub mod few;

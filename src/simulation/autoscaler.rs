@@ -12,7 +12,7 @@ use crate::decision::plan::{Bounds, Load};
 use crate::decision::split::Replicas;
 
 /// Request of each pod for a utilization target, in thousandths.
-const REQUEST: i64 = 1_000_000;
+pub(super) const REQUEST: i64 = 1_000_000;
 
 /// An HPA.
 #[derive(Clone, Debug)]
@@ -41,22 +41,24 @@ pub(super) struct HpaReading {
     pub(super) share: u64,
 }
 
+/// Rules of an HPA of the workload.
+pub(super) fn policy(scenario: &Scenario<'_>, range: Range) -> Policy {
+    let downscale_window_seconds = i32::try_from(scenario.timing.downscale_window).unwrap_or(i32::MAX);
+    Policy { range, behavior: scenario.workload.behavior.clone(), downscale_window_seconds }
+}
+
+pub(super) fn tolerance(scenario: &Scenario<'_>) -> Tolerance {
+    let usual = Tolerance::default();
+    scenario.workload.behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual))
+}
+
 impl Autoscaler {
     pub(super) fn new(scenario: &Scenario<'_>, due: Second) -> Self {
-        let usual = Tolerance::default();
-        let behavior = scenario.workload.behavior.as_ref();
         Self {
             bounds: Bounds::NONE,
             held: false,
-            policy: Policy {
-                range: Range { min: 0, max: 0 },
-                behavior: None,
-                downscale_window_seconds: i32::try_from(scenario.timing.downscale_window).unwrap_or(i32::MAX),
-            },
-            tolerance: behavior.map_or(usual, |rules| Tolerance {
-                up: rules.up.tolerance.unwrap_or(usual.up),
-                down: rules.down.tolerance.unwrap_or(usual.down),
-            }),
+            policy: Policy { behavior: None, ..policy(scenario, Range { min: 0, max: 0 }) },
+            tolerance: tolerance(scenario),
             history: History::default(),
             due,
             desired: None,
@@ -116,7 +118,7 @@ pub(super) const fn is_bounded(source: &Source) -> bool {
 }
 
 /// The metric for a load in thousandths of the target, in the unit of the metric; and the load as reported.
-fn measured(target: Target, share: u64) -> (i64, Load) {
+pub(super) fn measured(target: Target, share: u64) -> (i64, Load) {
     let share = i64::try_from(share).unwrap_or(i64::MAX);
     let natural = |number: i64| u64::try_from(number).unwrap_or_default();
     match target {

@@ -1,5 +1,7 @@
 //! The control plane: its stored state, its reports, and its decisions. Pure.
 
+mod centralized;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,6 +17,8 @@ use crate::decision::plan::{
     Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Purge, Reach, Request, plan,
 };
 use crate::decision::split::Replicas;
+pub(super) use centralized::ClusterPods;
+use centralized::Computed;
 
 /// Stored state of a cluster, and its last report.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +80,7 @@ pub(super) struct Control<'a> {
     dirty: bool,
     since_plan: Second,
     ended: bool,
+    computed: Option<Computed>,
     pub(super) counts: Counts,
     /// Clusters without a share because they failed, in the last decision.
     pub(super) away: Vec<usize>,
@@ -101,6 +106,7 @@ impl<'a> Control<'a> {
             dirty: true,
             since_plan: Second::MAX,
             ended: false,
+            computed: (scenario.driver == Driver::Centralized).then(|| Computed::new(scenario)),
             counts: Counts::default(),
             away: Vec::new(),
         }

@@ -66,6 +66,8 @@ pub struct Sample {
     pub unserved_peak: u64,
     /// Whether the control plane is paused.
     pub frozen: bool,
+    /// Requested replicas of the workload as a whole, in Centralized mode.
+    pub replicas: Option<Replicas>,
     /// The clusters, in the order of the scenario.
     pub rows: Vec<Row>,
 }
@@ -112,6 +114,7 @@ impl Record {
             unserved: std::mem::take(&mut self.unserved),
             unserved_peak: std::mem::take(&mut self.unserved_peak),
             frozen: frame.frozen,
+            replicas: frame.replicas,
             rows: frame.clusters().map(row).collect(),
         });
     }

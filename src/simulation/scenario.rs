@@ -54,6 +54,8 @@ pub enum Driver {
     /// The controller.
     #[default]
     Controller,
+    /// One computation over all clusters, whose replicas karmada-scheduler divides: Centralized mode.
+    Centralized,
     /// Nothing: plain HPAs whose bounds are divided once.
     Once,
 }

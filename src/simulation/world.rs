@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::autoscaler::is_bounded;
-use super::control::Control;
+use super::control::{ClusterPods, Control};
 use super::member::Member;
 use super::record::{Event, EventKind};
-use super::{Disruption, Figures, Scenario, Second};
+use super::{Disruption, Driver, Figures, Scenario, Second};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
@@ -21,6 +21,8 @@ pub struct Frame<'w, 'a> {
     pub unserved: u64,
     /// Whether the control plane is paused.
     pub frozen: bool,
+    /// Requested replicas of the workload as a whole, in Centralized mode.
+    pub replicas: Option<Replicas>,
     /// Events in this second.
     pub events: &'w [Event],
     members: &'w [Member<'a>],
@@ -95,6 +97,13 @@ struct Burden {
     own: Option<Vec<u64>>,
 }
 
+impl Burden {
+    /// Load of each ready pod of a cluster.
+    fn share(&self, at: usize) -> u64 {
+        self.own.as_ref().and_then(|own| own.get(at).copied()).unwrap_or(self.even)
+    }
+}
+
 struct World<'a> {
     scenario: &'a Scenario<'a>,
     members: Vec<Member<'a>>,
@@ -132,6 +141,7 @@ pub fn run(scenario: &Scenario<'_>, mut look: impl FnMut(&Frame<'_, '_>)) -> Fig
             load: burden.load,
             unserved: burden.unserved,
             frozen: world.frozen,
+            replicas: world.control.replicas(),
             events: &world.events,
             members: &world.members,
         };
@@ -174,13 +184,12 @@ impl World<'_> {
         let burden = self.burden(now);
         let late = self.lateness(now);
         for (at, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.up) {
-            let share = burden.own.as_ref().and_then(|own| own.get(at).copied()).unwrap_or(burden.even);
-            member.look(self.scenario, share, now);
+            member.look(self.scenario, burden.share(at), now);
             let late = late.get(at).copied().unwrap_or_default();
             member.tell(now, self.scenario.timing.report.saturating_add(late));
         }
         if !self.frozen {
-            self.reconcile(now);
+            self.reconcile(now, &burden);
         }
         burden
     }
@@ -254,7 +263,7 @@ impl World<'_> {
         Burden { load, unserved: left, even: 0, own: Some(own) }
     }
 
-    fn reconcile(&mut self, now: Second) {
+    fn reconcile(&mut self, now: Second, burden: &Burden) {
         while let Some((_, at, up)) = self.news.front().copied().filter(|(due, ..)| *due <= now) {
             self.news.pop_front();
             self.control.learn(at, up, now);
@@ -264,7 +273,19 @@ impl World<'_> {
                 self.control.hear(at, report);
             }
         }
-        let commands = self.control.decide(now);
+        let commands = if self.scenario.driver == Driver::Centralized {
+            let pods = |(at, member): (usize, &Member<'_>)| ClusterPods {
+                up: member.up,
+                all: member.pods.all(),
+                ready: member.pods.ready(),
+                settled: member.pods.settled(),
+                share: burden.share(at),
+            };
+            let members = &self.members;
+            self.control.compute(now, || members.iter().enumerate().map(pods).collect())
+        } else {
+            self.control.decide(now)
+        };
         for at in &self.control.away {
             if let Some(member) = self.members.get_mut(*at) {
                 member.given_away |= member.autoscaler.is_some() || member.has_post();

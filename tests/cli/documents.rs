@@ -34,7 +34,7 @@ fn what_documents_show_is_what_is_printed() {
         }
     }
     seen.sort_unstable();
-    assert_eq!(seen, ["plan", "plan", "simulate", "validate"]);
+    assert_eq!(seen, ["plan", "plan", "plan", "simulate", "validate"]);
 }
 
 #[test]

@@ -130,11 +130,26 @@ async fn what_stands_in_the_way_is_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn centralized_mode_assigns_nothing() {
+async fn centralized_mode_says_in_one_line_what_it_means() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
-    let told = judged.told(&hpa(9, json!({"mode": "Centralized"})), true).await;
-    assert_eq!(told, [""; 0]);
+    let centralized = |max: i32, more: Value| {
+        let mut web = hpa(max, json!({"mode": "Centralized"}));
+        web["spec"].as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        web
+    };
+    let within = "Centralized: Deployment web has 3 replicas in 3 clusters, scaled as one within 2..9; karmada-scheduler \
+                  divides them";
+    assert_eq!(judged.told(&centralized(9, json!({})), true).await, [within]);
+    let below = "Centralized: Deployment web has 3 replicas in 3 clusters and is scaled to 5: Current number of replicas \
+                 below Spec.Min";
+    let told = judged.told(&centralized(9, json!({"minReplicas": 5})), true).await;
+    assert!(matches!(told.as_slice(), [line] if line.starts_with(&below[..100])), "{told:?}");
+    let mut unbound = centralized(9, json!({}));
+    unbound["spec"]["scaleTargetRef"]["name"] = "other".into();
+    let expected = ["Deployment other has no ResourceBinding: nothing is scaled yet"];
+    assert_eq!(judged.told(&unbound, true).await, expected);
+    assert_eq!(judged.told(&centralized(9, json!({})), false).await, [""; 0]);
 }
 
 #[tokio::test]

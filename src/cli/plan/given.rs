@@ -58,7 +58,7 @@ pub(super) enum Measured {
         workload: Option<Value>,
     },
     /// The members of a control plane; `None`: the workload has no binding.
-    Read(Option<CentralizedOutline>),
+    Read(Option<Box<CentralizedOutline>>),
 }
 
 impl Manifests {
@@ -197,7 +197,7 @@ impl PlanInput {
         let to_outline = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
         let outline = self.objects.forecast(hpa, self.rooms.clone(), now, to_outline).map(|mut outline| {
             outline.notes.extend(self.note.clone());
-            Told::Distributed(outline)
+            Told::Distributed(Box::new(outline))
         });
         outline.ok_or_else(|| self.unbound())
     }
@@ -216,7 +216,8 @@ impl PlanInput {
             Measured::Read(_) => None,
         };
         match (outline, self.measured) {
-            (Some(outline), _) | (None, Measured::Read(Some(outline))) => Ok(Told::Centralized(outline)),
+            (Some(outline), _) => Ok(Told::Centralized(Box::new(outline))),
+            (None, Measured::Read(Some(outline))) => Ok(Told::Centralized(outline)),
             (None, measured) => Err(Self { measured, ..self }.unbound()),
         }
     }

@@ -83,7 +83,8 @@ async fn subject(
     }
     let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
     let distributed = is_distributed(hpa.spec.mode.as_deref(), place.default_mode);
-    let measured = Measured::Read(if distributed { None } else { computed(client, &hpa, &objects, place).await? });
+    let measured =
+        Measured::Read(if distributed { None } else { computed(client, &hpa, &objects, place).await?.map(Box::new) });
     let note = match rooms {
         Some(rooms) => Some(estimator_note(objects.hear(rooms).await)),
         None => None,

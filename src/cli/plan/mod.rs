@@ -58,8 +58,8 @@ pub struct Args {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Told {
-    Distributed(Outline),
-    Centralized(centralized::outline::Outline),
+    Distributed(Box<Outline>),
+    Centralized(Box<centralized::outline::Outline>),
 }
 
 impl Told {

@@ -9,6 +9,7 @@ use super::document::{Cluster, Document, Fault, FaultKind};
 use super::given::SimulationInput;
 use crate::api::FederatedHPA;
 use crate::convert::{fleet, scaling};
+use crate::decision::defaults::Mode;
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::settings;
@@ -43,7 +44,7 @@ impl<'a> Words<'a> {
 
 /// The scenario.
 pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -> Result<Scenario<'a>, SimulateError> {
-    let SimulationInput { hpa, document, .. } = subject;
+    let SimulationInput { hpa, mode, document, .. } = subject;
     let spec = &hpa.spec;
     let intent = Intent {
         assignment: words.assignment.as_ref(),
@@ -61,7 +62,7 @@ pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
         delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
-        driver: Driver::Controller,
+        driver: if *mode == Mode::Centralized { Driver::Centralized } else { Driver::Controller },
         workload: workload(hpa, document)?,
         sites: document.clusters.iter().map(|cluster| site(hpa, cluster)).collect(),
         load: document.load.curve.clone(),

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::comparison::Run;
 use super::reader::clock;
 use super::table::{event_text, hours, percent, whole};
-use crate::simulation::{EventKind, Figures, Record, Row, Sample, Scenario, Second};
+use crate::simulation::{Driver, EventKind, Figures, Record, Row, Sample, Scenario, Second};
 
 /// Colours of clusters; further clusters share one.
 const COLORS: [RGBColor; 8] = [
@@ -297,18 +297,26 @@ impl Sheet<'_> {
         };
         let top = self.record.samples.iter().map(most).max().unwrap_or_default().max(self.scenario.total.max.into());
         let height = real(top.max(1)) * 1.1;
-        let mut chart =
-            self.axes(area, Axes { title: None, below: 26, top: height, labels: 6, what: Some("maxReplicas") })?;
+        let centralized = self.scenario.driver == Driver::Centralized;
+        let what = if centralized { "replicas" } else { "maxReplicas" };
+        let mut chart = self.axes(area, Axes { title: None, below: 26, top: height, labels: 6, what: Some(what) })?;
         for (layer, (_, color)) in self.layers().into_iter().enumerate() {
             let max = |row: &Row| row.bounds.map_or(0, |bounds| bounds.max);
             let line = self.line(|sample| real(self.values(sample, max).get(layer).copied().unwrap_or_default()));
-            chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(message_of)?;
+            if !centralized {
+                chart.draw_series(LineSeries::new(line, color.stroke_width(2))).map_err(message_of)?;
+            }
         }
-        let sum = self.line(|sample| real(most(sample)));
+        let asked = |sample: &Sample| sample.replicas.map_or_else(|| most(sample), u64::from);
+        let sum = self.line(|sample| real(asked(sample)));
         chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(message_of)?;
         let budget = real(self.scenario.total.max.into());
         chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(message_of)?;
-        let text = "black: the sum over the members; red: spec.maxReplicas";
+        let text = if centralized {
+            "black: replicas of the workload; red: spec.maxReplicas"
+        } else {
+            "black: the sum over the members; red: spec.maxReplicas"
+        };
         let words = Text::new(text, (self.end() * 0.01, real(top.max(1)) * 1.08), (FONT, 11).into_font().color(&INK));
         chart.draw_series([words]).map_err(message_of)?;
         Ok(())

@@ -17,8 +17,8 @@ pub(super) struct Run {
     pub(super) outcome: Outcome,
 }
 
-/// The scenario as configured, under each other policy that keeps the budget, and under plain HPAs: with the bounds of
-/// its own policy, and with equal ones.
+/// The scenario as configured, under each other policy that keeps the budget, in Centralized mode, and under plain HPAs:
+/// with the bounds of its own policy, and with equal ones.
 pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<Run> {
     let run = |name: String, policy: Policy, driver: Driver, assist: bool| {
         let changed = Scenario {
@@ -29,11 +29,21 @@ pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<
         };
         Run { name, outcome: Outcome::of(&changed, sample) }
     };
-    let mut runs = vec![run(format!("{} (as configured)", own.name()), own, Driver::Controller, true)];
-    let others = Policy::ALL.into_iter().filter(|policy| *policy != own && policy.divides());
+    let centralized = format!("Centralized, {}", own.name());
+    let configured = scenario.driver == Driver::Centralized;
+    let (first, driver) =
+        if configured { (centralized.as_str(), scenario.driver) } else { (own.name(), Driver::Controller) };
+    let mut runs = vec![run(format!("{first} (as configured)"), own, driver, true)];
+    let compared = |policy: &Policy| configured && *policy == own || *policy != own && policy.divides();
+    let others = Policy::ALL.into_iter().filter(compared);
     runs.extend(others.map(|policy| run(policy.name().to_owned(), policy, Driver::Controller, true)));
     if own.divides() {
         runs.push(run(format!("{}, no help", own.name()), own, Driver::Controller, false));
+    }
+    if !configured {
+        // karmada-scheduler knows no priorities: it fills as few clusters as possible instead.
+        let known = if own == Policy::Prioritized { Policy::Aggregated } else { own };
+        runs.push(run(format!("Centralized, {}", known.name()), known, Driver::Centralized, true));
     }
     runs.push(run(format!("plain HPAs, {}", own.name()), own, Driver::Once, false));
     if own != Policy::StaticWeighted {
@@ -65,7 +75,7 @@ pub(super) fn table(title: &str, runs: &[Run]) -> String {
             replicas(figures.unserved_peak),
             hours(figures.replica_seconds),
             figures.peak_replicas.to_string(),
-            figures.peak_max.to_string(),
+            if figures.peak_max == 0 { "-".to_owned() } else { figures.peak_max.to_string() },
             figures.reassignments.to_string(),
             figures.writes.to_string(),
         ]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::table::event_text;
 use crate::decision::plan::Policy;
-use crate::simulation::{Figures, Record, Row, Sample, Scenario};
+use crate::simulation::{Driver, Figures, Record, Row, Sample, Scenario};
 
 /// A line for each sample, with six columns for each cluster.
 pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
@@ -54,6 +54,7 @@ pub(super) fn json(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome
         record.events.iter().map(|event| json!({"second": event.second, "event": event_text(scenario, event)}));
     let object = json!({
         "scenario": title,
+        "mode": if scenario.driver == Driver::Centralized { "Centralized" } else { "Distributed" },
         "policy": policy.name(),
         "minReplicas": scenario.total.min,
         "maxReplicas": scenario.total.max,
@@ -97,6 +98,7 @@ fn sample(scenario: &Scenario<'_>, sample: &Sample) -> Value {
         "unservedReplicaSeconds": number(sample.unserved),
         "unservedPeak": number(sample.unserved_peak.into()),
         "controlPlaneDown": sample.frozen,
+        "replicas": sample.replicas,
         "clusters": names.zip(&sample.rows).map(cluster).collect::<Vec<_>>(),
     })
 }

@@ -24,6 +24,7 @@ const MAX_ROWS: usize = 50_000;
 #[derive(Debug)]
 pub(super) struct SimulationInput {
     pub(super) hpa: FederatedHPA,
+    pub(super) mode: Mode,
     pub(super) document: Document,
     /// Name of the scenario's file.
     pub(super) name: String,
@@ -61,11 +62,8 @@ pub(super) fn subject(
     let object = completed(hpa.object(), settings.default_mode).unwrap_or_else(|| hpa.object());
     let hpa: FederatedHPA =
         serde_json::from_value(object).map_err(|error| SimulateError::unreadable(format!("FederatedHPA: {error}")))?;
-    if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.default_mode) != Mode::Distributed {
-        let message = "a simulation is of mode Distributed: in Centralized mode clusters have no HPAs of their own";
-        return Err(SimulateError::wrong(message));
-    }
-    Ok(SimulationInput { hpa, document, name: given.source.name.clone() })
+    let mode = hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.default_mode);
+    Ok(SimulationInput { hpa, mode, document, name: given.source.name.clone() })
 }
 
 /// Prints the findings; an error ends the command.

@@ -40,7 +40,7 @@ pub struct Args {
     /// Draw a chart into this file, as SVG.
     #[arg(long, value_name = "FILE.svg", value_parser = chart_file)]
     chart: Option<PathBuf>,
-    /// Run the same scenario under every policy, and with plain HPAs whose bounds are divided once.
+    /// Run the same scenario under every policy, in Centralized mode, and with plain HPAs whose bounds are divided once.
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
@@ -78,6 +78,9 @@ replicas (at the start), podStart, count (that many alike), labels, provider, re
 kubernetesVersion, writable. A load has: points (at, replicas, ramp), daily (low, high, peak), file
 (rows of TIME,REPLICAS), noisePercent, seed, shares (of the load, by cluster; else one service
 spreads it over all ready replicas). Faults: ClusterDown, ControlPlaneDown, ReportsLate (by).
+With `mode: Centralized` no cluster has an HPA: one computation over the pods of all clusters sets
+the replicas of the workload, each hpaSync, and they are divided as karmada-scheduler does for the
+placement: Duplicated, by static weights, by the replicas that fit, or aggregated.
 Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report,
 detect, downscaleWindow, metricsWindow, optimizePeriod, settle).
 

@@ -18,15 +18,20 @@ pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outco
     let plural = if clusters == 1 { "" } else { "s" };
     let mut out = format!(
         "{BOLD}{title}{PLAIN}: {total} in {clusters} cluster{plural}, {}, {} long\n\n",
-        policy.name(),
+        divided(policy, scenario.driver),
         clock(scenario.duration)
     );
     let mut head = vec!["TIME".to_owned(), "LOAD".to_owned(), "UNSERVED".to_owned(), "READY".to_owned()];
     let own = clusters <= COLUMNS;
+    let centralized = scenario.driver == Driver::Centralized;
+    if centralized {
+        head.push("REPLICAS".to_owned());
+    }
     if own {
         head.extend(scenario.sites.iter().map(|site| printable(&site.member.name)));
     } else {
-        head.extend(["PENDING", "CAPACITY", "SUM OF MAX"].map(str::to_owned));
+        head.extend(["PENDING", "CAPACITY"].map(str::to_owned));
+        head.extend((!centralized).then(|| "SUM OF MAX".to_owned()));
     }
     head.push("EVENTS".to_owned());
     let mut lines = vec![head];
@@ -34,24 +39,36 @@ pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outco
     for sample in &outcome.table.samples {
         let mut line = vec![clock(sample.second), replicas(sample.load), unserved(sample)];
         line.push(sum(sample, |row| row.ready).to_string());
+        line.extend(sample.replicas.map(|replicas| replicas.to_string()));
         if own {
             line.extend(sample.rows.iter().map(cell));
         } else {
             line.push(sum(sample, |row| row.pending).to_string());
             line.push(sum(sample, |row| row.capacity).to_string());
-            line.push(sum(sample, |row| row.bounds.map_or(0, |bounds| bounds.max)).to_string());
+            let max = || sum(sample, |row| row.bounds.map_or(0, |bounds| bounds.max)).to_string();
+            line.extend((!centralized).then(max));
         }
         line.push(events(scenario, &outcome.table, before, sample.second));
         before = Some(sample.second);
         lines.push(line);
     }
     out.push_str(&aligned(&lines));
-    if own {
+    if own && centralized {
+        out.push_str(
+            "\nA cluster: ready replicas, +starting, !without a node. REPLICAS: what all clusters have to run.\n",
+        );
+    } else if own {
         out.push_str("\nA cluster: ready replicas, +starting, !without a node, its bounds; * it may not scale down.\n");
     }
     out.push('\n');
     out.push_str(&figures(&outcome.figures, scenario.driver));
     out
+}
+
+/// The policy; in Centralized mode that of karmada-scheduler.
+pub(super) fn divided(policy: Policy, driver: Driver) -> String {
+    let name = policy.name();
+    if driver == Driver::Centralized { format!("Centralized, {name}") } else { name.to_owned() }
 }
 
 fn sum(sample: &Sample, of: impl Fn(&Row) -> u32) -> u64 {
@@ -120,12 +137,19 @@ fn figures(figures: &Figures, driver: Driver) -> String {
             "replicas".to_owned(),
             format!("{} replica-hours, {} at most", hours(figures.replica_seconds), figures.peak_replicas),
         ],
-        ["sum of max".to_owned(), format!("{} at most", figures.peak_max)],
     ];
+    if driver != Driver::Centralized {
+        lines.push(["sum of max".to_owned(), format!("{} at most", figures.peak_max)]);
+    }
     let settled = figures.last_write.map(|second| format!(", the last at {}", clock(second))).unwrap_or_default();
-    lines.push(["reassignments".to_owned(), figures.reassignments.to_string()]);
+    if driver != Driver::Centralized {
+        lines.push(["reassignments".to_owned(), figures.reassignments.to_string()]);
+    }
     let decided = match driver {
         Driver::Controller => format!("{} decisions, {} writes{settled}", figures.decisions, figures.writes),
+        Driver::Centralized => {
+            format!("{} computations, {} changes of the replicas{settled}", figures.decisions, figures.writes)
+        }
         Driver::Once => format!("{} writes, then none", figures.writes),
     };
     lines.push(["control plane".to_owned(), decided]);

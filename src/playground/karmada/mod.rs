@@ -9,7 +9,6 @@ pub mod clusters;
 pub mod customizations;
 pub mod delivery;
 pub mod detector;
-pub mod division;
 pub mod eviction;
 pub mod execution;
 mod failover;

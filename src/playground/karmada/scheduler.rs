@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::binding::without_zeros;
-use super::division::{Candidate, by_room, by_weight};
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::{Karmada, condition};
+use crate::decision::division::{self, Candidate};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
 use crate::decision::plan::Policy;
 use crate::decision::quantity::{milli, whole};
@@ -214,16 +214,9 @@ fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedula
             last: if afresh { 0 } else { last(binding, name(cluster)) },
         })
         .collect();
-    let shares = match policy {
-        Policy::StaticWeighted if candidates.iter().all(|candidate| candidate.weight == 0) => {
-            let even: Vec<Candidate> = candidates.iter().map(|c| Candidate { weight: 1, ..c.clone() }).collect();
-            by_weight(wanted, &even)
-        }
-        Policy::StaticWeighted => by_weight(wanted, &candidates),
-        _ => by_room(wanted, &candidates, policy == Policy::Aggregated).map_err(|room| {
-            Unschedulable("Unschedulable", format!("Clusters available replicas {room} are not enough to schedule."))
-        })?,
-    };
+    let shares = division::divide(policy, wanted, &candidates).map_err(|room| {
+        Unschedulable("Unschedulable", format!("Clusters available replicas {room} are not enough to schedule."))
+    })?;
     Ok(listed(shares))
 }
 

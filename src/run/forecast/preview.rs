@@ -2,11 +2,16 @@
 
 use jiff::Timestamp;
 
+use super::centralized::Settings;
 use super::{Forecast, forecast};
 use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{WARNING_CHARACTERS, Warning};
+use crate::decision::hpa::clusters::compute;
+use crate::decision::hpa::decide::History;
+use crate::decision::hpa::limits::Range;
+use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 
@@ -24,19 +29,43 @@ pub struct Forecaster {
 }
 
 impl Preview for Forecaster {
-    /// Empty for objects that are not in the cache yet, and for a mode without assignment.
+    /// Empty while not everything is in the cache.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
         let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
-        if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
-            return Vec::new();
-        }
+        let mode = hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode);
         let Some(view) = self.live.cache.as_if(FederatedHpaEntry::of(&hpa)) else { return Vec::new() };
+        if mode == Mode::Centralized {
+            let line = centralized(&view, now).map(|line| Warning::shortened(String::new(), line, RULE));
+            return line.into_iter().collect();
+        }
         let lines = forecast(&view, &self.live, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]
         });
         lines.into_iter().map(|line| Warning::shortened(String::new(), line, RULE)).collect()
     }
+}
+
+/// What the mode means for the workload. Metrics are not queried: only bounds that its replicas are outside of decide.
+fn centralized(view: &View, now: Timestamp) -> Option<String> {
+    let spec = &view.order.object.spec;
+    let target = format!("{} {}", spec.scale_target_ref.kind, spec.scale_target_ref.name);
+    let Some(binding) = view.binding.as_deref() else {
+        return Some(format!("{target} has no ResourceBinding: nothing is scaled yet"));
+    };
+    let (current, clusters) = (binding.object.spec.replicas?, binding.object.spec.clusters.len());
+    let controls = Settings::default().controls(spec);
+    let Range { min, max } = controls.policy.range;
+    let plural = if clusters == 1 { "" } else { "s" };
+    let stands = format!("Centralized: {target} has {current} replicas in {clusters} cluster{plural}");
+    if controls.use_metrics(current) {
+        return Some(format!("{stands}, scaled as one within {min}..{max}; karmada-scheduler divides them"));
+    }
+    let decision = compute(&controls, current, None, now, &mut History::default());
+    Some(match decision.write {
+        Some(replicas) => format!("{stands} and is scaled to {replicas}: {}", decision.why),
+        None => format!("{stands}: scaling is disabled until it has some"),
+    })
 }
 
 /// `member1 1..4, member2 1..6 (StaticWeighted, from the PropagationPolicy shop)`, and notes.

@@ -25,7 +25,7 @@ pub(in crate::cli::plan) struct Outline {
     pub(super) current_replicas: i32,
     pub(super) clusters: Vec<Row>,
     /// Empty where the bounds decide.
-    pub(super) metrics: Vec<Proposed>,
+    pub(super) metrics: Vec<MetricRow>,
     pub(super) desired_replicas: i32,
     /// Why the replicas change; empty when they do not.
     pub(super) reason: String,
@@ -67,7 +67,7 @@ pub(super) struct Measured {
 /// A metric over all clusters.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Proposed {
+pub(super) struct MetricRow {
     #[serde(flatten)]
     pub(super) measured: Measured,
     pub(super) target: Measured,
@@ -163,7 +163,7 @@ fn in_cluster(
     Some(measured(source, current, assumed))
 }
 
-fn proposals(of: &Computation<'_>, assumed: bool) -> Vec<Proposed> {
+fn proposals(of: &Computation<'_>, assumed: bool) -> Vec<MetricRow> {
     let partial = partial(&of.observed.silent);
     let workload = of.observed.workload(&of.controls, of.current, partial.as_deref(), of.now);
     let proposed = of.observed.metrics.iter().map(|metric| {
@@ -171,7 +171,7 @@ fn proposals(of: &Computation<'_>, assumed: bool) -> Vec<Proposed> {
             Ok((proposed, current)) => (Some(proposed), Ok(current)),
             Err(why) => (None, Err(why)),
         };
-        Proposed {
+        MetricRow {
             measured: measured(&metric.source, current, assumed),
             target: wanted(&metric.source, metric.target),
             proposed_replicas: proposed,

@@ -1,17 +1,36 @@
-//! Division of replicas over clusters, with the arithmetic of karmada-scheduler. No I/O.
+//! Division of replicas over clusters, with the arithmetic of karmada-scheduler. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+use super::plan::Policy;
 
 /// A cluster that may get replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// Its weight.
+    /// Its static weight, or the further replicas that fit.
     pub weight: i64,
     /// Replicas in the last division.
     pub last: i32,
+}
+
+/// Divides `wanted` replicas as karmada-scheduler does for a placement of this policy; it knows no priorities.
+///
+/// # Errors
+/// How many fit, when that is too few: the last division stays then.
+pub fn divide(policy: Policy, wanted: i32, candidates: &[Candidate]) -> Result<BTreeMap<String, i32>, i64> {
+    match policy {
+        Policy::Duplicated => Ok(candidates.iter().map(|candidate| (candidate.name.clone(), wanted)).collect()),
+        Policy::StaticWeighted if candidates.iter().all(|candidate| candidate.weight == 0) => {
+            let even: Vec<Candidate> = candidates.iter().map(|c| Candidate { weight: 1, ..c.clone() }).collect();
+            Ok(by_weight(wanted, &even))
+        }
+        Policy::StaticWeighted => Ok(by_weight(wanted, candidates)),
+        Policy::DynamicWeighted => by_room(wanted, candidates, false),
+        Policy::Aggregated | Policy::Prioritized => by_room(wanted, candidates, true),
+    }
 }
 
 /// Divides `seats` by weight with Webster's method: the next replica goes where weight / (2 * replicas + 1) is greatest.
@@ -26,20 +45,22 @@ pub fn by_weight(seats: i32, candidates: &[Candidate]) -> BTreeMap<String, i32> 
     // No cluster ends further below its quota than there are clusters: begin there, so that the work is bounded.
     let slack = i128::try_from(candidates.len()).unwrap_or_default();
     for (candidate, seats_of) in &mut given {
-        let quota = i128::from(seats).saturating_mul(candidate.weight.into()) / total;
-        *seats_of = quota.saturating_sub(slack).max(0);
+        let quota = i128::from(seats).saturating_mul(candidate.weight.into()).checked_div(total);
+        *seats_of = quota.unwrap_or_default().saturating_sub(slack).max(0);
     }
     let mut left = i128::from(seats).saturating_sub(given.iter().map(|(_, seats)| *seats).sum());
     while left > 0 {
         let next = given.iter_mut().max_by(|(a, x), (b, y)| {
-            let crossed = (i128::from(a.weight) * (2 * *y + 1)).cmp(&(i128::from(b.weight) * (2 * *x + 1)));
+            let odd = |seats: i128| seats.saturating_mul(2).saturating_add(1);
+            let weighed = |weight: i64, seats: i128| i128::from(weight).saturating_mul(odd(seats));
+            let crossed = weighed(a.weight, *y).cmp(&weighed(b.weight, *x));
             let tie = (a.last, Reverse(*x), Reverse(&a.name)).cmp(&(b.last, Reverse(*y), Reverse(&b.name)));
             crossed.then(tie)
         });
         if let Some((_, seats)) = next {
-            *seats += 1;
+            *seats = seats.saturating_add(1);
         }
-        left -= 1;
+        left = left.saturating_sub(1);
     }
     let whole = |seats: i128| i32::try_from(seats).unwrap_or(i32::MAX);
     given.into_iter().map(|(candidate, seats)| (candidate.name.clone(), whole(seats))).collect()

@@ -1,0 +1,228 @@
+//! Centralized mode: one computation over the pods of all clusters, and the division of karmada-scheduler. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::{Control, Judged};
+use crate::decision::division::{Candidate, divide};
+use crate::decision::fleet::Readiness;
+use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
+use crate::decision::hpa::decide::History;
+use crate::decision::hpa::limits::Range;
+use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
+use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness as PodReadiness, Requests, Startup};
+use crate::decision::plan::{ClusterState, Policy};
+use crate::decision::split::Replicas;
+use crate::simulation::autoscaler::{REQUEST, measured, policy, tolerance};
+use crate::simulation::member::Command;
+use crate::simulation::scenario::instant;
+use crate::simulation::{Scenario, Second};
+
+/// A pod that settled has been ready for at least this long.
+const SETTLED: Second = 3600;
+
+/// The pods of a cluster at one moment, as the controller reads them through the cluster proxy.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simulation) struct ClusterPods {
+    pub(in crate::simulation) up: bool,
+    pub(in crate::simulation) all: Replicas,
+    pub(in crate::simulation) ready: Replicas,
+    /// Ready ones whose CPU counts.
+    pub(in crate::simulation) settled: Replicas,
+    /// Load of each ready pod, in thousandths of its target.
+    pub(in crate::simulation) share: u64,
+}
+
+/// The workload as a whole.
+#[derive(Clone, Debug)]
+pub(super) struct Computed {
+    controls: Controls,
+    history: History,
+    requests: Arc<Requests>,
+    /// Requested replicas.
+    replicas: i32,
+    /// Time of the next computation.
+    due: Second,
+}
+
+impl Computed {
+    pub(super) fn new(scenario: &Scenario<'_>) -> Self {
+        let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
+        let range = Range { min: whole(scenario.total.min), max: whole(scenario.total.max) };
+        let policy = policy(scenario, range);
+        let controls = Controls { policy, tolerance: tolerance(scenario), startup: Startup::default() };
+        let mut requests = Requests::default();
+        match &scenario.workload.metric.0 {
+            Source::Resource { name } => {
+                requests.pod.insert(name.clone(), REQUEST);
+            }
+            Source::ContainerResource { name, container } => {
+                let own = BTreeMap::from([(name.clone(), REQUEST)]);
+                requests.containers.push(Container { name: container.clone(), requests: own });
+            }
+            Source::Pods { .. } | Source::Object { .. } | Source::External { .. } => {}
+        }
+        let given = scenario.sites.iter().filter_map(|site| site.replicas);
+        let duplicated = division(scenario) == Policy::Duplicated;
+        let there = if duplicated { given.max().unwrap_or_default() } else { given.fold(0, Replicas::saturating_add) };
+        let replicas = whole(if there == 0 { scenario.total.min.max(1) } else { there });
+        Self { controls, history: History::default(), requests: Arc::new(requests), replicas, due: 0 }
+    }
+
+    /// Pods and metric of a cluster; `all` is the number of ready pods in all clusters.
+    fn cluster(&self, scenario: &Scenario<'_>, seen: ClusterPods, all: u64, now: Second) -> (Vec<Pod>, Reading) {
+        let (source, target) = &scenario.workload.metric;
+        let (value, _) = measured(*target, seen.share);
+        let (long, at) = (instant(now.saturating_sub(SETTLED)), instant(now));
+        let window = SignedDuration::from_secs(scenario.timing.metrics_window);
+        let mut pods = Vec::new();
+        let mut samples = BTreeMap::new();
+        let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
+        for number in 0..seen.all {
+            let key = format!("{number}");
+            let since = if number < seen.settled { long } else { at };
+            let ready = number < seen.ready;
+            if ready && per_pod {
+                samples.insert(key.clone(), Sample { value, at, window });
+            }
+            pods.push(Pod {
+                name: key.clone(),
+                key,
+                phase: if ready { Phase::Running } else { Phase::Pending },
+                deleted: false,
+                ready: ready.then_some((PodReadiness::Ready, since)),
+                started: ready.then_some(since),
+                requests: Arc::clone(&self.requests),
+            });
+        }
+        if per_pod {
+            return (pods, Reading::PerPod(samples));
+        }
+        // The parts of the clusters sum to the value of the service as a whole.
+        let sum = i128::from(value).saturating_mul(seen.ready.into());
+        let total =
+            if matches!(target, Target::Value(_)) { sum.checked_div(all.into()).unwrap_or_default() } else { sum };
+        (pods, Reading::Total(i64::try_from(total).unwrap_or(i64::MAX)))
+    }
+}
+
+/// The policy of the division: that of the placement, unless the scenario names another.
+fn division(scenario: &Scenario<'_>) -> Policy {
+    scenario.policy.unwrap_or_else(|| scenario.intent.placement.policy())
+}
+
+impl Control<'_> {
+    /// Requested replicas of the workload as a whole, in Centralized mode.
+    pub(in crate::simulation) fn replicas(&self) -> Option<Replicas> {
+        self.computed.as_ref().and_then(|computed| Replicas::try_from(computed.replicas).ok())
+    }
+
+    /// Computes and divides the replicas, when that is due; returns the resulting commands.
+    pub(in crate::simulation) fn compute(
+        &mut self,
+        now: Second,
+        pods: impl FnOnce() -> Vec<ClusterPods>,
+    ) -> Vec<(usize, Command)> {
+        let Some(mut computed) = self.computed.take_if(|computed| computed.due <= now) else { return Vec::new() };
+        let period = self.scenario.timing.hpa_sync.max(1);
+        computed.due = now.saturating_add(period.saturating_sub(now.rem_euclid(period)));
+        self.judge(now);
+        if self.files.iter().any(|file| file.entry.is_some_and(|replicas| replicas > 0)) {
+            self.counts.decisions = self.counts.decisions.saturating_add(1);
+            let observed = self.gather(&computed, &pods(), now).combined();
+            let used = Some(&observed).filter(|_| computed.controls.use_metrics(computed.replicas));
+            let Computed { controls, history, replicas, .. } = &mut computed;
+            if let Some(wanted) = compute(controls, *replicas, used, instant(now), history).write {
+                history.scaled(&controls.policy, *replicas, wanted, instant(now));
+                *replicas = wanted;
+                self.counts.writes = self.counts.writes.saturating_add(1);
+            }
+        }
+        let replicas = computed.replicas;
+        self.computed = Some(computed);
+        self.divide_over(replicas)
+    }
+
+    fn gather(&self, computed: &Computed, pods: &[ClusterPods], now: Second) -> Gathered<'_> {
+        let all = pods.iter().filter(|seen| seen.up).map(|seen| u64::from(seen.ready)).sum();
+        let (source, target) = self.scenario.workload.metric.clone();
+        let (mut clusters, mut readings) = (Vec::new(), Vec::new());
+        let sites = self.scenario.sites.iter().zip(&self.files).zip(&self.members);
+        for (((site, file), member), seen) in sites.zip(pods) {
+            let name = &*site.member.name;
+            let Some(assigned) = file.entry else { continue };
+            if !seen.up || member.readiness != Readiness::Ready {
+                clusters.push(Cluster { name, assigned, pods: Err("it does not answer".to_owned()) });
+                continue;
+            }
+            let (mut own, mut reading) = computed.cluster(self.scenario, *seen, all, now);
+            for pod in &mut own {
+                pod.key = format!("{name}/{}", pod.name);
+            }
+            if let Reading::PerPod(samples) = &mut reading {
+                let named = std::mem::take(samples).into_iter();
+                *samples = named.map(|(pod, sample)| (format!("{name}/{pod}"), sample)).collect();
+            }
+            let without = own.is_empty() && matches!(reading, Reading::PerPod(_));
+            readings.extend((!without).then_some((name, reading)));
+            clusters.push(Cluster { name, assigned, pods: Ok(own) });
+        }
+        let metrics = vec![ClusterMetric { source, target, readings: Readings::Clusters(readings) }];
+        Gathered { clusters, metrics, duplicated: division(self.scenario) == Policy::Duplicated }
+    }
+
+    /// Divides the replicas as karmada-scheduler does, where the last division does not fit them. It keeps the last one
+    /// where too few replicas fit.
+    fn divide_over(&mut self, replicas: i32) -> Vec<(usize, Command)> {
+        let policy = division(self.scenario);
+        let usable = |judged: &&Judged| {
+            let held = self.files.get(judged.at).is_some_and(|file| file.entry.is_some());
+            judged.chosen && (judged.state == ClusterState::Serving || held && judged.state == ClusterState::Silent)
+        };
+        let judged: Vec<&Judged> = self.judged.iter().filter(usable).collect();
+        let open: BTreeSet<usize> = judged.iter().map(|judged| judged.at).collect();
+        let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
+        let entries = || self.files.iter().enumerate().filter_map(|(at, file)| Some((at, whole(file.entry?))));
+        let fits = entries().all(|(at, _)| open.contains(&at))
+            && match policy {
+                Policy::Duplicated => open.len() == entries().count() && entries().all(|(_, own)| own == replicas),
+                _ => entries().fold(0, |sum, (_, own)| i32::saturating_add(sum, own)) == replicas,
+            };
+        if fits || open.is_empty() {
+            return Vec::new();
+        }
+        let candidates = judged.iter().filter_map(|judged| {
+            let (site, file) = (self.scenario.sites.get(judged.at)?, self.files.get(judged.at)?);
+            let serves = judged.state == ClusterState::Serving;
+            let weight = match policy {
+                Policy::StaticWeighted => i64::try_from(judged.settings.weight).unwrap_or(i64::MAX),
+                _ if serves => i64::from(file.report.available),
+                _ => 0,
+            };
+            let last = file.entry.map_or(0, whole);
+            Some(Candidate { name: site.member.name.to_string(), weight, last })
+        });
+        let Ok(shares) = divide(policy, replicas, &candidates.collect::<Vec<_>>()) else { return Vec::new() };
+        self.apply(&shares)
+    }
+
+    fn apply(&mut self, shares: &BTreeMap<String, i32>) -> Vec<(usize, Command)> {
+        let mut commands = Vec::new();
+        for (at, (site, file)) in self.scenario.sites.iter().zip(&mut self.files).enumerate() {
+            let share = shares.get(&*site.member.name).and_then(|share| Replicas::try_from(*share).ok());
+            let entry = share.filter(|share| *share > 0);
+            if entry == file.entry {
+                continue;
+            }
+            self.stale |= entry.is_some() != file.entry.is_some();
+            match entry {
+                Some(replicas) => commands.extend([(at, Command::Create(replicas)), (at, Command::Scale(replicas))]),
+                None => commands.push((at, Command::Remove)),
+            }
+            file.entry = entry;
+        }
+        commands
+    }
+}
