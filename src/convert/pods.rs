@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
+use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics, QUERY_SOURCE};
 use crate::api::pod::{Container, Pod};
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::metric::Sample;
@@ -109,6 +109,8 @@ pub type ByResource = BTreeMap<Box<str>, i64>;
 pub struct Usage {
     /// Name of the pod.
     pub pod: Box<str>,
+    /// The cluster that karmada-metrics-adapter names; empty in an answer of a member.
+    pub cluster: Box<str>,
     /// End of the window.
     pub at: Timestamp,
     /// Its length.
@@ -117,10 +119,11 @@ pub struct Usage {
     pub containers: Vec<(Box<str>, ByResource)>,
 }
 
-/// Usage of the pods of a list, sorted by pod. Invalid quantities are left out.
+/// Usage of the pods of a list, sorted by pod and cluster. Invalid quantities are left out.
 #[must_use]
 pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
-    let usage = |metrics: PodMetrics| Usage {
+    let usage = |mut metrics: PodMetrics| Usage {
+        cluster: metrics.metadata.annotations.remove(QUERY_SOURCE).unwrap_or_default().into(),
         pod: metrics.metadata.name.into(),
         at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
@@ -135,7 +138,7 @@ pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
             .collect(),
     };
     let mut usages: Vec<Usage> = list.items.into_iter().map(usage).collect();
-    usages.sort_by(|one, other| one.pod.cmp(&other.pod));
+    usages.sort_by(|one, other| (&one.pod, &one.cluster).cmp(&(&other.pod, &other.cluster)));
     usages
 }
 

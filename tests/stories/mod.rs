@@ -25,6 +25,7 @@ use embedded_apiserver::status::StatusError;
 use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
+use fhpa::reconcile::federated_hpa::centralized::MetricsSource;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use fhpa::reconcile::federated_hpa::observe::failover;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -288,6 +289,17 @@ impl Process {
 
     /// It speaks to the control plane by a client of the test's own.
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_reading(MetricsSource::Members, limited, name, wall, capacity)
+    }
+
+    /// It reads metrics where it is told.
+    pub fn start_reading(
+        metrics_source: MetricsSource,
+        limited: kube::Client,
+        name: &str,
+        wall: &Wall,
+        capacity: Arc<dyn Capacity>,
+    ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let client = bounded(limited, Bounds::default(), metrics.requests());
@@ -303,6 +315,7 @@ impl Process {
             failover: failover::Settings::default(),
             centralized: fhpa::reconcile::federated_hpa::centralized::Settings {
                 external_sum: vec!["web-orders".to_owned()],
+                metrics_source,
                 ..Default::default()
             },
         };

@@ -1,5 +1,6 @@
 //! Stories of a FederatedHPA in Centralized mode on the embedded Karmada with its members, in virtual time.
 
+mod adapter;
 mod faults;
 mod modes;
 

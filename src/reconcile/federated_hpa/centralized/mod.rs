@@ -3,6 +3,7 @@
 //!
 //! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, report.
 
+mod adapter;
 pub mod metrics;
 mod observe;
 pub mod pods;
@@ -40,6 +41,18 @@ pub struct Settings {
     pub startup: Startup,
     /// External metrics that are read from members and summed; others are read from karmada-apiserver.
     pub external_sum: Vec<String>,
+    /// Where metrics of pods and objects are read.
+    pub metrics_source: MetricsSource,
+}
+
+/// Where metrics of pods and objects are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricsSource {
+    /// The metrics APIs of each member.
+    #[default]
+    Members,
+    /// Those of karmada-apiserver, for which karmada-metrics-adapter asks all members.
+    Adapter,
 }
 
 impl Default for Settings {
@@ -50,6 +63,7 @@ impl Default for Settings {
             tolerance: 0.1,
             startup: Startup::default(),
             external_sum: Vec::new(),
+            metrics_source: MetricsSource::default(),
         }
     }
 }
