@@ -288,13 +288,28 @@ impl Process {
 
     /// It speaks to the control plane by a client of the test's own.
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_whole(Settings::default(), limited, name, wall, capacity)
+    }
+
+    /// With these settings of the operator.
+    pub fn start_by(settings: Settings, server: &ApiServer, name: &str, wall: &Wall) -> Self {
+        Self::start_whole(settings, limited(server.client(), Role::default()), name, wall, Arc::new(Unknown))
+    }
+
+    fn start_whole(
+        settings: Settings,
+        limited: kube::Client,
+        name: &str,
+        wall: &Wall,
+        capacity: Arc<dyn Capacity>,
+    ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
-            settings: Settings::default(),
+            settings,
             clock: wall.clock(),
             metrics: counted,
             identity: name.to_owned(),
