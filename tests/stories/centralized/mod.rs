@@ -1,5 +1,6 @@
 //! Stories of a FederatedHPA in Centralized mode on the embedded Karmada with its members, in virtual time.
 
+mod ambiguous;
 mod modes;
 
 use fhpa::playground::json::{int, items, text};
