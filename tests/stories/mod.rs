@@ -289,11 +289,28 @@ impl Process {
 
     /// It speaks to the control plane by a client of the test's own.
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
-        Self::start_reading(MetricsSource::Members, limited, name, wall, capacity)
+        Self::start_whole(Settings::default(), MetricsSource::Members, limited, name, wall, capacity)
     }
 
     /// It reads metrics where it is told.
     pub fn start_reading(
+        source: MetricsSource,
+        limited: kube::Client,
+        name: &str,
+        wall: &Wall,
+        capacity: Arc<dyn Capacity>,
+    ) -> Self {
+        Self::start_whole(Settings::default(), source, limited, name, wall, capacity)
+    }
+
+    /// With these settings of the operator.
+    pub fn start_by(settings: Settings, server: &ApiServer, name: &str, wall: &Wall) -> Self {
+        let limited = limited(server.client(), Role::default());
+        Self::start_whole(settings, MetricsSource::Members, limited, name, wall, Arc::new(Unknown))
+    }
+
+    fn start_whole(
+        settings: Settings,
         metrics_source: MetricsSource,
         limited: kube::Client,
         name: &str,
@@ -306,7 +323,7 @@ impl Process {
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
-            settings: Settings::default(),
+            settings,
             clock: wall.clock(),
             metrics: counted,
             identity: name.to_owned(),

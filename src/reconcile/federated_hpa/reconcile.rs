@@ -14,7 +14,7 @@ use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::status;
 use super::status::conditions;
-use super::wholeness::Wholeness;
+use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::{manifest, preflight};
@@ -157,6 +157,7 @@ impl FederatedHpaWorker {
         match self.wholeness(order) {
             Wholeness::Whole => {}
             Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
+            Wholeness::Undecided => return self.mode_unknown(leader, order, UNDECIDED).await,
             Wholeness::Lost(patch, fields) => {
                 self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
                 self.reporter.restored(leader, order, &fields);

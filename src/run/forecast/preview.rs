@@ -27,10 +27,11 @@ impl Preview for Forecaster {
     /// Empty for objects that are not in the cache yet, and for a mode without assignment.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
         let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
-        if hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode) != Mode::Distributed {
+        let entry = FederatedHpaEntry::of(&hpa);
+        if entry.mode().unwrap_or(self.default_mode) != Mode::Distributed {
             return Vec::new();
         }
-        let Some(view) = self.live.cache.as_if(FederatedHpaEntry::of(&hpa)) else { return Vec::new() };
+        let Some(view) = self.live.cache.as_if(entry) else { return Vec::new() };
         let lines = forecast(&view, &self.live, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
             vec![format!("{} {} has no ResourceBinding: nothing is assigned yet", target.kind, target.name)]

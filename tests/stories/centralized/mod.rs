@@ -1,6 +1,7 @@
 //! Stories of a FederatedHPA in Centralized mode on the embedded Karmada with its members, in virtual time.
 
 mod adapter;
+mod ambiguous;
 mod faults;
 mod modes;
 

@@ -8,6 +8,7 @@ pub mod metrics;
 mod observe;
 pub mod pods;
 mod scaling;
+mod selectors;
 mod status;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::metrics::Metrics;
 use self::pods::PodWatches;
+use self::selectors::Selectors;
 use super::cache::entry::FederatedHpaEntry;
 use crate::api::scale::Scale;
 use crate::controller::key::Key;
@@ -102,6 +104,7 @@ pub struct Centralized {
 struct Term {
     leader: Option<Leader>,
     objects: HashMap<Key, Memory>,
+    selectors: Selectors,
 }
 
 /// State of an object.
@@ -137,7 +140,7 @@ impl Centralized {
     fn recall(&self, leader: &Leader, order: &FederatedHpaEntry) -> Memory {
         let mut term = self.term();
         if !term.leader.as_ref().is_some_and(|known| known.is_same(leader)) {
-            *term = Term { leader: Some(leader.clone()), objects: HashMap::new() };
+            *term = Term { leader: Some(leader.clone()), ..Term::default() };
         }
         let uid = order.object.metadata.uid.clone().unwrap_or_default();
         let known = term.objects.remove(&order.key()).filter(|memory| memory.uid == uid);
@@ -150,7 +153,10 @@ impl Centralized {
 
     /// Drops the state of an object that is deleted, or no longer in Centralized mode.
     pub fn forget(&self, key: &Key) {
-        self.term().objects.remove(key);
+        let mut term = self.term();
+        if term.objects.remove(key).is_some() {
+            term.selectors.set(key, None);
+        }
     }
 
     fn term(&self) -> MutexGuard<'_, Term> {

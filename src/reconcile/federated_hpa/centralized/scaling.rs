@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use tracing::info;
 
 use super::observe::Observed;
-use super::status::{FAILED_UPDATE_SCALE, Report};
+use super::status::{FAILED_UPDATE_SCALE, INVALID_SELECTOR, Report};
 use super::{KnownScale, Memory};
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::scale::Scale;
@@ -12,7 +12,7 @@ use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::convert::scaling;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::defaults::MIN_REPLICAS;
-use crate::decision::health::ABLE_TO_SCALE;
+use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
 use crate::decision::hpa::clusters::partial;
 use crate::decision::hpa::decide::{Decision, Policy, decide};
 use crate::decision::hpa::limits::Range;
@@ -20,12 +20,13 @@ use crate::decision::hpa::pod::Phase;
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
 use crate::reconcile::federated_hpa::status::{READY, conditions};
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::write::takeover::target;
 use crate::reconcile::federated_hpa::write::writer::Scalable;
+use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
 
 /// Number of attempts of a write after conflicts, each with the current state.
@@ -120,16 +121,19 @@ impl FederatedHpaWorker {
         let spec = &of.view.order.object.spec;
         let (policy, tolerance) = self.policy(spec);
         let by_metrics = current > 0 && (policy.range.min..=policy.range.max).contains(&current);
+        let text = &scale.status.selector;
         let observed = if by_metrics {
-            match Selector::parse(&scale.status.selector) {
-                Ok(selector) => Some(self.centralized.observe(of.view, binding, &selector).await),
-                Err(why) => {
-                    let selector = &scale.status.selector;
-                    report.unselected(format!("the selector {selector:?} of the target's scale cannot be used: {why}"));
+            match self.observe_alone(of, binding, text).await {
+                Ok(observed) => Some(observed),
+                Err((reason, message)) => {
+                    report.unselected(reason, message);
                     return Ok(());
                 }
             }
         } else {
+            if current == 0 {
+                self.centralized.term().selectors.set(&of.view.order.key(), None);
+            }
             None
         };
         let decision = self.decide(of, current, &policy, tolerance, observed.as_ref(), memory);
@@ -141,6 +145,28 @@ impl FederatedHpaWorker {
         let write = decision.write.filter(|replicas| *replicas > current || !upstream);
         let Some(replicas) = write else { return Ok(()) };
         self.write_scale(of, memory, report, (current, replicas), &policy, &decision.why).await
+    }
+
+    /// Observes the workload, unless its pods are unknown or another autoscaler scales them, too: the reason and a message.
+    async fn observe_alone(
+        &self,
+        of: &Computation<'_>,
+        binding: &Binding,
+        text: &str,
+    ) -> Result<Observed, (&'static str, String)> {
+        let selector = Selector::parse(text).map_err(|why| {
+            (INVALID_SELECTOR, format!("the selector {text:?} of the target's scale cannot be used: {why}"))
+        })?;
+        let key = of.view.order.key();
+        self.centralized.term().selectors.set(&key, Some(&selector));
+        self.read_selectors(&key, of.now).await;
+        // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
+        let observed = self.centralized.observe(of.view, binding, &selector).await;
+        let clusters: Vec<&str> = binding.object.spec.clusters.iter().map(|target| &*target.name).collect();
+        match self.centralized.ambiguity(&key, &clusters, text, &selector) {
+            Some(message) => Err((AMBIGUOUS, message)),
+            None => Ok(observed),
+        }
     }
 
     fn policy(&self, spec: &FederatedHPASpec) -> (Policy, Tolerance) {
@@ -186,14 +212,20 @@ impl FederatedHpaWorker {
             return Ok(());
         }
         memory.scale = None;
-        let key = of.view.order.key();
-        let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
+        let (path, scale) = self.scale_of(&of.view.order).await?;
+        memory.scale = Some(KnownScale { version: version.clone(), path, scale });
+        Ok(())
+    }
+
+    /// The scale of the workload of an object, and its path.
+    pub(super) async fn scale_of(&self, order: &FederatedHpaEntry) -> Result<(ResourcePath, Scale), Failure> {
+        let key = order.key();
+        let target = target(&order.object.spec.scale_target_ref, &key.namespace);
         let path = self.takeover.targets.place(&target).await?;
         let resource = format!("{}/scale", path.plural);
         let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
         let scale = self.writer.read_scale(Scalable { path: &path.path, name: target.name, asked }).await?;
-        memory.scale = Some(KnownScale { version: version.clone(), path, scale });
-        Ok(())
+        Ok((path, scale))
     }
 
     async fn write_scale(
