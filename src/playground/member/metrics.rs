@@ -43,6 +43,7 @@ pub fn external_api(load: &Arc<Load>) -> Aggregated {
             ["external.metrics.k8s.io", "v1beta1", "namespaces", space, metric] => {
                 Ok(external(load.total(space, workload_of(metric))))
             }
+            ["external.metrics.k8s.io", "v1beta1"] => Ok(discovery(path)),
             _ => Err(StatusError::no_such_resource()),
         };
         async move { answer }.boxed()
@@ -104,6 +105,12 @@ fn parts(path: &str) -> Vec<&str> {
     path.trim_start_matches("/apis/").split('/').collect()
 }
 
+/// That a version of a group is served.
+fn discovery(path: &str) -> Value {
+    let version = path.trim_start_matches("/apis/");
+    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []})
+}
+
 fn external(milli: i64) -> Value {
     json!({"kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "metadata": {},
         "items": [{"metricName": "load", "value": from_milli(milli)}]})
@@ -112,6 +119,9 @@ fn external(milli: i64) -> Value {
 impl Member {
     async fn metrics(&self, path: &str) -> Result<Value, StatusError> {
         match parts(path)[..] {
+            ["metrics.k8s.io" | "external.metrics.k8s.io", "v1beta1"] | ["custom.metrics.k8s.io", "v1beta2"] => {
+                Ok(discovery(path))
+            }
             ["metrics.k8s.io", "v1beta1", "namespaces", space, "pods"] => {
                 let items = self.usages(space).await.map_err(|_| gone())?;
                 Ok(

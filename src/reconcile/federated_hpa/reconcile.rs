@@ -14,6 +14,7 @@ use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::status;
 use super::status::conditions;
+use super::status::publish::Published;
 use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
@@ -261,17 +262,12 @@ impl FederatedHpaWorker {
         plan: &Plan<'_>,
         status: FederatedHPAStatus,
     ) -> Result<Option<Timestamp>, WriteError> {
-        let (key, now) = (view.order.key(), observed.request.now);
-        let status = self.too_large.fit(&key, status);
-        self.count(&view.order, &status);
-        if status::stands(&view.order, &status) {
-            return Ok(None);
+        let status = self.too_large.fit(&view.order.key(), status);
+        match self.pace(leader, &view.order, &status, observed.request.now).await? {
+            Published::Written => {}
+            Published::Unchanged => return Ok(None),
+            Published::Later(later) => return Ok(Some(later)),
         }
-        if let Some(later) = self.status_throttle.due(&view.order, &status, now) {
-            return Ok(Some(later));
-        }
-        self.status_throttle.wrote(&key, now);
-        self.put(leader, &view.order, &status).await?;
         if status::reassigns(&view.order, &status) {
             self.reporter.assigned(leader, &view.order, plan);
         }

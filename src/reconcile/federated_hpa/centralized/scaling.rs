@@ -22,6 +22,7 @@ use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
+use crate::reconcile::federated_hpa::status::publish::Published;
 use crate::reconcile::federated_hpa::status::{READY, conditions};
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::write::takeover::target;
@@ -80,17 +81,10 @@ impl FederatedHpaWorker {
         report: Report<'_>,
         now: Timestamp,
     ) -> Result<(), WriteError> {
-        let order = &view.order;
-        let status = report.status();
-        self.count(order, &status);
-        if crate::reconcile::federated_hpa::status::stands(order, &status)
-            || self.status_throttle.due(order, &status, now).is_some()
-        {
-            return Ok(());
+        let (order, status) = (&view.order, report.status());
+        if self.pace(leader, order, &status, now).await? == Published::Written {
+            self.reporter.worsened(leader, order, &status);
         }
-        self.status_throttle.wrote(&order.key(), now);
-        self.put(leader, order, &status).await?;
-        self.reporter.worsened(leader, order, &status);
         Ok(())
     }
 
