@@ -114,8 +114,14 @@ impl ApiServer {
 
     async fn route(&self, request: Incoming, path: Option<Path>) -> Result<Routed, StatusError> {
         let Some(path) = path else {
+            // Such a server answers for its own versions, too.
+            let place = request.head.uri.path();
+            let of_group = place.strip_prefix("/apis/").and_then(|rest| rest.split_once('/'));
+            if let Some(api) = of_group.and_then(|(group, _)| self.aggregated(group)) {
+                return api(place).await.map(|value| Routed::Reply(Reply::value(200, value)));
+            }
             let accept = header_text(&request, header::ACCEPT);
-            let reply = discovery::answer(self, request.head.uri.path(), accept);
+            let reply = discovery::answer(self, place, accept);
             return Ok(Routed::Reply(reply.unwrap_or_else(|| Reply::text(404, "404 page not found\n"))));
         };
         if let Some(api) = self.aggregated(&path.group) {

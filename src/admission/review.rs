@@ -79,10 +79,12 @@ impl Reviewer {
         let mut new = seen(&hpa.metadata, own::federated_hpa_text(text(request.object)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         // An update without a mode keeps the mode.
-        let known = old.as_ref().and_then(|old| old.own.get("mode")?.as_str());
-        let mode = known.and_then(Mode::parse).unwrap_or(self.settings.default_mode);
+        let known = old.as_ref().and_then(|old| Mode::parse(old.own.get("mode")?.as_str()?));
+        let mode = known.or_else(|| hpa.spec.as_ref().and_then(Mode::stated));
+        let undecided = mode.is_none() && old.is_some() && !self.settings.mode_is_chosen;
+        let mode = mode.unwrap_or(self.settings.default_mode);
         let mut additions = defaults::federated_hpa(hpa, mode);
-        if hidden {
+        if hidden || undecided {
             defaults::leave_mode(&mut additions);
         } else {
             new.own.entry("mode").or_insert_with(|| mode.name().into());

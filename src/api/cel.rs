@@ -55,14 +55,38 @@ fn and<const N: usize>(mut rules: Value, more: [Value; N]) -> Value {
     rules
 }
 
+/// The fields of `FederatedHPA.spec` that only Distributed mode has, and when the value of each is not its default.
+const DISTRIBUTED: [(&str, &str); 6] = [
+    ("federatedHPAAssignment", ""),
+    (
+        "clusterAffinity",
+        " && (has(self.clusterAffinity.labelSelector) || has(self.clusterAffinity.fieldSelector)
+         || (has(self.clusterAffinity.clusterNames) && size(self.clusterAffinity.clusterNames) > 0)
+         || (has(self.clusterAffinity.exclude) && size(self.clusterAffinity.exclude) > 0))",
+    ),
+    ("autoscaleMultiClusterDelay", " && self.autoscaleMultiClusterDelay > 0"),
+    ("scaleAssist", " && !self.scaleAssist"),
+    ("scalingToZero", " && self.scalingToZero"),
+    ("clusterHPAPreference", " && size(self.clusterHPAPreference) > 0"),
+];
+
 /// `FederatedHPA.spec`.
 pub(super) fn federated_hpa_spec() -> Value {
-    json!([rule(
+    let bounds = rule(
         "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
         ".maxReplicas",
         INVALID,
         "must not be less than minReplicas: raise maxReplicas or lower minReplicas",
-    ),])
+    );
+    let of_mode = DISTRIBUTED.map(|(field, and_set)| {
+        rule(
+            &format!("!has(self.mode) || self.mode != 'Centralized' || !(has(self.{field}){and_set})"),
+            &format!(".{field}"),
+            FORBIDDEN,
+            "only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed",
+        )
+    });
+    and(json!([bounds]), of_mode)
 }
 
 /// Whether the target is a FederatedHPA, by its API group.

@@ -42,7 +42,13 @@ pub struct Metadata {
     /// Name of the pod.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
+    /// Its annotations.
+    #[serde(deserialize_with = "null_as_default")]
+    pub annotations: BTreeMap<String, String>,
 }
+
+/// The annotation by which karmada-metrics-adapter says from which cluster an item is.
+pub const QUERY_SOURCE: &str = "resource.karmada.io/query-from-cluster";
 
 /// Usage of a container.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -40,6 +40,9 @@ pub struct PodSpec {
     /// Resources of the pod as a whole.
     #[serde(deserialize_with = "null_as_default")]
     pub resources: Resources,
+    /// What its runtime needs beside it, by name of the resource.
+    #[serde(deserialize_with = "null_as_default")]
+    pub overhead: BTreeMap<String, Quantity>,
 }
 
 /// The used part of a container.

@@ -17,8 +17,10 @@ use crate::admission::registration::{Location, base_url};
 use crate::install::apply::{Mode, Outcome, apply};
 use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
+use crate::install::modes;
 use crate::install::permissions::ScaledKind;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
+use crate::runtime::settings::DefaultMode;
 use crate::runtime::tls::shared::{Access, SecretName, Store};
 use crate::runtime::{succession, tls};
 
@@ -55,6 +57,10 @@ pub struct Args {
     /// served already. No other kind is scaled. May be given several times.
     #[arg(long, value_name = "GROUP/RESOURCE")]
     scale_kind: Vec<ScaledKind>,
+    /// What FederatedHPAs that are stored without `spec.mode` become. Required where there are such objects; give the processes
+    /// the same.
+    #[arg(long, value_enum, ignore_case = true, value_name = "MODE")]
+    default_mode: Option<DefaultMode>,
     /// Say what would change, and change nothing.
     #[arg(long, conflicts_with = "output")]
     dry_run: bool,
@@ -100,7 +106,7 @@ Examples:
 Exit codes:
   0  everything is as it should be
   1  something could not be applied
-  2  the arguments or the kubeconfig cannot be used";
+  2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is to be given";
 
 fn service_account(text: &str) -> Result<RbacSubject, String> {
     match text.split_once('/') {
@@ -145,6 +151,7 @@ impl Args {
             manage_karmada,
             guard_definitions,
             scale_kind: scaled,
+            default_mode,
             dry_run,
             output,
             member_rbac,
@@ -171,6 +178,9 @@ impl Args {
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
+            if default_mode.is_none() {
+                decided(&client).await?;
+            }
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
             }
@@ -200,6 +210,15 @@ async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), 
             Err(format!("no process has made the Secret {shown}; see the logs of those with --cert-secret {shown}"))
         }
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Fails while it is open what stored objects become.
+async fn decided(client: &Client) -> Result<(), String> {
+    match modes::question(client).await {
+        Ok(None) => Ok(()),
+        Ok(Some(question)) => Err(question),
+        Err(failure) => Err(format!("{failure}; with --default-mode MODE it is not asked for")),
     }
 }
 

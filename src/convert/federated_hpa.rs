@@ -57,16 +57,16 @@ reads! {
     }
 }
 
-/// Facts about `hpa` for the rules of other objects; `default_mode` applies where it sets no mode.
+/// Facts about `hpa` for the rules of other objects; `stored_mode` applies where it has no mode.
 #[must_use]
-pub fn known_federated_hpa(hpa: &api::FederatedHPA, default_mode: Mode) -> KnownFederatedHPA {
+pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Option<Mode>>) -> KnownFederatedHPA {
     let spec = &hpa.spec;
     KnownFederatedHPA {
         name: hpa.metadata.name.clone().unwrap_or_default(),
         target: target(hpa.metadata.namespace.as_deref(), &spec.scale_target_ref),
         min_replicas: spec.min_replicas,
         max_replicas: spec.max_replicas,
-        distributed: super::own::mode(hpa, default_mode) == Mode::Distributed,
+        distributed: super::own::mode(hpa).or(stored_mode.into()) == Some(Mode::Distributed),
         deleting: hpa.metadata.deletion_timestamp.is_some(),
     }
 }

@@ -61,12 +61,17 @@ pub fn subject_notes<'a>(metadata: &'a Metadata<'_>) -> Notes<'a> {
     Notes::of(metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
 }
 
-/// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it, or the default.
+/// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it; `None`: it never had one.
 #[must_use]
-pub fn mode(hpa: &api::FederatedHPA, default_mode: Mode) -> Mode {
-    let copied = || hpa.metadata.annotations.as_ref().and_then(|annotations| annotations.get(mirror::MODE));
-    let named = hpa.spec.mode.as_ref().or_else(copied);
-    named.and_then(|name| Mode::parse(name)).unwrap_or(default_mode)
+pub fn mode(hpa: &api::FederatedHPA) -> Option<Mode> {
+    if let Some(named) = hpa.spec.mode.as_deref().and_then(Mode::parse) {
+        return Some(named);
+    }
+    // The leader writes the mode at first sight, so this is rare.
+    let text = serde_json::to_string(hpa).unwrap_or_default();
+    let decoded = super::federated_hpa(&text).ok();
+    let stated = decoded.and_then(|hpa| Mode::stated(&hpa.spec?));
+    stated.or_else(|| Mode::parse(hpa.metadata.annotations.as_ref()?.get(mirror::MODE)?))
 }
 
 /// Fields of a stored object, given as JSON, that restrict where a workload runs, and that Karmada does not know:

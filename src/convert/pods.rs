@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
-use crate::api::pod::{Container, Pod, Resources};
+use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics, QUERY_SOURCE};
+use crate::api::pod::{Container, Pod};
+use crate::api::quantity::Quantity;
 use crate::decision::hpa::metric::Sample;
 use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
 use crate::decision::quantity::milli;
@@ -13,21 +14,67 @@ use crate::decision::quantity::milli;
 /// Window of a resource metric without one: that of metrics-server.
 const DEFAULT_WINDOW: SignedDuration = SignedDuration::from_mins(1);
 
+/// Thousandths by name of the resource.
+type Requested = BTreeMap<String, i64>;
+
 /// Requests of a pod. An init container that runs beside the others counts as one of them.
 #[must_use]
 pub fn requests(pod: &Pod) -> Requests {
-    let beside = pod.spec.init_containers.iter().filter(|container| container.restart_policy == "Always");
+    let beside = pod.spec.init_containers.iter().filter(|container| runs_beside(container));
     let container =
-        |from: &Container| pod::Container { name: from.name.clone(), requests: quantities(&from.resources) };
-    Requests {
-        pod: quantities(&pod.spec.resources),
-        containers: pod.spec.containers.iter().chain(beside).map(container).collect(),
+        |from: &Container| pod::Container { name: from.name.clone(), requests: quantities(&from.resources.requests) };
+    Requests { pod: whole(pod), containers: pod.spec.containers.iter().chain(beside).map(container).collect() }
+}
+
+/// Requests of a pod whose `spec.resources` has some (Kubernetes 1.34): these, for other resources those of its
+/// containers, and its overhead. Empty for other pods, whose overhead does not count, as in Kubernetes.
+fn whole(pod: &Pod) -> Requested {
+    let mut own = quantities(&pod.spec.resources.requests);
+    own.retain(|name, _| matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-"));
+    if own.is_empty() {
+        return own;
+    }
+    let (mut requests, mut beside, mut start) = (Requested::new(), Requested::new(), Requested::new());
+    for container in &pod.spec.containers {
+        add(&mut requests, quantities(&container.resources.requests));
+    }
+    // An init container needs its own resources and those of the ones before it that go on.
+    for container in &pod.spec.init_containers {
+        let own = quantities(&container.resources.requests);
+        let mut needs = beside.clone();
+        add(&mut needs, own.clone());
+        if runs_beside(container) {
+            add(&mut requests, own);
+            beside.clone_from(&needs);
+        }
+        at_least(&mut start, needs);
+    }
+    at_least(&mut requests, start);
+    requests.extend(own);
+    add(&mut requests, quantities(&pod.spec.overhead));
+    requests
+}
+
+fn runs_beside(container: &Container) -> bool {
+    container.restart_policy == "Always"
+}
+
+fn add(sum: &mut Requested, more: Requested) {
+    for (name, milli) in more {
+        let whole = sum.entry(name).or_default();
+        *whole = whole.saturating_add(milli);
     }
 }
 
-fn quantities(resources: &Resources) -> BTreeMap<String, i64> {
-    let read = |(name, quantity): (&String, &crate::api::quantity::Quantity)| Some((name.clone(), milli(&quantity.0)?));
-    resources.requests.iter().filter_map(read).collect()
+fn at_least(most: &mut Requested, other: Requested) {
+    for (name, milli) in other {
+        let known = most.entry(name).or_default();
+        *known = milli.max(*known);
+    }
+}
+
+fn quantities(of: &BTreeMap<String, Quantity>) -> Requested {
+    of.iter().filter_map(|(name, quantity)| Some((name.clone(), milli(&quantity.0)?))).collect()
 }
 
 /// Phase of a pod.
@@ -62,6 +109,8 @@ pub type ByResource = BTreeMap<Box<str>, i64>;
 pub struct Usage {
     /// Name of the pod.
     pub pod: Box<str>,
+    /// The cluster that karmada-metrics-adapter names; empty in an answer of a member.
+    pub cluster: Box<str>,
     /// End of the window.
     pub at: Timestamp,
     /// Its length.
@@ -70,10 +119,11 @@ pub struct Usage {
     pub containers: Vec<(Box<str>, ByResource)>,
 }
 
-/// Usage of the pods of a list, sorted by pod. Invalid quantities are left out.
+/// Usage of the pods of a list, sorted by pod and cluster. Invalid quantities are left out.
 #[must_use]
 pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
-    let usage = |metrics: PodMetrics| Usage {
+    let usage = |mut metrics: PodMetrics| Usage {
+        cluster: metrics.metadata.annotations.remove(QUERY_SOURCE).unwrap_or_default().into(),
         pod: metrics.metadata.name.into(),
         at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
@@ -88,7 +138,7 @@ pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
             .collect(),
     };
     let mut usages: Vec<Usage> = list.items.into_iter().map(usage).collect();
-    usages.sort_by(|one, other| one.pod.cmp(&other.pod));
+    usages.sort_by(|one, other| (&one.pod, &one.cluster).cmp(&(&other.pod, &other.cluster)));
     usages
 }
 
@@ -167,12 +217,34 @@ mod tests {
         let asked = requests(&pod);
         let of =
             |name: &str| asked.containers.iter().find(|container| container.name == name).unwrap().requests.clone();
-        assert_eq!(asked.pod, BTreeMap::from([("cpu".to_owned(), 1000)]));
+        assert_eq!(asked.pod, BTreeMap::from([("cpu".to_owned(), 1000), ("memory".to_owned(), 1_024_000)]));
         assert_eq!(asked.containers.len(), 3, "one that ends before the others start does not count");
         assert_eq!(of("web"), BTreeMap::from([("cpu".to_owned(), 250), ("memory".to_owned(), 1_024_000)]));
         assert_eq!((of("idle"), of("proxy")), (BTreeMap::new(), BTreeMap::from([("cpu".to_owned(), 100)])));
         assert_eq!((phase(&pod), ready(&pod).unwrap().0), (Phase::Running, Readiness::NotReady));
         assert_eq!(ready(&Pod::default()), None);
+    }
+
+    #[test]
+    fn a_pod_with_requests_of_its_own_counts_them_its_overhead_and_what_starting_needs() {
+        let pod = |spec| whole(&serde_json::from_value(json!({"spec": spec})).unwrap());
+        let asks = |cpu: &str, memory: &str| json!({"requests": {"cpu": cpu, "memory": memory}});
+        let mut spec = json!({
+            "containers": [{"name": "web", "resources": asks("1", "1")}, {"name": "log", "resources": {"requests": {"example.com/gpu": 2}}}],
+            "initContainers": [{"name": "first", "resources": asks("1", "9")},
+                {"name": "proxy", "restartPolicy": "Always", "resources": asks("1", "2")},
+                {"name": "last", "resources": asks("1", "3")}],
+            "resources": {"requests": {"cpu": "4", "example.com/gpu": 1}},
+            "overhead": {"cpu": "250m", "memory": "1"},
+        });
+        let named = |cpu, memory, gpu| {
+            BTreeMap::from([("cpu".into(), cpu), ("memory".into(), memory), ("example.com/gpu".into(), gpu)])
+        };
+        assert_eq!(pod(spec.clone()), named(4_250, 10_000, 2_000), "the first init container needs most memory");
+        spec["initContainers"][0]["resources"] = asks("1", "1");
+        assert_eq!(pod(spec.clone()), named(4_250, 6_000, 2_000), "the last one runs beside the proxy");
+        spec["resources"] = json!({"requests": {"example.com/gpu": 1}});
+        assert_eq!(pod(spec), BTreeMap::new(), "only CPU, memory and huge pages can be asked for by a pod");
     }
 
     #[test]

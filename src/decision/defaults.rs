@@ -8,6 +8,7 @@ use super::api_version::ApiVersion;
 use super::kinds;
 use super::names::SUSPENDED_FOR;
 use super::related_objects::{RelatedObjects, Target};
+use super::subject::federated_hpa::FederatedHPASpec;
 use super::subject::hpa::{Behavior, ScalingRules};
 use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
 
@@ -39,6 +40,13 @@ impl Mode {
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Distributed, Self::Centralized].into_iter().find(|mode| mode.name() == name)
     }
+
+    /// The mode that `spec` names; without a name Distributed, where it sets a field that only this mode has.
+    #[must_use]
+    pub fn stated(spec: &FederatedHPASpec<'_>) -> Option<Self> {
+        let implied = || spec.distributed_fields().next().map(|_| Self::Distributed);
+        spec.mode.as_deref().and_then(Self::parse).or_else(implied)
+    }
 }
 
 /// One member to add to an object.
@@ -61,14 +69,14 @@ pub const MIN_REPLICAS: i32 = 1;
 /// Default of the history limits of a rule of a CronFederatedHPA, for executed and failed runs.
 pub const HISTORY_LIMIT: i32 = 3;
 
-/// The members that a FederatedHPA lacks.
+/// The members that a FederatedHPA lacks; `mode` is written where it names none.
 #[must_use]
-pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition> {
+pub fn federated_hpa(hpa: &FederatedHPA<'_>, mode: Mode) -> Vec<Addition> {
     let mut additions = Vec::new();
     let Some(spec) = &hpa.spec else {
         additions.push(Addition::new(
             "/spec",
-            json!({"minReplicas": MIN_REPLICAS, "metrics": default_metrics(), "mode": default_mode.name()}),
+            json!({"minReplicas": MIN_REPLICAS, "metrics": default_metrics(), "mode": mode.name()}),
         ));
         return additions;
     };
@@ -82,7 +90,7 @@ pub fn federated_hpa(hpa: &FederatedHPA<'_>, default_mode: Mode) -> Vec<Addition
         complete_behavior(behavior, &mut additions);
     }
     if spec.mode.is_none() {
-        additions.push(Addition::new("/spec/mode", default_mode.name()));
+        additions.push(Addition::new("/spec/mode", mode.name()));
     }
     additions
 }

@@ -101,7 +101,7 @@ pub const ABLE_TO_SCALE: &str = "AbleToScale";
 pub const SCALING_LIMITED: &str = "ScalingLimited";
 
 /// Several HPAs select the same pods: none of them scales.
-const AMBIGUOUS: &str = "AmbiguousSelector";
+pub const AMBIGUOUS: &str = "AmbiguousSelector";
 /// The HPA finds no workload.
 const NO_TARGET: &str = "FailedGetScale";
 /// Scaling is disabled while there are no replicas.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// Labels of an object.
+pub type Labels = BTreeMap<Box<str>, Box<str>>;
+
 /// A parsed selector of objects by their labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(Vec<Requirement>);
@@ -30,7 +33,7 @@ impl Selector {
 
     /// Whether an object with these labels is selected.
     #[must_use]
-    pub fn selects(&self, labels: &BTreeMap<Box<str>, Box<str>>) -> bool {
+    pub fn selects(&self, labels: &Labels) -> bool {
         self.0.iter().all(|Requirement { key, values, without }| {
             let label = labels.get(key);
             let has = match values {
@@ -38,6 +41,18 @@ impl Selector {
                 None => label.is_some(),
             };
             has != *without
+        })
+    }
+
+    /// A label that all selected objects have, if the selector says so.
+    #[must_use]
+    pub fn label(&self) -> Option<(&str, &str)> {
+        self.0.iter().find_map(|requirement| match requirement {
+            Requirement { key, values: Some(values), without: false } => match &**values {
+                [value] => Some((&**key, &**value)),
+                _ => None,
+            },
+            _ => None,
         })
     }
 }

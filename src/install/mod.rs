@@ -10,6 +10,7 @@ pub mod kinds;
 
 pub mod manifests;
 pub mod marks;
+pub mod modes;
 pub mod permissions;
 pub mod policy;
 pub mod remove;

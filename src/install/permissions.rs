@@ -148,6 +148,20 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
+        why: "usage of pods that karmada-metrics-adapter collects (--metrics-source=adapter)",
+        group: "metrics.k8s.io",
+        resources: &["pods"],
+        verbs: &["list"],
+        ..ROW
+    },
+    Permission {
+        why: "metrics of pods and objects that karmada-metrics-adapter collects (--metrics-source=adapter)",
+        group: "custom.metrics.k8s.io",
+        resources: &["*"],
+        verbs: &["get"],
+        ..ROW
+    },
+    Permission {
         why: "metrics from outside that a Centralized workload is scaled by",
         group: "external.metrics.k8s.io",
         resources: &["*"],

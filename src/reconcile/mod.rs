@@ -94,7 +94,7 @@ impl Controller {
             failover,
             centralized,
         } = options;
-        let default_mode = settings.default_mode;
+        let stored_mode = settings.stored_mode();
         let cron_cache = Arc::new(CronCache::default());
         let reader = Reader::new(Arc::clone(&cron_cache), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
@@ -111,7 +111,7 @@ impl Controller {
             client: client.clone(),
             live: live.clone(),
             targets: Arc::clone(&targets),
-            default_mode,
+            stored_mode,
             clock: Arc::clone(&clock),
             centralized,
             reporter,
@@ -186,7 +186,7 @@ impl Withdrawal {
             live: LiveState { cache: Arc::clone(&cache), ..LiveState::default() },
             targets: Arc::new(Targets::new(client.clone())),
             client,
-            default_mode: settings.default_mode,
+            stored_mode: settings.stored_mode(),
             clock: Arc::clone(&clock),
             centralized: centralized::Settings::default(),
             reporter: federated_hpa::status::report::Reporter { events, metrics, clock: Arc::clone(&clock) },

@@ -14,9 +14,10 @@ pub struct RuleArgs {
     /// What happens to an object that would fight with another one over a workload.
     #[arg(long, value_enum, default_value_t = Conflicts::Deny, ignore_case = true, value_name = "POLICY")]
     conflict_policy: Conflicts,
-    /// `spec.mode` of a FederatedHPA that names none.
-    #[arg(long, value_enum, default_value_t = DefaultMode::Distributed, ignore_case = true, value_name = "MODE")]
-    default_mode: DefaultMode,
+    /// `spec.mode` of a FederatedHPA that names none. Default: Distributed for new objects; one that is stored without a mode
+    /// is left as it is.
+    #[arg(long, value_enum, ignore_case = true, value_name = "MODE")]
+    default_mode: Option<DefaultMode>,
     /// Zone of schedules that name none; an IANA name. Default: the zone of this process (TZ), UTC when it has no name.
     #[arg(long, value_name = "ZONE", value_parser = zone_name)]
     default_time_zone: Option<String>,
@@ -39,11 +40,20 @@ enum Conflicts {
 /// [`Mode`], as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
-enum DefaultMode {
+pub enum DefaultMode {
     /// Member clusters scale by HPAs of their own.
     Distributed,
     /// One calculation for all clusters.
     Centralized,
+}
+
+impl From<DefaultMode> for Mode {
+    fn from(mode: DefaultMode) -> Self {
+        match mode {
+            DefaultMode::Distributed => Self::Distributed,
+            DefaultMode::Centralized => Self::Centralized,
+        }
+    }
 }
 
 impl RuleArgs {
@@ -51,10 +61,8 @@ impl RuleArgs {
     #[must_use]
     pub fn settings(self) -> Settings {
         Settings {
-            default_mode: match self.default_mode {
-                DefaultMode::Distributed => Mode::Distributed,
-                DefaultMode::Centralized => Mode::Centralized,
-            },
+            default_mode: self.default_mode.map(Mode::from).unwrap_or_default(),
+            mode_is_chosen: self.default_mode.is_some(),
             conflict_policy: match self.conflict_policy {
                 Conflicts::Deny => ConflictPolicy::Deny,
                 Conflicts::Warn => ConflictPolicy::Warn,

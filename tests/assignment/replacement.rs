@@ -86,6 +86,23 @@ fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
 }
 
 #[test]
+fn what_replaces_a_cluster_is_held_before_a_greater_max_is_free() {
+    let mut world = running(15, &[("a", 3), ("b", 3), ("c", 3)]);
+    leave(&mut world, "a");
+    // It does not answer, so that nobody knows that its bounds are lower.
+    for _ in 0..20 {
+        world.reconcile(usize::MAX);
+        for name in ["b", "c"] {
+            world.deliver(name);
+        }
+        world.pass(1);
+    }
+    let bounds = ["b", "c"].map(|name| world.members[name].hpa.unwrap());
+    assert_eq!(bounds.iter().map(|bounds| bounds.min).sum::<u32>(), 9, "{bounds:?}");
+    assert!(bounds.iter().all(|bounds| bounds.max <= 5), "{bounds:?}");
+}
+
+#[test]
 fn without_headroom_a_quarter_goes_at_a_time() {
     let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

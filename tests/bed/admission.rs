@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 /// Starts it; it lasts as long as what is returned.
 pub fn webhook(server: &ApiServer) -> JoinSet<()> {
     let index = Arc::new(Index::default());
-    let readers = Readers::default().with_index(&index, Mode::Distributed);
+    let readers = Readers::default().with_index(&index, Some(Mode::Distributed));
     let mut tasks = JoinSet::new();
     tasks.spawn(Watches::new(readers, &Readiness::default()).run(server.client(), Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());

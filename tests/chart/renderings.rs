@@ -165,6 +165,7 @@ centralized:
   cpuInitializationPeriod: 0
   initialReadinessDelay: 45s
   externalMetricsSum: [queue_length, orders]
+  metricsSource: adapter
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"
   tlsSecret: {name: estimators, caKey: ca.pem, certKey: client.pem, keyKey: client.key}

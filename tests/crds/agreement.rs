@@ -62,6 +62,17 @@ fn federated_hpa() -> Value {
     })
 }
 
+/// Without the fields that only Distributed mode has.
+fn centralized() -> Value {
+    let mut object = federated_hpa();
+    let spec = object["spec"].as_object_mut().unwrap();
+    for field in ["federatedHPAAssignment", "autoscaleMultiClusterDelay", "clusterHPAPreference"] {
+        spec.remove(field);
+    }
+    spec.insert("mode".into(), json!("Centralized"));
+    object
+}
+
 fn of_workload() -> Value {
     json!({
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA", "metadata": {"name": "nightly", "namespace": "default"},
@@ -171,6 +182,16 @@ fn good() -> Vec<Value> {
             )],
         ),
         with(hpa(), &[("/spec/autoscaleMultiClusterDelay", json!(limits::DELAYS.end()))]),
+        with(
+            hpa(),
+            &[
+                ("/spec/mode", json!("Centralized")),
+                ("/spec/federatedHPAAssignment", Value::Null),
+                ("/spec/clusterAffinity", json!({"clusterNames": [], "exclude": []})),
+                ("/spec/autoscaleMultiClusterDelay", json!(0)),
+                ("/spec/clusterHPAPreference", json!([])),
+            ],
+        ),
         with(hpa(), &[("/spec/metrics", vec![hpa()["spec"]["metrics"][0].clone(); limits::METRICS].into())]),
         with(cron(), &[("/spec/rules", named(limits::RULES))]),
         with(cron(), &[("/spec/rules/0/schedule", json!(format!("0 6 * * {}1", "1,".repeat(123))))]),
@@ -245,6 +266,15 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/behavior/scaleDown/tolerance": "-0.1"} "spec.behavior.scaleDown.tolerance"
     federated_hpa {"/spec/mode": "distributed"} "spec.mode"
     federated_hpa {"/spec/autoscaleMultiClusterDelay": (-1)} "spec.autoscaleMultiClusterDelay"
+    centralized {"/spec/federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}} "spec.federatedHPAAssignment"
+    centralized {"/spec/clusterAffinity": {"clusterNames": ["m1"]}} "spec.clusterAffinity"
+    centralized {"/spec/clusterAffinity": {"exclude": ["m1"]}} "spec.clusterAffinity"
+    centralized {"/spec/clusterAffinity": {"labelSelector": {}}} "spec.clusterAffinity"
+    centralized {"/spec/clusterAffinity": {"fieldSelector": {}}} "spec.clusterAffinity"
+    centralized {"/spec/autoscaleMultiClusterDelay": 1} "spec.autoscaleMultiClusterDelay"
+    centralized {"/spec/scaleAssist": false} "spec.scaleAssist"
+    centralized {"/spec/scalingToZero": true} "spec.scalingToZero"
+    centralized {"/spec/clusterHPAPreference": [{"clusterName": "m1", "maxResourceUsage": 1}]} "spec.clusterHPAPreference"
     federated_hpa {"/spec/federatedHPAAssignment/federatedHPAAssignmentType": "Weighted"} "spec.federatedHPAAssignment.federatedHPAAssignmentType"
     federated_hpa {"/spec/federatedHPAAssignment/clusterAutoscalingPreference/0/autoscalingMaxThreshold": 0}
         "spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMaxThreshold"

@@ -221,6 +221,16 @@ impl Scene {
         } else {
             set(&mut found, &keys, value.clone());
         }
-        let _: Result<Written, kube::Error> = self.control.replace(&kind(of), &found).await;
+        let Err(kube::Error::Api(status)) = self.control.replace(&kind(of), &found).await else { return };
+        // A user who switches to Centralized removes the fields that the answer names.
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let forbidden = causes.filter(|cause| cause.reason == "FieldValueForbidden" && cause.field != keys.join("."));
+        let forbidden: Vec<Vec<&str>> = forbidden.map(|cause| cause.field.split('.').collect()).collect();
+        for keys in &forbidden {
+            fhpa::playground::json::remove(&mut found, keys);
+        }
+        if !forbidden.is_empty() {
+            let _: Result<Written, kube::Error> = self.control.replace(&kind(of), &found).await;
+        }
     }
 }

@@ -43,7 +43,7 @@ pub fn location() -> Location {
 pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
     let index = Arc::new(Index::default());
     let settings = Settings::default();
-    let readers = Readers::default().with_index(&index, settings.default_mode);
+    let readers = Readers::default().with_index(&index, settings.stored_mode());
     let watches = Watches::new(readers, &Readiness::default());
     let client = fleet.control().client();
     runs.spawn(watches.run(client, Arc::new(Metrics::new())));

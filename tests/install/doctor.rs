@@ -149,3 +149,69 @@ async fn without_a_connection_nothing_else_is_looked_at() {
     assert!(outcome.stdout.starts_with("FAIL     connection  "), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("-> is karmada-apiserver up"), "{}", outcome.stdout);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_without_a_mode_are_named_and_so_are_manifests_that_name_none() {
+    const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/prod/federatedhpas";
+    let stand = Stand::new().await;
+    let installed = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    let hpa = |name: &str| {
+        json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": name, "namespace": "prod"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}}})
+    };
+    let mut named = hpa("named");
+    named["spec"]["mode"] = json!("Distributed");
+    for object in [named, hpa("web")] {
+        assert_eq!(stand.bed.post(&format!("{HPAS}?fieldManager=kubectl-create"), &object).await.code, 201);
+    }
+    let modes = async || of(&stand.found().await.2, "modes").clone();
+    let found = modes().await;
+    assert_eq!((&found["state"], &found["seen"]), (&json!("warn"), &json!("stored without spec.mode: prod/web")));
+    let written = json!({"spec": {"mode": "Distributed"}});
+    let path = format!("{HPAS}/web?fieldManager=fhpa-mirror");
+    assert_eq!(stand.bed.patch("merge", &path, &written).await.code, 200);
+    let found = modes().await;
+    let seen = "of 1 FederatedHPAs the manifest names none: prod/web";
+    assert_eq!((&found["state"], &found["seen"]), (&json!("ok"), &json!(seen)));
+    assert!(found["toDo"].as_str().unwrap().starts_with("a hint: write spec.mode into them"), "{found}");
+    let path = format!("{HPAS}/web?fieldManager=kubectl-edit");
+    let other = json!({"spec": {"mode": "Centralized"}});
+    assert_eq!(stand.bed.patch("merge", &path, &other).await.code, 200);
+    assert_eq!(modes().await["seen"], "each of 2 FederatedHPAs has one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_metrics_apis_that_centralized_objects_need_are_looked_for_in_their_members() {
+    let fleet = Fleet::build(Plan { clusters: 2, ..Plan::new() }).await.unwrap();
+    fleet.settle().await.unwrap();
+    let control = fleet.control();
+    for definition in fhpa::api::crd::all().unwrap() {
+        let _: Result<_, _> = control.create(definition).await;
+    }
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
+    control.create(&space).await.unwrap();
+    let hpa = |metric: serde_json::Value| {
+        json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": 3, "mode": "Centralized",
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "metrics": [metric]}})
+    };
+    let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "web-deployment", "namespace": "prod"},
+        "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": "web"},
+            "clusters": [{"name": "member1", "replicas": 1}, {"name": "member2", "replicas": 1}]}});
+    control.create(&binding).await.unwrap();
+    let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}});
+    control.create(&hpa(cpu)).await.unwrap();
+    let listening = control.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let desk = WebhookState::new(&listening.kubeconfig("karmada"));
+    let metrics = async || {
+        let (_, _, all) = found(&desk).await;
+        let found = all.into_iter().filter(|finding| finding["check"] == "member metrics");
+        found.map(|finding| format!("{} {}", finding["state"], finding["seen"])).collect::<Vec<_>>()
+    };
+    assert_eq!(metrics().await, [r#""ok" "2 metrics APIs answer, for the Centralized FederatedHPAs""#]);
+    fleet.lose_metrics("member2", true).unwrap();
+    assert_eq!(metrics().await, [r#""warn" "not available: metrics.k8s.io in member2""#]);
+}

@@ -88,7 +88,7 @@ async fn karmadas_own_webhook_is_asked_no_more_and_after_the_removal_again() {
     stand.bed.server().create(&hpa("one")).await.unwrap();
     assert_eq!(theirs.calls(), 1);
     // Ours is not registered here: nobody serves it.
-    let installed = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    let installed = stand.desk.fhpa("install", &["--user", "fhpa", "--default-mode", "Centralized"]).await;
     assert!(installed.stdout.contains("The webhook is not registered"), "{}", installed.stdout);
     stand.bed.server().create(&hpa("two")).await.unwrap();
     assert_eq!(theirs.calls(), 1, "set aside");
@@ -242,4 +242,49 @@ async fn doctor_and_a_removal_find_a_binding_that_was_suspended_for_nobody() {
     );
     let (_, _, found) = super::doctor::found(&stand.desk).await;
     assert_eq!(super::doctor::of(&found, "suspended bindings")["state"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_karmada_ran_are_asked_for_before_anything_is_written() {
+    let stand = Stand::new().await;
+    let hpa = |name: String| {
+        json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": name, "namespace": "prod"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}}})
+    };
+    for at in 0..12 {
+        stand.bed.server().create(&hpa(format!("web{at:02}"))).await.unwrap();
+    }
+    let (before, mut question) = (stand.versions().await, String::new());
+    for more in [&[][..], &["--dry-run"]] {
+        let asked = stand.desk.fhpa("install", more).await;
+        assert_eq!((asked.code, &*asked.stdout, stand.versions().await), (2, "", before.clone()));
+        question = asked.stderr;
+    }
+    insta::assert_snapshot!(question, @r"
+        fhpa install: 12 FederatedHPAs are stored without spec.mode: prod/web00, prod/web01, prod/web02, prod/web03, prod/web04, prod/web05, prod/web06, prod/web07, prod/web08, prod/web09 and 2 more
+        Karmada ran them as Centralized. Nothing was changed. Say what they become, and start the processes with the same:
+          --default-mode Centralized  (chart: rules.defaultMode=Centralized)  keeps what Karmada ran
+          --default-mode Distributed  (chart: rules.defaultMode=Distributed)  gives each member cluster an HPA of its own
+        ");
+    let kept = stand.desk.fhpa("install", &["--default-mode", "centralized"]).await;
+    assert_eq!(kept.code, 0, "{}{}", kept.stdout, kept.stderr);
+    // The leader writes the answer into the objects: then an upgrade does not ask again.
+    let mode = json!({"spec": {"mode": "Centralized"}});
+    for at in 0..12 {
+        let path = format!("/apis/autoscaling.karmada.io/v1alpha1/namespaces/prod/federatedhpas/web{at:02}");
+        assert_eq!(stand.bed.patch("merge", &path, &mode).await.code, 200);
+    }
+    assert_eq!(stand.desk.fhpa("install", &[]).await.code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_cannot_be_listed_keep_the_question_open() {
+    let stand = Stand::new().await;
+    let which = Which { resource: "federatedhpas".into(), verb: "list".into(), ..Which::default() };
+    let said = "federatedhpas.autoscaling.karmada.io is forbidden: User \"a\" cannot list resource \"federatedhpas\"";
+    stand.bed.server().faults().fail(which, 1, StatusError::plain(403, "Forbidden", said));
+    let refused = stand.desk.install(&[]).await;
+    assert_eq!((refused.code, &*refused.stdout), (2, ""));
+    assert!(refused.stderr.contains("with --default-mode MODE it is not asked for"), "{}", refused.stderr);
 }

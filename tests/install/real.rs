@@ -64,6 +64,9 @@ fn hpa(name: &str, more: Value) -> String {
     .to_string()
 }
 
+/// The objects of Karmada name no mode.
+const DISTRIBUTED: [&str; 4] = ["--user", "fhpa", "--default-mode", "Distributed"];
+
 /// Karmada's webhooks do not run here, so its objects are made before they are registered.
 fn stored(stand: &Stand, manifest: &str) {
     for configuration in
@@ -81,15 +84,15 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
     stored(&stand, &hpa("web", json!({"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}})));
     let before = stand.get(&["-n", "prod", "fhpa", "web"]);
 
-    let first = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    let first = stand.desk.fhpa("install", &DISTRIBUTED).await;
     assert_eq!((first.code, &*first.stderr), (0, ""), "{}", first.stdout);
-    assert!(first.stdout.contains("\n8 created, 4 changed, 0 unchanged\n"), "{}", first.stdout);
+    assert!(first.stdout.contains("\n9 created, 4 changed, 0 unchanged\n"), "{}", first.stdout);
     assert_eq!(stand.get(&["-n", "prod", "fhpa", "web"]), before);
     assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
     let ours = ["federatedhpa.karmada.io", "cronfederatedhpa.karmada.io"];
     assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
-    let second = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
-    assert!(second.stdout.contains("\n0 created, 0 changed, 12 unchanged\n"), "{}", second.stdout);
+    let second = stand.desk.fhpa("install", &DISTRIBUTED).await;
+    assert!(second.stdout.contains("\n0 created, 0 changed, 13 unchanged\n"), "{}", second.stdout);
 
     // Karmada's webhook for this kind does not run, and is not asked.
     let known = json!({"spec": {"scalingToZero": true, "autoscaleMultiClusterDelay": 30}});
@@ -104,8 +107,8 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
     // What is set aside stays so: Karmada's manifests do not say anything of it.
     assert_eq!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config"), ["autoscaling.karmada.io"]);
     assert_eq!(stand.set_aside("validatingwebhookconfiguration", "validating-config"), ours);
-    let third = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
-    assert!(third.stdout.contains("0 created, 2 changed, 10 unchanged"), "{}", third.stdout);
+    let third = stand.desk.fhpa("install", &DISTRIBUTED).await;
+    assert!(third.stdout.contains("0 created, 2 changed, 11 unchanged"), "{}", third.stdout);
     // Nothing wrote the object in between: what etcd holds is whole.
     stand.plane.established();
     let after = stand.get(&["-n", "prod", "fhpa", "web"]);
@@ -139,7 +142,7 @@ async fn fields_of_a_newer_karmada_survive_the_installation() {
         }
     }
     for _ in 0..2 {
-        let outcome = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+        let outcome = stand.desk.fhpa("install", &DISTRIBUTED).await;
         assert_eq!(outcome.code, 0, "{}", outcome.stdout);
         stand.plane.established();
         let (patched, said) = stand.patch("fhpa/web", &json!({"spec": {"maxReplicas": 8}}));

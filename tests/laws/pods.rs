@@ -72,8 +72,10 @@ struct Past {
     /// The placement of its binding.
     placement: Option<u64>,
     leaving: BTreeMap<String, Timestamp>,
+    /// Their eviction ended only after the longest time.
+    late: BTreeSet<String>,
     entries: BTreeSet<String>,
-    /// Clusters that were taken out of the binding while they did not answer.
+    /// Taken out of the binding while they did not answer.
     gone: BTreeSet<String>,
     lost: Vec<Lost>,
 }
@@ -176,6 +178,9 @@ impl Pods {
             if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
                 past.released = world.now.checked_sub(AFTERMATH).ok();
             }
+            let left = past.leaving.iter().filter(|(cluster, _)| !binding.evicting.contains(*cluster));
+            past.late.extend(left.filter(|(_, since)| ended(**since, world)).map(|(cluster, _)| cluster.clone()));
+            past.late.retain(|cluster| !binding.entries.contains_key(cluster));
             past.leaving.retain(|cluster, _| binding.evicting.contains(cluster));
             for cluster in &binding.evicting {
                 past.leaving.entry(cluster.clone()).or_insert(world.now);
@@ -232,6 +237,10 @@ impl Pods {
         past.age(world.now, court.terms.queue + AT_ONCE);
         past.look_at_lost(target, court);
     }
+}
+
+fn ended(since: Timestamp, world: &World) -> bool {
+    world.now.duration_since(since) >= PATIENCE
 }
 
 /// Whether the HPA of the member wrote the replicas.
@@ -312,7 +321,10 @@ impl Past {
         share.demand = share.demand.min(left);
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
         // Each cluster has the whole of it: one may go as long as another serves.
-        let whole = left == 0 && court.world.acts_on(target).is_some_and(|(_, hpa)| court.world.duplicates(hpa));
+        let world = court.world;
+        let divides = || world.binding(target).is_none_or(|binding| binding.divides);
+        let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
+        let whole = left == 0 && duplicates;
         let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
         let served = others.any(|(_, share)| share.ready > 0);
         let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
@@ -320,7 +332,8 @@ impl Past {
         if uncovered > 0 {
             self.owing.insert(cluster.to_owned());
         }
-        let late = self.leaving.get(cluster).is_some_and(|since| court.world.now.duration_since(*since) >= PATIENCE);
+        let since = self.leaving.get(cluster);
+        let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),

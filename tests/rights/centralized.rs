@@ -1,12 +1,17 @@
 //! What Centralized workloads are scaled by, and where their replicas are set.
 
+use std::sync::Arc;
+
 use fhpa::install::permissions::PermissionScope::{ControlPlane, Members};
 use fhpa::playground::json::{int, items, text};
+use fhpa::reconcile::federated_hpa::centralized::MetricsSource;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::held::{controller, order, workload};
 use super::{Story, leads, same};
-use crate::bed::role::Role;
+use crate::bed::role::{Role, limited};
+use crate::stories::Process;
 use crate::stories::distributed::Stage;
 
 pub const DEPLOYMENT: Story = Story {
@@ -24,6 +29,35 @@ pub const STATEFUL_SET: Story = Story {
     tell: |role| Box::pin(scaled(role, "StatefulSet")),
     needs: &[(ControlPlane, "statefulsets/scale", &["get", "patch"])],
 };
+
+pub const ADAPTER: Story = Story {
+    tell: |role| Box::pin(adapted(role)),
+    needs: &[(ControlPlane, "pods", &["list"]), (ControlPlane, "*", &["get"])],
+};
+
+/// A workload is scaled by what karmada-metrics-adapter collects.
+async fn adapted(role: Role) -> Result<(), String> {
+    let stage = Stage::new(2).await;
+    stage.fleet.adapt_metrics();
+    workload(&stage, "Deployment", "web", 3, &[1, 1]).await;
+    let client = limited(stage.fleet.control().client(), role);
+    let rooms = Arc::new(Rooms::default());
+    let mut one = Process::start_reading(MetricsSource::Adapter, client, "one", &stage.wall, rooms);
+    leads(&mut one).await?;
+    stage.fleet.load().set("prod", "web", 500);
+    let mut order = order("Deployment", "web", 1, 20);
+    let average = json!({"type": "AverageValue", "averageValue": "50m"});
+    order["spec"]["mode"] = json!("Centralized");
+    order["spec"]["metrics"] = json!([
+        {"type": "Resource", "resource": {"name": "cpu", "target": average}},
+        {"type": "Pods", "pods": {"metric": {"name": "requests"}, "target": average}},
+    ]);
+    stage.create(order).await;
+    stage.pass(180).await;
+    same("replicas", int(&stage.get("Deployment", "web").await, "/spec/replicas"), Some(10))?;
+    let hpa = stage.get("FederatedHPA", "web").await;
+    same("metrics", items(&hpa, "/status/currentMetrics").len(), 2)
+}
 
 /// A workload is scaled by a metric of each kind, which all ask for 10 replicas, and follows its pods.
 async fn scaled(role: Role, of: &'static str) -> Result<(), String> {
@@ -64,4 +98,9 @@ async fn to_scale_a_centralized_deployment_takes_every_right_on_metrics_and_pods
 #[tokio::test(start_paused = true)]
 async fn to_scale_a_centralized_stateful_set_takes_every_right_on_its_scale() {
     STATEFUL_SET.holds().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_read_metrics_of_the_adapter_takes_every_right_on_them() {
+    ADAPTER.holds().await;
 }

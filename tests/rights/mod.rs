@@ -31,7 +31,7 @@ struct Story {
     needs: &'static [(PermissionScope, &'static str, &'static [&'static str])],
 }
 
-const STORIES: [&Story; 10] = [
+const STORIES: [&Story; 11] = [
     &held::LEADS,
     &held::HELD,
     &held::FAILOVER,
@@ -41,6 +41,7 @@ const STORIES: [&Story; 10] = [
     &members::UNREPORTED,
     &centralized::DEPLOYMENT,
     &centralized::STATEFUL_SET,
+    &centralized::ADAPTER,
     &guard::GUARDS,
 ];
 

@@ -184,13 +184,32 @@ fn fields_without_effect_are_warned_of() {
     warning: spec.scalingToZero: has no effect while scaleAssist is false
     warning: spec.scalingToZero: has no effect with Duplicated: every cluster keeps minReplicas
     "#);
+}
+
+#[test]
+fn fields_that_only_distributed_has_are_refused_beside_centralized() {
     let object = federated_with(
-        r#""mode":"Centralized","autoscaleMultiClusterDelay":5,"federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated"}"#,
+        r#""mode":"Centralized","federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated"},"clusterAffinity":{"exclude":["m1"]},
+        "autoscaleMultiClusterDelay":5,"scaleAssist":false,"scalingToZero":true,"clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1}]"#,
     );
-    insta::assert_snapshot!(told(&object), @r#"
-    warning: spec.federatedHPAAssignment: has no effect in Centralized mode
-    warning: spec.autoscaleMultiClusterDelay: has no effect in Centralized mode
-    "#);
+    insta::assert_snapshot!(told(&object), @r"
+    denied: spec.federatedHPAAssignment: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.clusterAffinity: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.autoscaleMultiClusterDelay: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.scaleAssist: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.scalingToZero: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.clusterHPAPreference: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    warning: spec.scalingToZero: has no effect while scaleAssist is false
+    ");
+}
+
+#[test]
+fn fields_with_the_value_of_their_default_may_stay_in_a_switch_to_centralized() {
+    let object = federated_with(
+        r#""mode":"Centralized","federatedHPAAssignment":null,"clusterAffinity":{"clusterNames":[]},"autoscaleMultiClusterDelay":0,
+        "scaleAssist":true,"scalingToZero":false,"clusterHPAPreference":[]"#,
+    );
+    assert_eq!(told(&object), "");
 }
 
 #[test]

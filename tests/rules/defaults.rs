@@ -115,6 +115,48 @@ fn the_mode_is_the_one_that_the_operator_chose() {
 }
 
 #[test]
+fn a_field_that_only_distributed_has_means_distributed_whatever_the_default() {
+    let settings = Settings { default_mode: Mode::Centralized, ..Settings::default() };
+    let reviewer = reviewer_with(Others::default(), settings);
+    let mode = |field: &str| {
+        let object = federated_with(&format!(r#""metrics":[{{"type":"Resource"}}],{field}"#));
+        let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, Operation::Create, &object, None);
+        patched(serde_json::from_str(&object).unwrap(), &verdict)["spec"]["mode"].clone()
+    };
+    for field in [
+        r#""federatedHPAAssignment":{"federatedHPAAssignmentType":"Duplicated"}"#,
+        r#""clusterAffinity":{"clusterNames":["m1"]}"#,
+        r#""autoscaleMultiClusterDelay":1"#,
+        r#""scaleAssist":false"#,
+        r#""scalingToZero":true"#,
+        r#""clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1}]"#,
+    ] {
+        assert_eq!(mode(field), "Distributed", "{field}");
+    }
+    for field in [r#""clusterAffinity":{}"#, r#""autoscaleMultiClusterDelay":0"#, r#""scaleAssist":true"#] {
+        assert_eq!(mode(field), "Centralized", "{field}");
+    }
+}
+
+#[test]
+fn an_object_that_karmada_ran_keeps_no_mode_until_the_operator_chooses_one() {
+    let settings = Settings { mode_is_chosen: false, ..Settings::default() };
+    let reviewer = reviewer_with(Others::default(), settings);
+    let object = federated_with(r#""metrics":[{"type":"Resource"}]"#);
+    let mode = |operation, old: Option<&str>, new: &str| {
+        let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, operation, new, old);
+        patched(serde_json::from_str(new).unwrap(), &verdict)["spec"].get("mode").cloned()
+    };
+    assert_eq!(mode(Operation::Create, None, &object), Some(json!("Distributed")));
+    let edited = object.replace(r#""maxReplicas":10"#, r#""maxReplicas":20"#);
+    assert_eq!(mode(Operation::Update, Some(&object), &edited), None);
+    let edited = federated_with(r#""scalingToZero":true"#);
+    assert_eq!(mode(Operation::Update, Some(&object), &edited), Some(json!("Distributed")));
+    let decided = federated_with(r#""mode":"Centralized""#);
+    assert_eq!(mode(Operation::Update, Some(&decided), &object), Some(json!("Centralized")));
+}
+
+#[test]
 fn cron_rules_are_completed() {
     let object = cron(r#"{"name":"a"},{"suspend":true,"successfulHistoryLimit":1,"failedHistoryLimit":0},null,{}"#);
     insta::assert_snapshot!(patch(Endpoint::MutateCronFederatedHPA, &object), @r#"

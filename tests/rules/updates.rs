@@ -93,3 +93,22 @@ fn a_warning_fits_in_a_terminal() {
     assert_eq!(verdict.denial, None);
     assert!(verdict.warnings.iter().all(|warning| warning.to_string().chars().count() <= 120));
 }
+
+#[test]
+fn a_switch_to_centralized_names_the_fields_to_remove_and_a_stored_one_is_let_through() {
+    let with = |mode: &str, more: &str| federated_with(&format!(r#""mode":"{mode}","scalingToZero":true{more}"#));
+    let told = |old: &str, new: &str| said(&update(Endpoint::ValidateFederatedHPA, old, new));
+    insta::assert_snapshot!(told(&with("Distributed", ""), &with("Centralized", "")), @"denied: spec.scalingToZero: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed");
+    let without = with("Centralized", "").replace("true", "null");
+    assert_eq!(told(&with("Distributed", ""), &without), "");
+    let edited = with("Centralized", "").replace(r#""maxReplicas":10"#, r#""maxReplicas":20"#);
+    insta::assert_snapshot!(told(&with("Centralized", ""), &edited), @"warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patc...");
+    insta::assert_snapshot!(told(&with("Centralized", ""), &with("Centralized", r#","scaleAssist":false"#)), @r"
+    denied: spec.scaleAssist: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    warning: spec.scalingToZero: has no effect while scaleAssist is false
+    warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patc...
+    ");
+    // Without a mode the field meant Distributed.
+    let unnamed = with("Centralized", "").replace(r#""mode":"Centralized","#, "");
+    assert!(told(&unnamed, &with("Centralized", "")).starts_with("denied"));
+}

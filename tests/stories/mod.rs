@@ -25,6 +25,7 @@ use embedded_apiserver::status::StatusError;
 use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
+use fhpa::reconcile::federated_hpa::centralized::MetricsSource;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use fhpa::reconcile::federated_hpa::observe::failover;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -288,13 +289,41 @@ impl Process {
 
     /// It speaks to the control plane by a client of the test's own.
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
+        Self::start_whole(Settings::default(), MetricsSource::Members, limited, name, wall, capacity)
+    }
+
+    /// It reads metrics where it is told.
+    pub fn start_reading(
+        source: MetricsSource,
+        limited: kube::Client,
+        name: &str,
+        wall: &Wall,
+        capacity: Arc<dyn Capacity>,
+    ) -> Self {
+        Self::start_whole(Settings::default(), source, limited, name, wall, capacity)
+    }
+
+    /// With these settings of the operator.
+    pub fn start_by(settings: Settings, server: &ApiServer, name: &str, wall: &Wall) -> Self {
+        let limited = limited(server.client(), Role::default());
+        Self::start_whole(settings, MetricsSource::Members, limited, name, wall, Arc::new(Unknown))
+    }
+
+    fn start_whole(
+        settings: Settings,
+        metrics_source: MetricsSource,
+        limited: kube::Client,
+        name: &str,
+        wall: &Wall,
+        capacity: Arc<dyn Capacity>,
+    ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
         let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
             zones: Arc::new(ZoneDatabase::bundled()),
-            settings: Settings::default(),
+            settings,
             clock: wall.clock(),
             metrics: counted,
             identity: name.to_owned(),
@@ -303,6 +332,7 @@ impl Process {
             failover: failover::Settings::default(),
             centralized: fhpa::reconcile::federated_hpa::centralized::Settings {
                 external_sum: vec!["web-orders".to_owned()],
+                metrics_source,
                 ..Default::default()
             },
         };

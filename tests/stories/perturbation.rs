@@ -1,6 +1,6 @@
 //! Perturbs every write of the controller: it is killed before or after it, its response comes after the controller
 //! stopped waiting, or the watches of the written objects are delayed. In all cases the story must end as without the
-//! perturbation.
+//! perturbation, and break no law on the way.
 //!
 //! Each `cargo test` tries a few writes of each story. `FHPA_PERTURB=all` tries all of them in all ways, and
 //! `FHPA_PERTURB=created:7:Stale` the one that a failure names.
@@ -70,6 +70,7 @@ struct Ending {
     state: Vec<String>,
     writes: Vec<ObservedRequest>,
     budget: i32,
+    broken: Vec<String>,
 }
 
 /// Runs the controller and does to it what is to be done.
@@ -105,7 +106,7 @@ async fn supervise(server: ApiServer, wall: Wall, perturbation: Option<Perturbat
 }
 
 async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
-    let stage = Stage::new(story.clusters).await;
+    let (stage, watched) = Stage::watched(story.clusters).await;
     (story.begin)(&stage).await;
     stage.fleet.control().faults().follow(AGENT);
     stage.budget.most();
@@ -120,6 +121,7 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
         state: state(&stage).await,
         writes: stage.fleet.control().faults().writes_of(AGENT),
         budget: stage.budget.most(),
+        broken: watched.broken().iter().map(ToString::to_string).collect(),
     };
     stop.send(()).unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), controller).await;
@@ -228,6 +230,7 @@ fn differences(reference: &Ending, ending: &Ending) -> Vec<String> {
 pub fn perturb(story: &Story) {
     let reference = run(play(story, None));
     assert!(!reference.writes.is_empty(), "{}: the controller does nothing", story.name);
+    assert!(reference.broken.is_empty(), "{}: {}", story.name, reference.broken.join("\n"));
     let mut found = Vec::new();
     for perturbation in chosen(story, &reference.writes) {
         let Perturbation { number, way, write } = &perturbation;
@@ -236,6 +239,9 @@ pub fn perturb(story: &Story) {
         let differences = differences(&reference, &ending);
         if !differences.is_empty() {
             found.push(format!("{what} ends otherwise\n  {}", differences.join("\n  ")));
+        }
+        if !ending.broken.is_empty() {
+            found.push(format!("{what}: {}", ending.broken.join("\n")));
         }
         if story.budget > 0 && ending.budget > story.budget {
             found.push(format!("{what} allows {} of {}", ending.budget, story.budget));

@@ -130,7 +130,7 @@ impl Watching {
         let (index, readiness, metrics) =
             (Arc::<Index>::default(), Arc::<Readiness>::default(), Arc::new(Metrics::new()));
         let client = kube::Client::new(api.router(), "default");
-        let readers = Readers::default().with_index(&index, Mode::Distributed);
+        let readers = Readers::default().with_index(&index, Some(Mode::Distributed));
         tokio::spawn(Watches::new(readers, &readiness).run(client, metrics.clone()));
         Self { api, index, readiness, metrics }
     }

@@ -110,7 +110,9 @@ fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Un
 /// A FederatedHPA with the defaults of the webhook, as it would be stored; `None` when it cannot be decoded.
 pub(crate) fn completed(object: Value, default_mode: Mode) -> Option<Value> {
     let text = object.to_string();
-    let additions = defaults::federated_hpa(&convert::federated_hpa(&text).ok()?, default_mode);
+    let hpa = convert::federated_hpa(&text).ok()?;
+    let mode = hpa.spec.as_ref().and_then(Mode::stated).unwrap_or(default_mode);
+    let additions = defaults::federated_hpa(&hpa, mode);
     let add = |addition: Addition| PatchOperation::Add { path: addition.pointer, value: addition.value };
     patched(object, &additions.into_iter().map(add).collect::<Vec<_>>()).ok()
 }

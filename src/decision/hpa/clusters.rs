@@ -90,6 +90,8 @@ pub struct ClusterMetric<'a> {
 pub enum Readings<'a> {
     /// One for all clusters.
     Whole(Reading),
+    /// One for all clusters, which may lack some of them.
+    Incomplete(Reading, Silent),
     /// One of each cluster that was asked.
     Clusters(Vec<(&'a str, Reading)>),
 }
@@ -118,6 +120,10 @@ impl Gathered<'_> {
         let metrics = metrics.into_iter().map(|ClusterMetric { source, target, readings }| {
             let reading = match readings {
                 Readings::Whole(reading) => reading,
+                Readings::Incomplete(reading, silent) => {
+                    missing.push(silent);
+                    reading
+                }
                 Readings::Clusters(readings) if readings.is_empty() => Reading::Unavailable(nothing(&clusters)),
                 Readings::Clusters(readings) => {
                     let (reading, silent) = self::reading(readings);

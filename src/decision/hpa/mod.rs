@@ -15,4 +15,5 @@ pub mod metric;
 pub mod pod;
 pub mod proposal;
 pub mod replicas;
+pub mod selectors;
 pub mod stabilization;

@@ -89,7 +89,9 @@ fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
 /// Further replicas that a cluster can run, within its max and its free capacity.
 fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(Participant<'a>, Replicas)> {
     let cluster = assignee.participant.cluster;
-    let able = assignee.answers() && !assignee.is_stuck() && cluster.reach == Reach::Scale;
+    // Whether a cluster at zero is woken is not decided here: asked for replicas it would not start any.
+    let asleep = assignee.target.memory.zero;
+    let able = assignee.answers() && !assignee.is_stuck() && !asleep && cluster.reach == Reach::Scale;
     let runs = runs(assignee);
     let ordered = runs.saturating_sub(cluster.current?);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);

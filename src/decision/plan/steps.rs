@@ -25,7 +25,7 @@ pub(super) fn steps<'a>(
 ) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
     let mut writes = Writes::default();
     writes.lower(request, clusters, transitions);
-    writes.raise(request, clusters, transitions, notes);
+    writes.raise(request, clusters, targets, transitions, notes);
     let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, transitions);
     let goes = |((cluster, transition), verdict): ((&&Cluster<'_>, &Transition), &Verdict)| match transition {
         Transition::Drop => true,
@@ -78,6 +78,7 @@ pub(super) fn steps<'a>(
 }
 
 /// The bounds to write to a cluster.
+#[derive(Clone, Copy)]
 struct Write<'a> {
     cluster: &'a Cluster<'a>,
     bounds: Bounds,
@@ -151,11 +152,13 @@ impl<'a> Writes<'a> {
     /// Raises what fits. New clusters come first, then greater priority and weight.
     ///
     /// A raise is written whole, once its bounds are free: lower bounds arrive soon, and each cluster is then written
-    /// once. Only when a cluster does not answer in time others get a partial raise.
+    /// once. Only when a cluster does not answer in time others get a partial raise; and a min that holds replacement
+    /// replicas does not wait for a greater max.
     fn raise(
         &mut self,
         request: &Request<'_>,
         clusters: &[&'a Cluster<'a>],
+        targets: &Targets,
         transitions: &[Transition],
         notes: &mut Vec<Note>,
     ) {
@@ -197,10 +200,20 @@ impl<'a> Writes<'a> {
                 if from != Some(part.bounds) {
                     self.write(&part, ceiling, Why::MaxRaisedPartially { to: write.bounds.max });
                 }
+            } else if let Some(bounds) = from.and_then(|from| holding(&write, from, clusters, targets)) {
+                self.write(&Write { bounds, ..write }, ceiling, Why::MaxRaisedPartially { to: write.bounds.max });
             }
             self.later.push(write.step(Wait::Lowered, ceiling, why(from, write.bounds)));
         }
     }
+}
+
+/// The bounds that hold replacement replicas within the written max, where the written min does not.
+fn holding(write: &Write<'_>, from: Bounds, clusters: &[&Cluster<'_>], targets: &Targets) -> Option<Bounds> {
+    let target = clusters.iter().zip(targets).find(|(cluster, _)| cluster.name == write.cluster.name);
+    let floor = target.and_then(|(_, target)| *target).map_or(0, |target| target.memory.floor());
+    let min = floor.min(write.bounds.min).min(from.max);
+    (min > from.min).then_some(Bounds { min, max: from.max })
 }
 
 fn ceiling(cluster: &Cluster<'_>) -> Replicas {

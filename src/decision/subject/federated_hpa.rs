@@ -48,6 +48,20 @@ pub struct FederatedHPASpec<'a> {
 }
 
 impl FederatedHPASpec<'_> {
+    /// The fields that only Distributed mode has, in the order of the spec. One that has the value of its default says
+    /// nothing, so that an object can be switched to Centralized with it.
+    pub fn distributed_fields(&self) -> impl Iterator<Item = &'static str> {
+        let fields = [
+            ("federatedHPAAssignment", self.assignment.is_some()),
+            ("clusterAffinity", self.cluster_affinity.as_ref().is_some_and(|it| *it != ClusterAffinity::default())),
+            ("autoscaleMultiClusterDelay", self.autoscale_multi_cluster_delay.is_some_and(|delay| delay > 0)),
+            ("scaleAssist", self.scale_assist == Some(false)),
+            ("scalingToZero", self.scaling_to_zero == Some(true)),
+            ("clusterHPAPreference", !self.cluster_hpa_preference.is_empty()),
+        ];
+        fields.into_iter().filter_map(|(field, set)| set.then_some(field))
+    }
+
     /// Whether every quantity can be parsed.
     #[must_use]
     pub fn quantities_are_sound(&self) -> bool {

@@ -28,7 +28,7 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
     warn_of_zero(spec, &path.field("scalingToZero"), findings);
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
     if mode == Mode::Centralized {
-        warn_of_mode(spec, path, findings);
+        forbid_in_centralized(spec, path, findings);
     }
 }
 
@@ -124,17 +124,10 @@ fn validate_usage(preferences: &[ClusterHPAPreference<'_>], path: &Path<'_>, fin
     }
 }
 
-/// Warns of fields that are stored but have no effect in the mode.
-fn warn_of_mode(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
-    for (member, set) in [
-        ("federatedHPAAssignment", spec.assignment.is_some()),
-        ("clusterAffinity", spec.cluster_affinity.is_some()),
-        ("autoscaleMultiClusterDelay", spec.autoscale_multi_cluster_delay.is_some_and(|delay| delay > 0)),
-        ("scalingToZero", spec.scaling_to_zero == Some(true)),
-        ("clusterHPAPreference", !spec.cluster_hpa_preference.is_empty()),
-    ] {
-        if set {
-            findings.warn("mode", &path.field(member), "has no effect in Centralized mode");
-        }
+/// A field that does nothing would be a surprise: the author expects that it works.
+fn forbid_in_centralized(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
+    for field in spec.distributed_fields() {
+        let detail = "only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed";
+        findings.refuse("mode", &path.field(field), Cause::Forbidden, detail);
     }
 }

@@ -16,7 +16,7 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
     let nothing = FederatedHPASpec::default();
     let spec = hpa.spec.as_ref().unwrap_or(&nothing);
     scale_target::validate(&spec.scale_target_ref, &path.field("scaleTargetRef"), &mut findings);
-    let mode = spec.mode.as_deref().and_then(Mode::parse).unwrap_or(around.settings.default_mode);
+    let mode = Mode::stated(spec).unwrap_or(around.settings.default_mode);
     if mode == Mode::Distributed && !spec.scale_target_ref.kind.is_empty() {
         scale_target::validate_divisible(&spec.scale_target_ref, around, &path.field("scaleTargetRef"), &mut findings);
     }
@@ -47,7 +47,7 @@ fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, path: &
     if let Some(mode) = spec.mode.as_deref().filter(|mode| Mode::parse(mode).is_none()) {
         findings.not_supported("mode", &path.field("mode"), mode, &Mode::NAMES);
     }
-    let mode = spec.mode.as_deref().and_then(Mode::parse).unwrap_or(around.settings.default_mode);
+    let mode = Mode::stated(spec).unwrap_or(around.settings.default_mode);
     assignment::validate(spec, mode, path, findings);
 }
 

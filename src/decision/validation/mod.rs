@@ -45,6 +45,9 @@ pub enum ConflictPolicy {
 pub struct Settings {
     /// Default of `spec.mode` of a FederatedHPA.
     pub default_mode: Mode,
+    /// Whether the operator named `default_mode`. If not, an object that is stored without a mode stays without one: it
+    /// may be one that Karmada ran.
+    pub mode_is_chosen: bool,
     /// What happens to objects that conflict over one workload.
     pub conflict_policy: ConflictPolicy,
     /// IANA name of the zone of schedules without `timeZone`.
@@ -55,9 +58,18 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             default_mode: Mode::default(),
+            mode_is_chosen: true,
             conflict_policy: ConflictPolicy::default(),
             default_time_zone: "UTC".to_owned(),
         }
+    }
+}
+
+impl Settings {
+    /// The mode of an object that is stored without one; `None`: the operator has not decided.
+    #[must_use]
+    pub fn stored_mode(&self) -> Option<Mode> {
+        self.mode_is_chosen.then_some(self.default_mode)
     }
 }
 

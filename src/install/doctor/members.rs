@@ -6,11 +6,9 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Context, Finding, PATIENCE, State};
+use super::{Context, Finding, LOOKED_AT, PATIENCE, State};
 use crate::estimator::grpc::Address;
-
-/// Most members that are checked one by one.
-const LOOKED_AT: usize = 100;
+use crate::reconcile::federated_hpa::observe::members::proxied;
 
 /// Addresses of estimators.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +17,11 @@ pub struct Estimators {
     pub address: Address,
 }
 
-fn name(cluster: &Value) -> &str {
+pub(super) fn name(cluster: &Value) -> &str {
     cluster.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_ready(cluster: &Value) -> bool {
+pub(super) fn is_ready(cluster: &Value) -> bool {
     let conditions = cluster.pointer("/status/conditions").and_then(Value::as_array);
     let text =
         |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -39,8 +37,10 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
     let looked_at = clusters.get(..clusters.len().min(LOOKED_AT)).unwrap_or_default();
     let down: Vec<&str> = looked_at.iter().filter(|cluster| !is_ready(cluster)).map(name).collect();
     let ready = looked_at.iter().filter(|cluster| is_ready(cluster));
-    let asked =
-        join_all(ready.map(|cluster| async move { (name(cluster), proxied(context, name(cluster)).await) })).await;
+    let asked = join_all(
+        ready.map(|cluster| async move { (name(cluster), ask(context, proxied(name(cluster), "/version")).await) }),
+    )
+    .await;
     let forbidden = asked.iter().any(|(_, answer)| answer.as_ref().is_err_and(|error| error.0 == 403));
     let mut wrong: Vec<String> =
         asked.iter().filter_map(|(name, answer)| Some(format!("{name}: {}", answer.as_ref().err()?.1))).collect();
@@ -62,8 +62,7 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
 }
 
 /// Code and message of a failure.
-async fn proxied(context: &Context, cluster: &str) -> Result<(), (u16, String)> {
-    let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy/version");
+pub(super) async fn ask(context: &Context, path: String) -> Result<(), (u16, String)> {
     let request = http::Request::get(path).body(Vec::new()).map_err(|error| (0, error.to_string()))?;
     match context.client.request::<Value>(request).await {
         Ok(_) => Ok(()),

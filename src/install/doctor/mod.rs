@@ -5,6 +5,7 @@ mod certificate;
 mod control_plane;
 mod installation;
 mod members;
+mod objects;
 
 use std::time::Duration;
 
@@ -14,10 +15,14 @@ use serde::Serialize;
 
 pub use self::members::Estimators;
 use super::apply::list;
+use super::modes::federated_hpas;
 use crate::decision::excerpt::{ERROR, excerpt};
 
 /// Time limit of one check that is not a request to the API server.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most members that are checked one by one.
+const LOOKED_AT: usize = 100;
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -53,6 +58,8 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("upstream controllers", &[State::Fail]),
     ("members", &[State::Skipped, State::Warn, State::Fail]),
     ("estimators", &[State::Skipped, State::Warn]),
+    ("modes", &[State::Skipped, State::Warn, State::Fail]),
+    ("member metrics", &[State::Skipped, State::Warn, State::Fail]),
 ];
 
 /// Result of one check, with details.
@@ -120,12 +127,23 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
     all.extend(control_plane::upstream(context).await);
     let clusters =
         list(&context.client, "/apis/cluster.karmada.io/v1alpha1/clusters", "cluster.karmada.io", "clusters");
-    match clusters.await {
+    let clusters = match clusters.await {
         Ok(clusters) => {
             all.push(members::members(context, &clusters).await);
             all.push(members::estimators(context, &clusters).await);
+            clusters
         }
-        Err(failure) => all.push(Finding::fail("members", failure.message, "")),
+        Err(failure) => {
+            all.push(Finding::fail("members", failure.message, ""));
+            Vec::new()
+        }
+    };
+    match federated_hpas(&context.client).await {
+        Ok(hpas) => {
+            all.push(objects::modes(&hpas));
+            all.extend(objects::metrics(context, &hpas, &clusters).await);
+        }
+        Err(failure) => all.push(objects::unread("modes", failure)),
     }
     all
 }

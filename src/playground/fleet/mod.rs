@@ -187,6 +187,14 @@ impl Fleet {
         self.places.keys().map(String::as_str)
     }
 
+    /// Starts karmada-metrics-adapter.
+    pub fn adapt_metrics(&self) {
+        let members: Vec<Arc<Member>> = self.places.values().map(|place| place.member.clone()).collect();
+        for group in ["metrics.k8s.io", "custom.metrics.k8s.io"] {
+            self.control.aggregate(group, member::adapter_api(&members));
+        }
+    }
+
     /// The load of the workloads.
     #[must_use]
     pub fn load(&self) -> &Load {

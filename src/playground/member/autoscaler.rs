@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::ambiguity::ambiguous;
@@ -12,17 +13,18 @@ use super::nodes::Room;
 use super::report::{Conditions, status};
 use super::{Member, MemberView, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
+use crate::convert;
 use crate::convert::fleet::{hpa_version, scales_to_zero};
 use crate::convert::scaling;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
+use crate::decision::hpa::pod::{Pod, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::plan::HpaVersion;
 use crate::decision::quantity::milli;
 use crate::playground::clock::{after, parse, rfc3339};
-use crate::playground::json::{condition, count, deleting, items, members, name, namespace, text};
+use crate::playground::json::{condition, count, deleting, items, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 use embedded_apiserver::kinds::conversion;
@@ -331,35 +333,14 @@ fn key(object: &Value) -> String {
 }
 
 fn pod(pod: &Value) -> Pod {
-    let ready = condition(pod, "/status/conditions", "Ready").and_then(|ready| {
-        let status = match text(ready, "/status") {
-            "True" => Readiness::Ready,
-            "False" => Readiness::NotReady,
-            _ => Readiness::Unknown,
-        };
-        Some((status, parse(text(ready, "/lastTransitionTime"))?))
-    });
+    let read = crate::api::pod::Pod::deserialize(pod).unwrap_or_default();
     Pod {
         key: text(pod, "/metadata/uid").to_owned(),
         name: name(pod).to_owned(),
-        phase: match text(pod, "/status/phase") {
-            "Running" => Phase::Running,
-            "Succeeded" => Phase::Succeeded,
-            "Failed" => Phase::Failed,
-            _ => Phase::Pending,
-        },
+        phase: convert::pods::phase(&read),
         deleted: deleting(pod),
-        ready,
+        ready: convert::pods::ready(&read),
         started: parse(text(pod, "/status/startTime")),
-        requests: Arc::new(Requests {
-            containers: items(pod, "/spec/containers").iter().map(container).collect(),
-            ..Requests::default()
-        }),
+        requests: Arc::new(convert::pods::requests(&read)),
     }
-}
-
-fn container(container: &Value) -> Container {
-    let requests = members(container, "/resources/requests");
-    let requests = requests.filter_map(|(name, value)| Some((name.to_owned(), milli(value.as_str()?)?)));
-    Container { name: text(container, "/name").to_owned(), requests: requests.collect() }
 }

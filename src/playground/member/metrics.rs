@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::autoscaler::usage;
 use super::load::Load;
 use super::{Member, pods};
-use crate::decision::quantity::from_milli;
+use crate::api::metrics::QUERY_SOURCE;
+use crate::decision::quantity::{from_milli, milli};
 use crate::playground::clock::rfc3339;
-use crate::playground::json::{items, name, namespace, text};
+use crate::playground::json::{items, name, namespace, set, text};
 
 /// Groups of metrics APIs that a member serves.
 pub const GROUPS: [&str; 3] = ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
@@ -42,10 +43,52 @@ pub fn external_api(load: &Arc<Load>) -> Aggregated {
             ["external.metrics.k8s.io", "v1beta1", "namespaces", space, metric] => {
                 Ok(external(load.total(space, workload_of(metric))))
             }
+            ["external.metrics.k8s.io", "v1beta1"] => Ok(discovery(path)),
             _ => Err(StatusError::no_such_resource()),
         };
         async move { answer }.boxed()
     })
+}
+
+/// What a control plane with karmada-metrics-adapter answers for `metrics.k8s.io` and `custom.metrics.k8s.io`: pods of
+/// all members with the name of their cluster, and values summed by name. A member that fails is left out.
+#[must_use]
+pub fn adapter_api(members: &[Arc<Member>]) -> Aggregated {
+    let members: Vec<_> = members.iter().map(Arc::downgrade).collect();
+    Arc::new(move |path: &str| {
+        let members: Vec<Arc<Member>> = members.iter().filter_map(std::sync::Weak::upgrade).collect();
+        let path = path.to_owned();
+        async move { adapted(&members, &path).await }.boxed()
+    })
+}
+
+async fn adapted(members: &[Arc<Member>], path: &str) -> Result<Value, StatusError> {
+    let usage = path.starts_with("/apis/metrics.k8s.io/");
+    let mut found: Vec<Value> = Vec::new();
+    let mut whole = None;
+    for member in members.iter().filter(|member| !member.metrics_gone()) {
+        let Ok(list) = member.metrics(path).await else { continue };
+        for mut item in items(&list, "/items").to_vec() {
+            if usage {
+                set(&mut item, &["metadata", "annotations"], json!({QUERY_SOURCE: member.name.clone()}));
+                found.push(item);
+                continue;
+            }
+            let of = |item: &Value| text(item, "/describedObject/name").to_owned();
+            let milli = |item: &Value| milli(text(item, "/value")).unwrap_or_default();
+            match found.iter_mut().find(|known| of(known) == of(&item)) {
+                Some(known) => {
+                    let sum = milli(known).saturating_add(milli(&item));
+                    set(known, &["value"], json!(from_milli(sum)));
+                }
+                None => found.push(item),
+            }
+        }
+        whole = Some(list);
+    }
+    let mut list = whole.ok_or_else(gone)?;
+    set(&mut list, &["items"], Value::Array(found));
+    Ok(list)
 }
 
 fn gone() -> StatusError {
@@ -62,6 +105,12 @@ fn parts(path: &str) -> Vec<&str> {
     path.trim_start_matches("/apis/").split('/').collect()
 }
 
+/// That a version of a group is served.
+fn discovery(path: &str) -> Value {
+    let version = path.trim_start_matches("/apis/");
+    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []})
+}
+
 fn external(milli: i64) -> Value {
     json!({"kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1", "metadata": {},
         "items": [{"metricName": "load", "value": from_milli(milli)}]})
@@ -70,6 +119,9 @@ fn external(milli: i64) -> Value {
 impl Member {
     async fn metrics(&self, path: &str) -> Result<Value, StatusError> {
         match parts(path)[..] {
+            ["metrics.k8s.io" | "external.metrics.k8s.io", "v1beta1"] | ["custom.metrics.k8s.io", "v1beta2"] => {
+                Ok(discovery(path))
+            }
             ["metrics.k8s.io", "v1beta1", "namespaces", space, "pods"] => {
                 let items = self.usages(space).await.map_err(|_| gone())?;
                 Ok(

@@ -27,7 +27,7 @@ use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
-pub use metrics::{GROUPS, external_api, metrics_api};
+pub use metrics::{GROUPS, adapter_api, external_api, metrics_api};
 
 /// Durations in a member cluster.
 #[derive(Clone, Copy, Debug)]

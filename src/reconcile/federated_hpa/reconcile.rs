@@ -14,7 +14,8 @@ use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::status;
 use super::status::conditions;
-use super::wholeness::Wholeness;
+use super::status::publish::Published;
+use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::{manifest, preflight};
@@ -157,6 +158,7 @@ impl FederatedHpaWorker {
         match self.wholeness(order) {
             Wholeness::Whole => {}
             Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
+            Wholeness::Undecided => return self.mode_unknown(leader, order, UNDECIDED).await,
             Wholeness::Lost(patch, fields) => {
                 self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
                 self.reporter.restored(leader, order, &fields);
@@ -260,17 +262,12 @@ impl FederatedHpaWorker {
         plan: &Plan<'_>,
         status: FederatedHPAStatus,
     ) -> Result<Option<Timestamp>, WriteError> {
-        let (key, now) = (view.order.key(), observed.request.now);
-        let status = self.too_large.fit(&key, status);
-        self.count(&view.order, &status);
-        if status::stands(&view.order, &status) {
-            return Ok(None);
+        let status = self.too_large.fit(&view.order.key(), status);
+        match self.pace(leader, &view.order, &status, observed.request.now).await? {
+            Published::Written => {}
+            Published::Unchanged => return Ok(None),
+            Published::Later(later) => return Ok(Some(later)),
         }
-        if let Some(later) = self.status_throttle.due(&view.order, &status, now) {
-            return Ok(Some(later));
-        }
-        self.status_throttle.wrote(&key, now);
-        self.put(leader, &view.order, &status).await?;
         if status::reassigns(&view.order, &status) {
             self.reporter.assigned(leader, &view.order, plan);
         }

@@ -19,8 +19,14 @@ impl FederatedHpaWorker {
         order: &FederatedHpaEntry,
         why: &str,
     ) -> Result<Progress, WriteError> {
+        let now = (self.clock)();
+        // The two would write over each other for ever.
+        let theirs = order.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_RUNS).ok());
+        if let Some(until) = theirs.filter(|until| *until > now) {
+            return Ok(Progress::Settled(Some(until)));
+        }
         let parts = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
-        let status = status::unplanned(order, parts("Unknown"), parts("False"), (self.clock)());
+        let status = status::unplanned(order, parts("Unknown"), parts("False"), now);
         if !status::stands(order, &status) {
             status::write(&self.writer, leader, order, &status).await?;
         }

@@ -19,6 +19,8 @@ pub enum Wholeness {
     Lost(Value, String),
     /// Fields with unknown values are lost: the reason.
     Unknown(&'static str),
+    /// It never had a mode, and the operator has not decided what such objects become.
+    Undecided,
 }
 
 /// The fields were too large for an annotation.
@@ -28,9 +30,13 @@ const OMITTED: &str = "fields of fhpa were dropped by a foreign CustomResourceDe
 const NO_MODE: &str = "spec.mode is gone, and no annotation says what it was: set spec.mode, and other fields of fhpa that the manifest \
                        has. Until then everything stays as it is";
 
-/// The state of `order`; `default_mode` is the default of `spec.mode`.
+/// Why an undecided object is left as it is.
+pub(super) const UNDECIDED: &str = "spec.mode is not set, and fhpa was started without --default-mode: set spec.mode to Centralized, as Karmada ran \
+                         it, or to Distributed. Until then everything stays as it is";
+
+/// The state of `order`; `stored_mode` is the mode of objects that are stored without one.
 #[must_use]
-pub fn wholeness(order: &FederatedHpaEntry, default_mode: Mode) -> Wholeness {
+pub fn wholeness(order: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholeness {
     let notes = own::notes(&order.object.metadata);
     let mut own = own::federated_hpa(&order.object);
     match mirror::judge(&own, &notes) {
@@ -42,8 +48,9 @@ pub fn wholeness(order: &FederatedHpaEntry, default_mode: Mode) -> Wholeness {
         Standing::Unknown => Wholeness::Unknown(OMITTED),
         Standing::Whole if own.is_empty() && order.held() => Wholeness::Unknown(NO_MODE),
         Standing::Whole | Standing::Uncopied(_) if !own.contains_key("mode") => {
-            own.insert("mode".to_owned(), default_mode.name().into());
-            let mode = Own::from_iter([("mode".to_owned(), default_mode.name().into())]);
+            let Some(mode) = order.mode().or(stored_mode) else { return Wholeness::Undecided };
+            own.insert("mode".to_owned(), mode.name().into());
+            let mode = Own::from_iter([("mode".to_owned(), mode.name().into())]);
             Wholeness::Uncopied(patch(Some(mode), &notes.wanted(&own)))
         }
         Standing::Whole => Wholeness::Whole,

@@ -22,7 +22,6 @@ use super::write::takeover::Takeover;
 use super::write::writer::Writer;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::key::Key;
-use crate::convert::own;
 use crate::decision::defaults::Mode;
 use crate::reconcile::scale_target::Targets;
 use crate::runtime::clock::WallClock;
@@ -38,8 +37,8 @@ pub struct FederatedHpaWorker {
     pub takeover: Takeover,
     /// Applies the steps of plans.
     pub applier: Applier,
-    /// Default of `spec.mode`.
-    pub default_mode: Mode,
+    /// The mode of objects that are stored without one; `None`: such an object is left as it is.
+    pub stored_mode: Option<Mode>,
     /// The time of day.
     pub clock: WallClock,
     /// Whether Works were read before the first write.
@@ -66,8 +65,8 @@ pub struct Parts {
     pub live: LiveState,
     /// Knows the resource paths of kinds.
     pub targets: Arc<Targets>,
-    /// Default of `spec.mode`.
-    pub default_mode: Mode,
+    /// The mode of objects that are stored without one; `None`: such an object is left as it is.
+    pub stored_mode: Option<Mode>,
     /// The time of day.
     pub clock: WallClock,
     /// Settings of Centralized mode.
@@ -118,7 +117,7 @@ impl FederatedHpaWorker {
     /// Builds the worker.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { client, live, targets, default_mode, clock, centralized, reporter } = parts;
+        let Parts { client, live, targets, stored_mode, clock, centralized, reporter } = parts;
         let centralized = Centralized::new(&client, centralized);
         let writer = Arc::new(Writer { client, cache: Arc::clone(&live.cache) });
         Self {
@@ -126,7 +125,7 @@ impl FederatedHpaWorker {
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
             applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
             writer,
-            default_mode,
+            stored_mode,
             clock,
             centralized,
             leader_resync: LeaderResync::default(),
@@ -147,21 +146,20 @@ impl FederatedHpaWorker {
 
     /// The state of the object. It does not matter for an object whose workload is handed back.
     pub(super) fn wholeness(&self, order: &FederatedHpaEntry) -> Wholeness {
-        if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.default_mode) }
+        if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.stored_mode) }
     }
 
     /// Whether to take over or keep the workload.
     pub(super) fn serves(&self, order: &FederatedHpaEntry) -> bool {
-        !self.retiring && !order.deleting() && self.is_distributed(order)
+        !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Distributed)
     }
 
     /// Whether the object is in Centralized mode and its workload is to be scaled.
     pub(super) fn centralizes(&self, order: &FederatedHpaEntry) -> bool {
-        !self.retiring && !order.deleting() && !self.is_distributed(order)
+        !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Centralized)
     }
 
-    /// Whether the object is in Distributed mode.
-    pub(super) fn is_distributed(&self, order: &FederatedHpaEntry) -> bool {
-        own::mode(&order.object, self.default_mode) == Mode::Distributed
+    fn mode(&self, order: &FederatedHpaEntry) -> Option<Mode> {
+        order.mode().or(self.stored_mode)
     }
 }

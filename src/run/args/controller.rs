@@ -11,7 +11,7 @@ use crate::admission::registration::base_url;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
-use crate::reconcile::federated_hpa::centralized;
+use crate::reconcile::federated_hpa::centralized::{self, MetricsSource};
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::run::estimators::EstimatorArgs;
 use crate::run::process::{ControllerOptions, GuardOptions, Registration};
@@ -121,6 +121,19 @@ pub struct CentralizedArgs {
     /// Several are separated by commas.
     #[arg(long, value_name = "METRIC", value_delimiter = ',', value_parser = not_empty)]
     external_metrics_sum: Vec<String>,
+    /// Where metrics of pods and objects are read: from the metrics APIs of the members, or from karmada-apiserver,
+    /// where karmada-metrics-adapter answers for all members and does not say which of them failed.
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = Metrics::Members)]
+    metrics_source: Metrics,
+}
+
+/// Values of `--metrics-source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Metrics {
+    /// The members.
+    Members,
+    /// karmada-apiserver.
+    Adapter,
 }
 
 impl CentralizedArgs {
@@ -137,6 +150,10 @@ impl CentralizedArgs {
                 initial_readiness: signed(self.horizontal_pod_autoscaler_initial_readiness_delay),
             },
             external_sum: self.external_metrics_sum,
+            metrics_source: match self.metrics_source {
+                Metrics::Members => MetricsSource::Members,
+                Metrics::Adapter => MetricsSource::Adapter,
+            },
         }
     }
 }

@@ -32,8 +32,9 @@ impl Preview for Forecaster {
     /// Empty while not everything is in the cache.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
         let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
-        let mode = hpa.spec.mode.as_deref().and_then(Mode::parse).unwrap_or(self.default_mode);
-        let Some(view) = self.live.cache.as_if(FederatedHpaEntry::of(&hpa)) else { return Vec::new() };
+        let entry = FederatedHpaEntry::of(&hpa);
+        let mode = entry.mode().unwrap_or(self.default_mode);
+        let Some(view) = self.live.cache.as_if(entry) else { return Vec::new() };
         if mode == Mode::Centralized {
             let line = centralized(&view, now).map(|line| Warning::shortened(String::new(), line, RULE));
             return line.into_iter().collect();

@@ -110,7 +110,7 @@ impl Server {
             Some(unbound) => {
                 let related_objects: Arc<dyn RelatedObjects + Send + Sync> = if client.is_some() {
                     let index = Arc::new(Index::default());
-                    readers = readers.with_index(&index, settings.default_mode);
+                    readers = readers.with_index(&index, settings.stored_mode());
                     index
                 } else {
                     Arc::new(NoRelatedObjects)

@@ -60,10 +60,10 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Also fills `index`. `default_mode` is the default of `spec.mode`.
+    /// Also fills `index`. `stored_mode` is the mode of objects that are stored without one.
     #[must_use]
-    pub fn with_index(mut self, index: &Arc<Index>, default_mode: Mode) -> Self {
-        let known = move |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, default_mode);
+    pub fn with_index(mut self, index: &Arc<Index>, stored_mode: Option<Mode>) -> Self {
+        let known = move |hpa: &FederatedHPA| convert::known_federated_hpa(hpa, stored_mode);
         self.federated_hpas.push(Box::new(Indexing::new(Arc::clone(index), |index| &index.federated_hpas, known)));
         let known = convert::known_cron_federated_hpa;
         self.cron_federated_hpas.push(Box::new(Indexing::new(

@@ -1,5 +1,8 @@
 //! Stories of a FederatedHPA in Centralized mode on the embedded Karmada with its members, in virtual time.
 
+mod adapter;
+mod ambiguous;
+mod faults;
 mod modes;
 
 use fhpa::playground::json::{int, items, text};

@@ -1,8 +1,12 @@
 //! An object that changes its mode, under load.
 
+use fhpa::decision::defaults::Mode;
+use fhpa::decision::validation::Settings;
 use serde_json::json;
 
 use super::running;
+use crate::stories::Process;
+use crate::stories::distributed::{Stage, weights};
 
 #[tokio::test(start_paused = true)]
 async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
@@ -41,5 +45,41 @@ async fn an_object_that_is_deleted_leaves_the_replicas_that_it_set() {
     stage.load(50).await;
     stage.pass(900).await;
     assert_eq!(stage.scale().await, 10);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_karmada_ran_waits_until_somebody_says_its_mode() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({"mode": null, "scaleAssist": true})).await;
+    let undecided = Settings { mode_is_chosen: false, ..Settings::default() };
+    let mut one = Process::start_by(undecided, stage.fleet.control(), "one", &stage.wall);
+    one.leads().await;
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await, ["Assigned=Unknown ModeUnknown", "Ready=False ModeUnknown"]);
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!((hpa["spec"].get("mode"), hpa["metadata"].get("annotations")), (None, None));
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"].get("suspension"), None);
+    one.stop().await;
+    let settings = Settings { default_mode: Mode::Centralized, ..Settings::default() };
+    let mut two = Process::start_by(settings, stage.fleet.control(), "two", &stage.wall);
+    two.leads().await;
+    stage.pass(60).await;
+    assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["mode"], "Centralized");
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stored_field_that_only_distributed_has_decides_for_distributed() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({"mode": null, "scalingToZero": true})).await;
+    let settings = Settings { default_mode: Mode::Centralized, ..Settings::default() };
+    let mut one = Process::start_by(settings, stage.fleet.control(), "one", &stage.wall);
+    one.leads().await;
+    stage.pass(60).await;
+    assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["mode"], "Distributed");
     one.stop().await;
 }

@@ -39,6 +39,8 @@ use tokio::task::JoinSet;
 
 use super::{Process, Wall};
 pub use crate::bed::objects::deployment;
+use crate::laws::Terms;
+use crate::laws::embedded::Watched;
 
 pub const START: &str = "2026-11-20T08:00:00Z";
 
@@ -111,6 +113,18 @@ impl Stage {
         let mut stage = Self::around(fleet, wall);
         stage.run();
         stage
+    }
+
+    /// One whose every change the laws see.
+    pub async fn watched(clusters: u32) -> (Self, Watched) {
+        let wall = Wall::new(START);
+        let plan = Plan { clock: Clock::told(wall.clock()), ..plan(clusters) };
+        let fleet = Arc::new(Fleet::build(plan).await.unwrap());
+        let watched = Watched::fleet(&fleet, Terms::default());
+        prepare(&fleet).await;
+        let mut stage = Self::around(fleet, wall);
+        stage.run();
+        (stage, watched)
     }
 
     /// A control plane on which nothing of Karmada runs.

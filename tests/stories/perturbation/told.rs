@@ -143,6 +143,37 @@ fn a_deleted_object_hands_back_however_it_is_disturbed() {
 }
 
 #[test]
+fn a_switch_to_centralized_hands_back_however_it_is_disturbed() {
+    perturb(&Story {
+        name: "centralized",
+        act: |stage| {
+            async move {
+                held(stage).await;
+                edit(stage, json!({"mode": "Centralized"})).await;
+            }
+            .boxed_local()
+        },
+        ..DEFAULT
+    });
+}
+
+#[test]
+fn a_switch_to_distributed_takes_over_however_it_is_disturbed() {
+    perturb(&Story {
+        name: "distributed",
+        act: |stage| {
+            async move {
+                stage.hpa(3, 12, steady(json!({"mode": "Centralized"}))).await;
+                stage.pass(30).await;
+                edit(stage, json!({"mode": "Distributed"})).await;
+            }
+            .boxed_local()
+        },
+        ..DEFAULT
+    });
+}
+
+#[test]
 fn a_workload_that_comes_later_is_taken_over_however_it_is_disturbed() {
     perturb(&Story {
         name: "late",

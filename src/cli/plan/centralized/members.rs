@@ -155,7 +155,7 @@ impl Members for Given {
         let usage = |resource: &str, container: &str| {
             let usage = |(pod, value)| {
                 let containers = vec![(container.into(), BTreeMap::from([(resource.into(), value)]))];
-                Usage { pod, at, window, containers }
+                Usage { pod, cluster: Box::default(), at, window, containers }
             };
             Answer::Usage(Arc::new(each.clone().map(usage).collect()))
         };

@@ -14,6 +14,7 @@ use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::capacity::Summary;
+use crate::decision::defaults::Mode;
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
@@ -49,6 +50,12 @@ impl FederatedHpaEntry {
         let target = target(&object, &object.spec.scale_target_ref);
         let taken = taken(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
         Self { object, target, taken, upstream }
+    }
+
+    /// Its mode; `None`: it never had one.
+    #[must_use]
+    pub fn mode(&self) -> Option<Mode> {
+        convert::own::mode(&self.object)
     }
 
     /// The workload that it has taken over.

@@ -227,6 +227,15 @@ impl Cache {
         self.inner.lock().owners().into_iter().collect()
     }
 
+    /// The FederatedHPAs of a namespace.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &Arc<str>) -> Vec<Arc<FederatedHpaEntry>> {
+        let inner = self.inner.lock();
+        let from = Key { namespace: Arc::clone(namespace), name: "".into() };
+        let of_namespace = inner.orders.all().range(from..).take_while(|(key, _)| key.namespace == *namespace);
+        of_namespace.map(|(_, order)| Arc::clone(order)).collect()
+    }
+
     /// The FederatedHPAs with the finalizer, and deleted ones that left objects behind; `None` when not everything is
     /// listed yet.
     #[must_use]

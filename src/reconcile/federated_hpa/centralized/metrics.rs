@@ -290,7 +290,13 @@ impl Way {
         let (object, verb, group, resource) = if of_member {
             (format!("{what} in cluster {}", self.cluster), "get", "cluster.karmada.io", "clusters/proxy")
         } else {
-            (format!("{what} in karmada-apiserver"), "list", "external.metrics.k8s.io", what)
+            let group = path.trim_start_matches("/apis/").split('/').next().unwrap_or_default();
+            let (verb, resource) = match group {
+                "metrics.k8s.io" => ("list", "pods"),
+                "custom.metrics.k8s.io" => ("get", "*"),
+                _ => ("list", what),
+            };
+            (format!("{what} in karmada-apiserver"), verb, group, resource)
         };
         send(&self.client, request, Asked { verb, group, resource, object: &object }).await
     }

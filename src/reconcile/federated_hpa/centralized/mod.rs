@@ -3,10 +3,12 @@
 //!
 //! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, report.
 
+mod adapter;
 pub mod metrics;
 pub mod observe;
 pub mod pods;
 mod scaling;
+mod selectors;
 mod status;
 
 use std::collections::HashMap;
@@ -18,6 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::metrics::Metrics;
 use self::pods::PodWatches;
+use self::selectors::Selectors;
 use super::cache::entry::FederatedHpaEntry;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::scale::Scale;
@@ -45,6 +48,18 @@ pub struct Settings {
     pub startup: Startup,
     /// External metrics that are read from members and summed; others are read from karmada-apiserver.
     pub external_sum: Vec<String>,
+    /// Where metrics of pods and objects are read.
+    pub metrics_source: MetricsSource,
+}
+
+/// Where metrics of pods and objects are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricsSource {
+    /// The metrics APIs of each member.
+    #[default]
+    Members,
+    /// Those of karmada-apiserver, for which karmada-metrics-adapter asks all members.
+    Adapter,
 }
 
 impl Default for Settings {
@@ -55,6 +70,7 @@ impl Default for Settings {
             tolerance: 0.1,
             startup: Startup::default(),
             external_sum: Vec::new(),
+            metrics_source: MetricsSource::default(),
         }
     }
 }
@@ -97,6 +113,7 @@ pub struct Centralized {
 struct Term {
     leader: Option<Leader>,
     objects: HashMap<Key, Memory>,
+    selectors: Selectors,
 }
 
 /// State of an object.
@@ -132,7 +149,7 @@ impl Centralized {
     fn recall(&self, leader: &Leader, order: &FederatedHpaEntry) -> Memory {
         let mut term = self.term();
         if !term.leader.as_ref().is_some_and(|known| known.is_same(leader)) {
-            *term = Term { leader: Some(leader.clone()), objects: HashMap::new() };
+            *term = Term { leader: Some(leader.clone()), ..Term::default() };
         }
         let uid = order.object.metadata.uid.clone().unwrap_or_default();
         let known = term.objects.remove(&order.key()).filter(|memory| memory.uid == uid);
@@ -145,7 +162,10 @@ impl Centralized {
 
     /// Drops the state of an object that is deleted, or no longer in Centralized mode.
     pub fn forget(&self, key: &Key) {
-        self.term().objects.remove(key);
+        let mut term = self.term();
+        if term.objects.remove(key).is_some() {
+            term.selectors.set(key, None);
+        }
     }
 
     fn term(&self) -> MutexGuard<'_, Term> {

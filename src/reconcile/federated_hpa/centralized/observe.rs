@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use super::metrics::{Answer, CONTROL_PLANE, MetricQuery, Question};
 use super::pods::key;
-use super::{Centralized, Settings};
+use super::{Centralized, MetricsSource, Settings, adapter};
 use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::replicas;
@@ -138,20 +138,22 @@ fn asking(
     let namespace: Box<str> = namespace.into();
     let named = |identifier: Option<&MetricIdentifier>| identifier.map(MetricQuery::of);
     let fallback = |name: &str| MetricQuery { name: name.into(), selector: Box::default() };
+    let usual = match settings.metrics_source {
+        MetricsSource::Members => Respondent::Members,
+        MetricsSource::Adapter => Respondent::ControlPlane,
+    };
     let (question, of) = match &source {
-        Source::Resource { .. } | Source::ContainerResource { .. } => {
-            (Question::Usage { namespace }, Respondent::Members)
-        }
+        Source::Resource { .. } | Source::ContainerResource { .. } => (Question::Usage { namespace }, usual),
         Source::Pods { metric } => {
             let known = named(spec.and_then(|spec| spec.pods.as_ref()).map(|pods| &pods.metric));
-            (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, Respondent::Members)
+            (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, usual)
         }
         Source::Object { metric, kind, name, .. } => {
             let known = spec.and_then(|spec| spec.object.as_ref());
             let version = known.map(|object| object.described_object.api_version.as_str()).unwrap_or_default();
             let object = (version.into(), kind.as_str().into(), name.as_str().into());
             let metric = named(known.map(|object| &object.metric)).unwrap_or_else(|| fallback(metric));
-            (Question::Object { namespace, object, metric }, Respondent::Members)
+            (Question::Object { namespace, object, metric }, usual)
         }
         Source::External { metric, .. } => {
             let sum = settings.external_sum.contains(metric);
@@ -165,6 +167,12 @@ fn asking(
 
 fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -> Readings<'a> {
     let Asking { source, question, of, .. } = asking;
+    if *of == Respondent::ControlPlane && !matches!(source, Source::External { .. }) {
+        return match members.answer(CONTROL_PLANE, source, question) {
+            Ok(answer) => adapter::read(source, &answer, clusters),
+            Err(why) => Readings::Whole(Reading::Unavailable(why)),
+        };
+    }
     if *of == Respondent::ControlPlane {
         return Readings::Whole(match members.answer(CONTROL_PLANE, source, question) {
             Ok(Answer::Total(total)) => Reading::Total(total),
@@ -208,7 +216,7 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 }
 
 /// The reading of a metric in one cluster, for the pods of the workload.
-fn in_cluster<'a>(
+pub(super) fn in_cluster<'a>(
     cluster: &str,
     mut pods: impl Iterator<Item = &'a str>,
     source: &Source,
@@ -217,12 +225,12 @@ fn in_cluster<'a>(
     let mut samples: BTreeMap<String, Sample> = BTreeMap::new();
     match (source, answer) {
         (Source::Resource { name }, Answer::Usage(usages)) => {
-            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod)?))) {
+            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod, cluster)?))) {
                 samples.extend(usage.sample(name, None)?.map(|sample| (key(cluster, pod), sample)));
             }
         }
         (Source::ContainerResource { name, container }, Answer::Usage(usages)) => {
-            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod)?))) {
+            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod, cluster)?))) {
                 samples.extend(usage.sample(name, Some(container))?.map(|sample| (key(cluster, pod), sample)));
             }
         }
@@ -238,8 +246,10 @@ fn in_cluster<'a>(
     Ok(Reading::PerPod(samples))
 }
 
-fn usage_of<'a>(usages: &'a [Usage], pod: &str) -> Option<&'a Usage> {
-    usages.get(usages.binary_search_by(|usage| (*usage.pod).cmp(pod)).ok()?)
+fn usage_of<'a>(usages: &'a [Usage], pod: &str, cluster: &str) -> Option<&'a Usage> {
+    let from = usages.get(usages.partition_point(|usage| &*usage.pod < pod)..)?;
+    let mut named = from.iter().take_while(|usage| &*usage.pod == pod);
+    named.find(|usage| usage.cluster.is_empty() || &*usage.cluster == cluster)
 }
 
 fn assigned<'a>(view: &View, target: &'a crate::api::resource_binding::TargetCluster) -> Assigned<'a> {

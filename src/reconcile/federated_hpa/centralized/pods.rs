@@ -23,7 +23,7 @@ use crate::convert;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::excerpt::excerpt;
 use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
-use crate::decision::selector::Selector;
+use crate::decision::selector::{Labels, Selector};
 use crate::reconcile::federated_hpa::observe::members::proxied;
 use crate::runtime::clock;
 
@@ -40,9 +40,6 @@ const SHOWN: usize = 200;
 
 /// Cluster and namespace.
 type Place = (Box<str>, Box<str>);
-
-/// Labels of a pod.
-type Labels = BTreeMap<Box<str>, Box<str>>;
 
 /// The watches.
 pub struct PodWatches {
@@ -123,6 +120,14 @@ impl PodWatches {
         let seen = place.seen();
         let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
         Ok(selected.map(|(name, pod)| pod.to_pod(cluster, name)).collect())
+    }
+
+    /// The different labels of the pods that `selector` selects in a cluster, as they were last seen.
+    #[must_use]
+    pub fn labels(&self, cluster: &str, namespace: &str, selector: &Selector) -> BTreeSet<Arc<Labels>> {
+        let place = self.at(cluster, namespace);
+        let seen = place.seen();
+        seen.pods.values().map(|pod| &pod.labels).filter(|labels| selector.selects(labels)).cloned().collect()
     }
 
     fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {

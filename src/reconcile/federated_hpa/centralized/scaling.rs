@@ -3,23 +3,25 @@
 use jiff::Timestamp;
 use tracing::info;
 
-use super::status::{FAILED_UPDATE_SCALE, Report};
+use super::status::{FAILED_UPDATE_SCALE, INVALID_SELECTOR, Report};
 use super::{KnownScale, Memory};
 use crate::api::scale::Scale;
 use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::convert::scaling;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::health::ABLE_TO_SCALE;
-use crate::decision::hpa::clusters::compute;
+use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
+use crate::decision::hpa::clusters::{Observed, compute};
 use crate::decision::hpa::decide::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
+use crate::reconcile::federated_hpa::status::publish::Published;
 use crate::reconcile::federated_hpa::status::{READY, conditions};
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::reconcile::federated_hpa::write::takeover::target;
 use crate::reconcile::federated_hpa::write::writer::Scalable;
+use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
 
 /// Number of attempts of a write after conflicts, each with the current state.
@@ -73,17 +75,10 @@ impl FederatedHpaWorker {
         report: Report<'_>,
         now: Timestamp,
     ) -> Result<(), WriteError> {
-        let order = &view.order;
-        let status = report.status();
-        self.count(order, &status);
-        if crate::reconcile::federated_hpa::status::stands(order, &status)
-            || self.status_throttle.due(order, &status, now).is_some()
-        {
-            return Ok(());
+        let (order, status) = (&view.order, report.status());
+        if self.pace(leader, order, &status, now).await? == Published::Written {
+            self.reporter.worsened(leader, order, &status);
         }
-        self.status_throttle.wrote(&order.key(), now);
-        self.put(leader, order, &status).await?;
-        self.reporter.worsened(leader, order, &status);
         Ok(())
     }
 
@@ -114,15 +109,17 @@ impl FederatedHpaWorker {
         let spec = &of.view.order.object.spec;
         let controls = self.centralized.settings.controls(spec);
         let observed = if controls.use_metrics(current) {
-            match Selector::parse(&scale.status.selector) {
-                Ok(selector) => Some(self.centralized.observe(of.view, binding, &selector).await.combined()),
-                Err(why) => {
-                    let selector = &scale.status.selector;
-                    report.unselected(format!("the selector {selector:?} of the target's scale cannot be used: {why}"));
+            match self.observe_alone(of, binding, &scale.status.selector).await {
+                Ok(observed) => Some(observed),
+                Err((reason, message)) => {
+                    report.unselected(reason, message);
                     return Ok(());
                 }
             }
         } else {
+            if current == 0 {
+                self.centralized.term().selectors.set(&of.view.order.key(), None);
+            }
             None
         };
         let decision = compute(&controls, current, observed.as_ref(), of.now, &mut memory.history);
@@ -136,6 +133,28 @@ impl FederatedHpaWorker {
         self.write_scale(of, memory, report, (current, replicas), &controls.policy, &decision.why).await
     }
 
+    /// Observes the workload, unless its pods are unknown or another autoscaler scales them, too: the reason and a message.
+    async fn observe_alone(
+        &self,
+        of: &Computation<'_>,
+        binding: &Binding,
+        text: &str,
+    ) -> Result<Observed, (&'static str, String)> {
+        let selector = Selector::parse(text).map_err(|why| {
+            (INVALID_SELECTOR, format!("the selector {text:?} of the target's scale cannot be used: {why}"))
+        })?;
+        let key = of.view.order.key();
+        self.centralized.term().selectors.set(&key, Some(&selector));
+        self.read_selectors(&key, of.now).await;
+        // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
+        let observed = self.centralized.observe(of.view, binding, &selector).await;
+        let clusters: Vec<&str> = binding.object.spec.clusters.iter().map(|target| &*target.name).collect();
+        match self.centralized.ambiguity(&key, &clusters, text, &selector) {
+            Some(message) => Err((AMBIGUOUS, message)),
+            None => Ok(observed.combined()),
+        }
+    }
+
     /// Reads the scale of the workload, unless its binding shows that it is unchanged.
     async fn read_scale(&self, of: &Computation<'_>, binding: &Binding, memory: &mut Memory) -> Result<(), Failure> {
         let version = &binding.object.spec.resource.resource_version;
@@ -143,14 +162,20 @@ impl FederatedHpaWorker {
             return Ok(());
         }
         memory.scale = None;
-        let key = of.view.order.key();
-        let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
+        let (path, scale) = self.scale_of(&of.view.order).await?;
+        memory.scale = Some(KnownScale { version: version.clone(), path, scale });
+        Ok(())
+    }
+
+    /// The scale of the workload of an object, and its path.
+    pub(super) async fn scale_of(&self, order: &FederatedHpaEntry) -> Result<(ResourcePath, Scale), Failure> {
+        let key = order.key();
+        let target = target(&order.object.spec.scale_target_ref, &key.namespace);
         let path = self.takeover.targets.place(&target).await?;
         let resource = format!("{}/scale", path.plural);
         let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
         let scale = self.writer.read_scale(Scalable { path: &path.path, name: target.name, asked }).await?;
-        memory.scale = Some(KnownScale { version: version.clone(), path, scale });
-        Ok(())
+        Ok((path, scale))
     }
 
     async fn write_scale(

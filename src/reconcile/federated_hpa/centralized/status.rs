@@ -55,10 +55,10 @@ impl<'a> Report<'a> {
         self.set(READY, ("False", reason, message.to_owned()));
     }
 
-    /// Reports that nothing is computed, as the pods of the workload are unknown.
-    pub(super) fn unselected(&mut self, message: String) {
-        self.set(SCALING_ACTIVE, ("False", INVALID_SELECTOR, message.clone()));
-        self.set(READY, ("False", INVALID_SELECTOR, message));
+    /// Reports that nothing is computed, as it is unknown which pods are those of the workload.
+    pub(super) fn unselected(&mut self, reason: &'static str, message: String) {
+        self.set(SCALING_ACTIVE, ("False", reason, message.clone()));
+        self.set(READY, ("False", reason, message));
     }
 
     pub(super) fn status(self) -> FederatedHPAStatus {

@@ -7,6 +7,7 @@ use super::{FAILOVER_PAUSED, is_silent, known_condition};
 use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
+use crate::decision::backoff::ErrorClass;
 use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
 use crate::decision::plan::{Action, ClusterState, Note, Plan, Step, Wait};
@@ -36,14 +37,18 @@ pub const HANDED_BACK: &str = "HandedBack";
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
-/// Whether every cluster has its target bounds.
+/// Whether every cluster has its target bounds. `failure` is why the last write failed.
 #[must_use]
-pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> ConditionParts {
+pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>) -> ConditionParts {
     for note in &plan.notes {
         if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
             let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
             return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }
+    }
+    // Nobody else does anything about a write that was refused.
+    if let Some(failure) = failure.filter(|failure| failure.class == ErrorClass::Refused && !plan.steps.is_empty()) {
+        return ("False", failure.reason, failure.message.clone());
     }
     if plan.steps.iter().any(|step| step.wait != Wait::Shrunk) {
         return ("False", WAITING, waiting(plan));

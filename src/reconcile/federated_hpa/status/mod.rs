@@ -67,7 +67,7 @@ pub fn planned(
     }
     let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
     let own = [
-        (ASSIGNED, conditions::assigned(view, observed, plan)),
+        (ASSIGNED, conditions::assigned(view, observed, plan, failure)),
         (READY, conditions::ready(view, observed, plan, &members, failure, now)),
     ];
     let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));

@@ -1,6 +1,8 @@
 //! Publishes a status: writes it when it changed, updates metrics, and reports worse conditions as Events. Talks to the
 //! API server.
 
+use jiff::Timestamp;
+
 use super::shown::ledger;
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::failure::{WriteError, reason};
@@ -9,6 +11,17 @@ use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status;
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
+
+/// What became of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// It was written.
+    Written,
+    /// The stored one is equal.
+    Unchanged,
+    /// Nothing depends on it, and it is written then.
+    Later(Timestamp),
+}
 
 impl FederatedHpaWorker {
     /// Updates the metrics of an object.
@@ -40,6 +53,27 @@ impl FederatedHpaWorker {
             self.reporter.worsened(leader, order, status);
         }
         Ok(())
+    }
+
+    /// Writes the status where it differs, and updates the metrics. Measurements and words alone are written at their
+    /// pace. The caller reports what was written.
+    pub(crate) async fn pace(
+        &self,
+        leader: &Leader,
+        order: &FederatedHpaEntry,
+        status: &FederatedHPAStatus,
+        now: Timestamp,
+    ) -> Result<Published, WriteError> {
+        self.count(order, status);
+        if status::stands(order, status) {
+            return Ok(Published::Unchanged);
+        }
+        if let Some(later) = self.status_throttle.due(order, status, now) {
+            return Ok(Published::Later(later));
+        }
+        self.status_throttle.wrote(&order.key(), now);
+        self.put(leader, order, status).await?;
+        Ok(Published::Written)
     }
 
     /// Writes the status; where it is too large for the store, without information that is only shown: stored state

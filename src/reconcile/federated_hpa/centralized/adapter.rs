@@ -1,0 +1,51 @@
+//! Answers of karmada-metrics-adapter, which asks all members and leaves out those that fail without a word
+//! (docs/design.md#centralized-mode). What it cannot have known counts as missing. No I/O.
+
+use std::collections::BTreeMap;
+
+use super::metrics::Answer;
+use super::observe::in_cluster;
+use crate::decision::hpa::clusters::{Cluster, Readings, Silent};
+use crate::decision::hpa::metric::{Reading, Source};
+use crate::decision::hpa::pod::{Phase, Pod, Readiness};
+
+/// Name of the adapter, where it is reported like a cluster.
+const ADAPTER: &str = "karmada-metrics-adapter";
+
+/// The readings of a metric of pods or of an object.
+pub(super) fn read<'a>(source: &Source, answer: &Answer, of: &[Cluster<'a>]) -> Readings<'a> {
+    if let Answer::Total(total) = answer {
+        let why = "it sums the value over the clusters and does not say which of them failed".to_owned();
+        return Readings::Incomplete(Reading::Total(*total), Silent { cluster: ADAPTER.to_owned(), why });
+    }
+    let known = || of.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_deref().ok()?)));
+    let mut clusters_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for pod in known().flat_map(|(_, pods)| pods) {
+        let count = clusters_of.entry(&pod.name).or_default();
+        *count = count.saturating_add(1);
+    }
+    let shared = |pod: &Pod| clusters_of.get(pod.name.as_str()).is_some_and(|count| *count > 1) && is_one(answer, pod);
+    let readings = known().filter(|(_, pods)| !pods.is_empty()).map(|(name, pods)| {
+        if pods.iter().any(shared) {
+            let why = "the adapter makes one value of pods that have the same name in other clusters";
+            return (name, Reading::Unavailable(why.to_owned()));
+        }
+        let reading = in_cluster(name, pods.iter().map(|pod| pod.name.as_str()), source, answer);
+        let silent = matches!(&reading, Ok(Reading::PerPod(samples)) if samples.is_empty()) && pods.iter().any(serves);
+        let reading = if silent { Err("the adapter has no metrics of its pods".to_owned()) } else { reading };
+        (name, reading.unwrap_or_else(Reading::Unavailable))
+    });
+    Readings::Clusters(readings.collect())
+}
+
+/// Whether one value stands for all pods of this name.
+fn is_one(answer: &Answer, pod: &Pod) -> bool {
+    match answer {
+        Answer::Usage(usages) => usages.iter().any(|usage| *usage.pod == pod.name && usage.cluster.is_empty()),
+        _ => true,
+    }
+}
+
+fn serves(pod: &Pod) -> bool {
+    !pod.deleted && pod.phase == Phase::Running && matches!(pod.ready, Some((Readiness::Ready, _)))
+}

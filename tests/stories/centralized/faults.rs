@@ -1,0 +1,212 @@
+//! What Karmada's own FederatedHPA controller does wrong, by the numbers of docs/centralized.md: none of it happens
+//! here.
+
+use std::collections::BTreeSet;
+
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
+use fhpa::playground::json::{items, name};
+use fhpa::playground::member::Link;
+use fhpa::playground::objects::Objects;
+use serde_json::{Value, json};
+
+use super::super::Process;
+use super::super::distributed::{Stage, deployment, kind, policy, weights};
+use super::running;
+
+/// 10 of an Object metric for each pod of `web`; its value is the whole load.
+fn per_pod() -> Value {
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    json!({"metrics": [{"type": "Object", "object": {"describedObject": object, "metric": {"name": "requests"},
+        "target": {"type": "AverageValue", "averageValue": "10"}}}]})
+}
+
+/// Two members with `replicas` of `web` under `placement`, without a FederatedHPA.
+async fn two(replicas: i32, placement: Value) -> (Stage, Process) {
+    let stage = Stage::new(2).await;
+    stage.web(replicas, placement).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    (stage, one)
+}
+
+async fn centralized(stage: &Stage, min: i32, more: Value) {
+    let mut spec = json!({"mode": "Centralized"});
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+    stage.hpa(min, 30, spec).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_26_a_workload_at_zero_is_disabled_and_not_unreadable() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 0}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.condition("AbleToScale").await.0, "True SucceededGetScale");
+    assert_eq!(stage.condition("ScalingActive").await.0, "False ScalingDisabled");
+    assert_eq!(stage.notes("FailedGetScale").await, Vec::<String>::new());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_27_only_a_write_that_was_made_is_told() {
+    let (stage, one) = running(2, json!({})).await;
+    let scales = || Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
+    stage.fleet.control().faults().fail(scales(), 2, StatusError::internal("the store is away"));
+    stage.load(500).await;
+    let (mut changes, mut known) = (0, 3);
+    for _ in 0..120 {
+        stage.pass(1).await;
+        let scale = stage.scale().await;
+        changes += usize::from(scale != known);
+        known = scale;
+        assert!(stage.notes("SuccessfulRescale").await.len() <= changes);
+    }
+    let told = stage.notes("SuccessfulRescale").await;
+    assert!(known == 10 && told.len() == changes, "{changes} changes to {known}: {told:?}");
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 0}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.notes("SuccessfulRescale").await.len(), changes, "at zero nothing is written and nothing is told");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_28_the_value_of_an_object_is_divided_by_the_copies_once() {
+    for (placement, replicas, runs) in [(weights(&[1, 1]), 10, "5 5"), (json!({}), 5, "5 5")] {
+        let (stage, one) = two(2, placement).await;
+        stage.load(100_000).await;
+        centralized(&stage, 1, per_pod()).await;
+        stage.until_scale(replicas, 120).await;
+        stage.pass(120).await;
+        assert_eq!((stage.scale().await, stage.replicas().await.as_str()), (replicas, runs));
+        one.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_29_pods_of_one_name_in_two_clusters_are_two_pods() {
+    let stage = Stage::new(2).await;
+    let mut rule = policy(weights(&[1, 1]));
+    rule["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet"}]);
+    stage.create(rule).await;
+    let mut set = deployment("web", 4);
+    set["kind"] = json!("StatefulSet");
+    stage.create(set).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(60).await;
+    let mut names = Vec::new();
+    for cluster in ["member1", "member2"] {
+        let pods =
+            Objects::new(stage.fleet.member(cluster).unwrap().client()).list(&kind("Pod"), "prod").await.unwrap();
+        names.push(pods.iter().map(|pod| name(pod).to_owned()).collect::<BTreeSet<_>>());
+    }
+    assert!(names[0] == names[1] && names[0].contains("web-0"), "{names:?}");
+    // 4 pods at 75 % of their request, with a target of 50 %: 6. Taken for two pods they would ask for 3.
+    stage.load(300).await;
+    let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"});
+    centralized(&stage, 1, json!({"scaleTargetRef": target})).await;
+    let asked = async || stage.get("StatefulSet", "web").await["spec"]["replicas"].clone();
+    for _ in 0..90 {
+        stage.pass(1).await;
+        assert!(asked().await == 4 || asked().await == 6, "{:?}", stage.messages().await);
+    }
+    assert_eq!(asked().await, 6, "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_30_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
+    let (stage, one) = two(2, weights(&[1, 1])).await;
+    stage.load(100_000).await;
+    centralized(&stage, 1, per_pod()).await;
+    stage.until_scale(10, 120).await;
+    stage.pass(60).await;
+    stage.fleet.lose_metrics("member2", true).unwrap();
+    for _ in 0..60 {
+        stage.pass(15).await;
+        assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
+    }
+    let (said, message) = stage.condition("ScalingActive").await;
+    assert!(said == "True PartialMetrics" && message.contains("member2"), "{said}: {message}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_31_a_cluster_that_does_not_answer_does_not_keep_others_waiting() {
+    let (stage, one) = running(3, json!({})).await;
+    stage.fleet.cut("member2", Link::Hangs).unwrap();
+    stage.load(500).await;
+    let mut waited = 0;
+    while stage.scale().await == 3 {
+        stage.pass(1).await;
+        waited += 1;
+        assert!(waited <= 60, "{:?}", stage.messages().await);
+    }
+    stage.fleet.cut("member2", Link::Up).unwrap();
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_32_the_tolerance_of_a_behavior_is_kept() {
+    let behavior = json!({"behavior": {"scaleUp": {"tolerance": "0.5"}, "scaleDown": {"tolerance": "0.05"}}});
+    let (stage, one) = running(2, behavior).await;
+    stage.load(210).await;
+    stage.pass(300).await;
+    assert_eq!(stage.scale().await, 3, "70 % is 1.4 times the target: {:?}", stage.messages().await);
+    stage.load(240).await;
+    stage.until_scale(5, 90).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_33_a_sidecar_asks_for_resources_too() {
+    let stage = Stage::new(2).await;
+    stage.create(policy(weights(&[1, 1]))).await;
+    let mut web = deployment("web", 4);
+    web["spec"]["template"]["spec"]["initContainers"] = json!([{"name": "proxy", "image": "proxy:1",
+        "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}]);
+    stage.create(web).await;
+    stage.pass(20).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    // 100m of the 200m that each pod asks for. Without the proxy it would be twice the target.
+    stage.load(400).await;
+    centralized(&stage, 1, json!({})).await;
+    stage.pass(180).await;
+    assert_eq!(stage.scale().await, 4, "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_34_the_first_good_answer_is_acted_on_in_one_period() {
+    let (stage, one) = running(2, json!({})).await;
+    for cluster in ["member1", "member2"] {
+        stage.fleet.lose_metrics(cluster, true).unwrap();
+    }
+    stage.load(500).await;
+    stage.pass(300).await;
+    assert_eq!(stage.scale().await, 3);
+    for cluster in ["member1", "member2"] {
+        stage.fleet.lose_metrics(cluster, false).unwrap();
+    }
+    let mut waited = 0;
+    while stage.scale().await == 3 {
+        stage.pass(1).await;
+        waited += 1;
+        assert!(waited <= 16, "{:?}", stage.messages().await);
+    }
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_35_a_metric_from_outside_scales() {
+    let (stage, one) = two(2, weights(&[1, 1])).await;
+    stage.load(80_000).await;
+    let external = json!({"metrics": [{"type": "External", "external": {"metric": {"name": "web-orders"},
+        "target": {"type": "AverageValue", "averageValue": "10"}}}]});
+    centralized(&stage, 1, external).await;
+    stage.until_scale(8, 60).await;
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(items(&hpa, "/status/currentMetrics").len(), 1, "{hpa}");
+    one.stop().await;
+}
