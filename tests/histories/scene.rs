@@ -201,6 +201,11 @@ impl Scene {
         !self.control.list(&kind("CronFederatedHPA"), "").await.unwrap().is_empty()
     }
 
+    /// Whether a quota allows fewer replicas than there are.
+    pub fn exceeds_quota(&self) -> bool {
+        self.watched.laws().world().exceeds_quota("prod")
+    }
+
     /// Objects of which the status says that something is yet to be done.
     pub fn waits(&self) -> Vec<String> {
         let laws = self.watched.laws();

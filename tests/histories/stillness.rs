@@ -43,9 +43,12 @@ pub async fn settle(scene: &mut Scene) -> Result<(), String> {
             rest.last.clone().map_or((rest.since, String::new()), |(at, what)| (at, what))
         };
         let waits = scene.waits();
-        // Rules that run every few minutes write for ever.
+        // Rules that run every few minutes write for ever, as does who tries again until a quota has room.
         if now.duration_since(last) >= SignedDuration::from_secs(QUIET) && waits.is_empty() || cron_runs {
             break;
+        }
+        if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST / 4) && scene.exceeds_quota() {
+            return Ok(());
         }
         let what = if waits.is_empty() { what } else { format!("{what}; {}", waits.join(", ")) };
         if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST) {

@@ -65,6 +65,13 @@ impl Budget {
                 }
             }
         }
+        // A Work that such a cluster never applied is given up, too.
+        for sent in world.sent.values().filter(|sent| !world.answers(&sent.cluster)) {
+            let told = world.federated.get(&sent.owner).filter(|hpa| !hpa.desired.is_empty());
+            if told.is_some_and(|hpa| hpa.desired.get(&sent.cluster).is_none_or(|bounds| bounds.max == 0)) {
+                self.given_up.insert((sent.owner.clone(), sent.cluster.clone()));
+            }
+        }
     }
 
     fn saw_hpa(&mut self, name: &Name, cluster: &str, court: &mut Court<'_>) {

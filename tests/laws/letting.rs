@@ -3,19 +3,26 @@
 //!
 //! Deadlines count only the time in which a controller could act.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::managed::owners;
-use super::world::{Federated, Name, Target, text};
+use super::world::{Federated, Name, Target, int, text};
 use super::{Change, Court, Law, is_ours};
 
 #[derive(Default)]
 pub struct LetsGo {
     /// Since when, in worked time, each object is to be let go and is not; nothing: told already.
     waiting: BTreeMap<String, Option<SignedDuration>>,
+    /// What the members were asked for before, and until when, by cluster and workload.
+    earlier: BTreeMap<(String, Target), VecDeque<(Timestamp, i64)>>,
 }
+
+/// Between the question to the members and the write that hands their replicas back.
+const ASKED: SignedDuration = SignedDuration::from_secs(5);
+/// Earlier replicas that are remembered.
+const EARLIER: usize = 8;
 
 impl Law for LetsGo {
     fn name(&self) -> &'static str {
@@ -25,6 +32,8 @@ impl Law for LetsGo {
     fn saw(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
         if change.in_control() {
             self.saw_replicas(change, court);
+        } else {
+            self.saw_asked(change, court);
         }
         self.look(court);
     }
@@ -51,10 +60,22 @@ impl LetsGo {
         }
     }
 
+    fn saw_asked(&mut self, change: &Change<'_>, court: &Court<'_>) {
+        let Some((before, after)) = change.before.zip(change.after) else { return };
+        let replicas = |object| int(object, "/spec/replicas");
+        let (Some(was), true) = (replicas(before), replicas(before) != replicas(after)) else { return };
+        let target = Target { kind: format!("{} {}", text(after, "/apiVersion"), change.kind), name: Name::of(after) };
+        let earlier = self.earlier.entry((change.place.to_owned(), target)).or_default();
+        earlier.push_back((court.world.now, was));
+        if earlier.len() > EARLIER {
+            earlier.pop_front();
+        }
+    }
+
     /// A template is given back with what its members are asked for.
     fn saw_replicas(&self, change: &Change<'_>, court: &mut Court<'_>) {
         let Some((before, after)) = change.before.zip(change.after) else { return };
-        let replicas = |object| super::world::int(object, "/spec/replicas");
+        let replicas = |object| int(object, "/spec/replicas");
         if after.pointer("/spec/template").is_none() || replicas(before) == replicas(after) {
             return;
         }
@@ -77,15 +98,22 @@ impl LetsGo {
         let has =
             |cluster: &String| world.members.get(cluster).is_some_and(|member| member.workloads.contains_key(&target));
         let clusters = binding.entries.iter().filter(|(cluster, _)| world.answers(cluster));
-        let asked = clusters.map(
-            |(cluster, replicas)| {
-                if has(cluster) { world.workload(cluster, &target).asked } else { *replicas }
-            },
-        );
-        let asked: Vec<i64> = asked.collect();
-        let wanted = if binding.divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() };
+        let asked: Vec<(i64, i64)> = clusters
+            .map(|(cluster, replicas)| {
+                let now = if has(cluster) { world.workload(cluster, &target).asked } else { *replicas };
+                // The member's own HPA may have moved on since the members were asked.
+                let earlier = self.earlier.get(&(cluster.clone(), target.clone())).into_iter().flatten();
+                let lately = earlier.filter(|(until, _)| world.now.duration_since(*until) <= ASKED);
+                lately.fold((now, now), |(low, high), (_, asked)| (low.min(*asked), high.max(*asked)))
+            })
+            .collect();
+        let whole = |asked: Vec<i64>| {
+            if binding.divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() }
+        };
+        let low: i64 = whole(asked.iter().map(|(low, _)| *low).collect());
+        let high: i64 = whole(asked.iter().map(|(_, high)| *high).collect());
         let silent = binding.entries.keys().any(|cluster| !world.answers(cluster));
-        let wrong = if silent { given < wanted } else { given != wanted };
+        let wrong = given < low || given > high && !silent;
         if wrong || given == 0 && replicas(before) != Some(0) && asked.is_empty() {
             court.breaks(
                 change.about(),

@@ -11,20 +11,23 @@
 //! replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
 //! cluster that did not answer when it left; the whole copy of a Duplicated workload while another serves; a quarter of
 //! the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
-//! replacement.
+//! replacement; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
+//! every division of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::managed::owners;
-use super::world::{Name, Target, Workload, World};
+use super::world::{Federated, Name, Target, Workload, World};
 use super::{Change, Court, Law, is_ours};
 
 /// After a release Karmada's scheduler may still do what follows from it.
 const AFTERMATH: SignedDuration = SignedDuration::from_secs(60);
 /// Longest time that a cluster is waited for that leaves: after it, it leaves all the same.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+/// Times of an eviction are stored in whole seconds.
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// Between the loss of a cluster and the replicas that others are asked for.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -69,8 +72,9 @@ struct Past {
     /// Whether somebody holds it, or when nobody did any more.
     held: bool,
     released: Option<Timestamp>,
-    /// The placement of its binding.
+    /// The placement of its binding, and when it became that.
     placement: Option<u64>,
+    placed: Option<Timestamp>,
     leaving: BTreeMap<String, Timestamp>,
     /// Their eviction ended only after the longest time.
     late: BTreeSet<String>,
@@ -115,7 +119,7 @@ impl Law for Pods {
 
     fn passed(&mut self, court: &mut Court<'_>) {
         for (target, past) in &mut self.past {
-            past.age(court.world.now, court.terms.queue + AT_ONCE);
+            past.age(target, court);
             past.look_at_lost(target, court);
         }
     }
@@ -175,6 +179,9 @@ impl Pods {
             let Some(binding) = world.binding(target) else { continue };
             // Whoever gives what was given back another placement has Karmada's scheduler divide anew.
             let before = past.placement.replace(binding.placement);
+            if before.is_some_and(|before| before != binding.placement) {
+                past.placed = Some(world.now);
+            }
             if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
                 past.released = world.now.checked_sub(AFTERMATH).ok();
             }
@@ -234,13 +241,13 @@ impl Pods {
         };
         share.asked = after.asked;
         past.pay();
-        past.age(world.now, court.terms.queue + AT_ONCE);
+        past.age(target, court);
         past.look_at_lost(target, court);
     }
 }
 
 fn ended(since: Timestamp, world: &World) -> bool {
-    world.now.duration_since(since) >= PATIENCE
+    world.now.duration_since(since) >= PATIENCE - SECOND
 }
 
 /// Whether the HPA of the member wrote the replicas.
@@ -271,7 +278,8 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
     let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
     let lowered = lowered || duplicated && divided && all > most;
-    gone || left || to_zero || lowered || by_user || binding.purges_at_once
+    let exceeds = world.exceeds_quota(&target.name.namespace);
+    gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once
 }
 
 impl Past {
@@ -302,11 +310,14 @@ impl Past {
         }
     }
 
-    /// What is spare for long is no replacement any more, unless it is that of a cluster whose eviction goes on.
-    fn age(&mut self, now: Timestamp, after: SignedDuration) {
-        let evicting = !self.leaving.is_empty();
+    /// What is spare for long is no replacement any more, unless a move is under way.
+    fn age(&mut self, target: &Target, court: &Court<'_>) {
+        let (now, after) = (court.world.now, court.terms.queue + AT_ONCE);
+        let assigned = |hpa: &Federated| hpa.condition("Assigned").is_none_or(|assigned| assigned.status == "True");
+        let moves = court.world.acts_on(target).is_some_and(|(_, hpa)| !assigned(hpa));
+        let moves = moves || !self.leaving.is_empty();
         for share in self.shares.values_mut() {
-            if share.spare() == 0 || evicting {
+            if share.spare() == 0 || moves {
                 share.spare_since = None;
             } else if now.duration_since(*share.spare_since.get_or_insert(now)) > after {
                 share.demand = share.ready;
@@ -333,7 +344,13 @@ impl Past {
             self.owing.insert(cluster.to_owned());
         }
         let since = self.leaving.get(cluster);
+        // Where nothing can replace it, it leaves without an eviction.
+        let gives_up = |placed: Timestamp| {
+            let waited = court.world.now.duration_since(placed);
+            since.is_none() && left == 0 && waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
+        };
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
+        let late = late || self.placed.is_some_and(gives_up);
         if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),

@@ -50,14 +50,15 @@ impl Rest {
         if matches!(change.kind, "Event" | "Lease") {
             return;
         }
-        let ours = match change.after {
-            Some(after) => changed(change.before, after)
-                .iter()
-                .any(|path| owners(after, path).iter().any(|owner| is_ours(owner.manager))),
-            None => change.kind == "Work" && label(change.object(), "labels", MANAGED_BY) == OURS,
-        };
-        if ours {
-            self.last = Some((change.at, change.about()));
+        if let Some(after) = change.after {
+            let by_us = |path: &Vec<&str>| owners(after, path).iter().any(|owner| is_ours(owner.manager));
+            let fields: Vec<String> =
+                changed(change.before, after).iter().filter(|path| by_us(path)).map(|path| path.join(".")).collect();
+            if !fields.is_empty() {
+                self.last = Some((change.at, format!("{}: {}", change.about(), fields.join(", "))));
+            }
+        } else if change.kind == "Work" && label(change.object(), "labels", MANAGED_BY) == OURS {
+            self.last = Some((change.at, format!("{}: deleted", change.about())));
         }
         if change.kind == "HorizontalPodAutoscaler" && !change.in_control() {
             let name = Name::of(change.object());

@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use self::read::{binding, federated, is_ours, member_hpa, place, sent, target_of, workload};
+use self::read::{amounts, binding, federated, is_ours, member_hpa, place, sent, target_of, workload};
 pub use self::read::{int, items, label, text, truth};
 use super::Change;
 
@@ -131,6 +131,8 @@ pub struct Binding {
     pub placement: u64,
     /// Replicas by cluster.
     pub entries: BTreeMap<String, i64>,
+    /// Thousandths of each resource that a replica requests.
+    pub requests: BTreeMap<String, i64>,
     /// Replicas that Karmada tells of, by cluster.
     pub told: BTreeMap<String, i64>,
     pub evicting: Vec<String>,
@@ -190,6 +192,8 @@ pub struct World {
     pub templates: BTreeMap<Target, Workload>,
     pub clusters: BTreeMap<String, Place>,
     pub members: BTreeMap<String, Member>,
+    /// Thousandths of each resource that the workloads of a namespace may be given together.
+    pub quotas: BTreeMap<Name, BTreeMap<String, i64>>,
     /// Whether the definitions that are served are ours, by plural.
     pub definitions: BTreeMap<String, bool>,
 }
@@ -205,6 +209,7 @@ impl World {
             templates: BTreeMap::new(),
             clusters: BTreeMap::new(),
             members: BTreeMap::new(),
+            quotas: BTreeMap::new(),
             definitions: BTreeMap::new(),
         }
     }
@@ -228,6 +233,19 @@ impl World {
     /// The binding of a workload.
     pub fn binding(&self, target: &Target) -> Option<&Binding> {
         self.bindings.values().find(|binding| binding.target == *target)
+    }
+
+    /// Whether the workloads of a namespace are asked for more than a FederatedResourceQuota allows.
+    pub fn exceeds_quota(&self, namespace: &str) -> bool {
+        let quotas = self.quotas.iter().filter(|(name, _)| name.namespace == namespace);
+        quotas.flat_map(|(_, limits)| limits).any(|(resource, limit)| {
+            let bindings = self.bindings.values().filter(|binding| binding.target.name.namespace == namespace);
+            let used = bindings.map(|binding| {
+                let asked: i64 = self.members.keys().map(|cluster| self.workload(cluster, &binding.target).asked).sum();
+                asked * binding.requests.get(resource).copied().unwrap_or_default()
+            });
+            used.sum::<i64>() > *limit
+        })
     }
 
     /// Who acts on a workload, or still holds it.
@@ -283,6 +301,9 @@ impl World {
                 put(&mut self.bindings, name, binding);
             }
             "Work" => put(&mut self.sent, name, change.after.and_then(sent)),
+            "FederatedResourceQuota" => {
+                put(&mut self.quotas, name, change.after.map(|quota| amounts(quota, "/spec/overall")));
+            }
             "Cluster" => put(&mut self.clusters, name.name, change.after.map(place)),
             "CustomResourceDefinition" => {
                 let plural = text(change.object(), "/spec/names/plural").to_owned();

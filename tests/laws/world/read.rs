@@ -1,8 +1,9 @@
 //! Reads stored objects into the world.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use fhpa::decision::quantity::milli;
 use fhpa::reconcile::federated_hpa::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
 use jiff::Timestamp;
@@ -137,11 +138,18 @@ pub(super) fn binding(object: &Value) -> Binding {
         divided: None,
         placement: digest(object.pointer("/spec/placement")),
         entries: entries.collect(),
+        requests: amounts(object, "/spec/replicaRequirements/resourceRequest"),
         told: told.collect(),
         evicting: evicting.collect(),
         purges_at_once: matches!(purge, "Directly" | "Immediately"),
         deleting: deleting(object),
     }
+}
+
+/// Thousandths of each resource.
+pub(super) fn amounts(object: &Value, path: &str) -> BTreeMap<String, i64> {
+    let all = object.pointer(path).and_then(Value::as_object).into_iter().flatten();
+    all.filter_map(|(resource, amount)| Some((resource.clone(), milli(amount.as_str()?)?))).collect()
 }
 
 pub(super) fn sent(object: &Value) -> Option<Sent> {
