@@ -9,6 +9,8 @@ COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds
 COPY examples examples
+# The revision that `fhpa --version` and the metrics tell.
+ARG FHPA_REVISION=unknown
 # Without the playground: it is for trying and testing.
 RUN cargo build --release --locked --no-default-features --bin fhpa
 

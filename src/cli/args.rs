@@ -1,18 +1,20 @@
 //! Arguments -> the command to run.
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
 use super::terminal::Color;
 use super::{completions, crds, cron, doctor, install, plan, simulate, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
+use crate::runtime::identity;
 
 /// Horizontal pod autoscaling over the member clusters of a Karmada control plane.
 ///
 /// The admission webhook and the controller of FederatedHPA and CronFederatedHPA, and their rules on the command line.
 #[derive(Debug, Parser)]
-#[command(name = "fhpa", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "fhpa", version = VERSION.as_str(), about, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -21,6 +23,15 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, hide_possible_values = true)]
     pub color: Color,
 }
+
+/// The version and, where the build names it, the revision.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match identity::REVISION {
+        "unknown" => version.to_owned(),
+        revision => format!("{version} ({revision})"),
+    }
+});
 
 const EXAMPLES: &str = "\
 Examples:

@@ -17,7 +17,7 @@ use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
-use crate::runtime::metrics::EngineMetrics;
+use crate::runtime::metrics::{EngineMetrics, ReconcileResult};
 
 /// The wall clock is checked this often while a timer depends on it, so that a jump is noticed.
 const NAP: Duration = Duration::from_secs(1);
@@ -60,8 +60,8 @@ pub trait Worker: Send + Sync + 'static {
     fn queue_stats(&self, queue_stats: QueueStats<'_>);
     /// Reports that a reconcile begins for an object that waited for this long.
     fn dequeued(&self, waited: Duration);
-    /// Reports that a reconcile panicked.
-    fn panicked(&self);
+    /// Reports how a reconcile ended, and how long it took.
+    fn ended(&self, result: ReconcileResult, took: Duration);
 }
 
 /// State of the queue.
@@ -100,7 +100,8 @@ pub struct Engine<W: Worker> {
     /// Keys in `queue`.
     queued: BTreeSet<Key>,
     reconciles: JoinSet<Finished<W::RetryState>>,
-    running: HashMap<Id, Key>,
+    /// Reconciles in progress, and since when.
+    running: HashMap<Id, (Key, Instant)>,
     /// Keys that are being reconciled, and whether to enqueue them again afterwards.
     busy: HashMap<Key, bool>,
     retry_states: HashMap<Key, W::RetryState>,
@@ -224,7 +225,7 @@ impl<W: Worker> Engine<W> {
                 let ended = worker.reconcile(&leader, &of, retry_state).await;
                 (of, ended)
             });
-            self.running.insert(task.id(), key.clone());
+            self.running.insert(task.id(), (key.clone(), clock::steady()));
             self.busy.insert(key, false);
         }
     }
@@ -238,14 +239,18 @@ impl<W: Worker> Engine<W> {
     fn ended(&mut self, ended: Result<(Id, Finished<W::RetryState>), JoinError>) {
         let (key, ended) = match ended {
             Ok((id, (key, ended))) => {
-                self.running.remove(&id);
+                if let (Some((_, since)), Ok(ended)) = (self.running.remove(&id), &ended) {
+                    let failed = ended.retry.is_some();
+                    let result = if failed { ReconcileResult::Error } else { ReconcileResult::Success };
+                    self.worker.ended(result, since.elapsed());
+                }
                 (key, ended)
             }
             Err(failed) => {
-                let Some(key) = self.running.remove(&failed.id()) else { return };
+                let Some((key, since)) = self.running.remove(&failed.id()) else { return };
                 if failed.is_panic() {
                     error!(object = %key, "a reconcile panicked");
-                    self.worker.panicked();
+                    self.worker.ended(ReconcileResult::Panic, since.elapsed());
                 }
                 let retry = Some(backoff::wait(ErrorClass::Refused, 1, &key, None));
                 (key, Ok(Ended { retry_state: None, wake: None, retry }))

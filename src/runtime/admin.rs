@@ -6,12 +6,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use axum::routing::get;
-use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, StatusCode};
 
 use super::clock;
 use super::lifecycle::Readiness;
-use super::metrics::{self, Metrics};
+use super::metrics::{Format, Metrics};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -24,8 +24,14 @@ pub fn probes(readiness: Arc<Readiness>) -> Router {
 
 /// The router of the port.
 pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
-    probes(readiness)
-        .route("/metrics", get(async move || answer(StatusCode::OK, metrics::CONTENT_TYPE, metrics.text())))
+    let asked = Arc::clone(&readiness);
+    let scrape = async move |headers: HeaderMap| {
+        metrics.ready.set(asked.missing(clock::wall()).is_empty().into());
+        let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+        let format = Format::accepted(accept);
+        answer(StatusCode::OK, format.content_type(), metrics.scrape(format))
+    };
+    probes(readiness).route("/metrics", get(scrape))
 }
 
 fn ready(readiness: &Readiness) -> Response {

@@ -1,7 +1,13 @@
-//! A unique name for this process. Reads the environment and the host name.
+//! A unique name for this process, and what it was built from. Reads the environment and the host name.
 
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+/// The revision that this binary was built from, where the build names one.
+pub const REVISION: &str = match option_env!("FHPA_REVISION") {
+    Some(revision) => revision,
+    None => "unknown",
+};
 
 /// The host name, which in a pod is the name of the pod, and a random part: a restarted pod on the same node is another
 /// process.

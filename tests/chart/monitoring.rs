@@ -1,17 +1,19 @@
 //! Alerts and dashboard use series that the program has, and each alert has its runbook.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 use std::time::Duration;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
 use fhpa::admission::router::Outcome;
 use fhpa::run::review_metrics::ReviewMetrics;
-use fhpa::runtime::metrics::{Code, HandshakeFailure, Metrics, Verb};
+use fhpa::runtime::metrics::{Code, Format, HandshakeFailure, Metrics, ObjectFigures, Verb};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::documents::guides;
+use super::package::{said, without};
 use super::{engine, text};
 
 /// Values of each label of each series.
@@ -40,19 +42,35 @@ pub fn filled() -> Metrics {
     ] {
         metrics.handshake_failed(reason);
     }
-    for status in ["True", "False", "Unknown"] {
+    for (status, reason) in [("True", "TooManyReplicas"), ("False", "ScalingDisabled"), ("Unknown", "ScalingDisabled")]
+    {
         let conditions = ["Assigned", "Ready", "ScalingActive", "AbleToScale", "ScalingLimited"];
-        let said = conditions.map(|condition| (condition, status, "ScalingDisabled"));
+        let said = conditions.map(|condition| (condition, status, reason));
         metrics.controller().conditions.say(status, said.into_iter());
     }
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
+    metrics.controller().objects.limit(1);
+    for mode in ["Distributed", "Centralized"] {
+        let conditions = vec![("Ready".to_owned(), "True".to_owned())];
+        let figures = ObjectFigures { mode, conditions, ..ObjectFigures::default() };
+        metrics.controller().objects.say(("prod", mode), figures);
+    }
     metrics.watch_failed("FederatedHPA");
+    metrics.watch_fails("FederatedHPA", true);
     metrics.known("FederatedHPA", 1);
     let definition = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io";
     metrics.guard().in_sync(definition, true);
     metrics.guard().drift_conflict(definition, false);
     metrics.guard().drift_corrected(definition);
-    for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
+    for code in [
+        Code::Status(401),
+        Code::Status(403),
+        Code::Status(429),
+        Code::Status(503),
+        Code::Error,
+        Code::Timeout,
+        Code::Canceled,
+    ] {
         metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
     }
     metrics
@@ -153,6 +171,50 @@ fn a_series_that_nobody_writes_is_seen() {
     assert_eq!(told(r#"fhpa_events_total{job="fhpa",result="lost"}"#), "fhpa_events_total{result=lost}");
     assert_eq!(told(r#"fhpa_leader{shard="1"}"#), "fhpa_leader{shard}");
     assert_eq!(told(r#"rate(fhpa_api_requests_total{code=~"5..|error"}[5m])"#), "");
+}
+
+/// Rules without annotations, which the expectations leave out.
+fn bare_rules() -> Value {
+    let mut rules: Value = serde_saphyr::from_str(&text("charts/fhpa/files/alerts.yaml")).unwrap();
+    for group in rules["groups"].as_array_mut().unwrap() {
+        for rule in group["rules"].as_array_mut().unwrap() {
+            rule.as_object_mut().unwrap().remove("annotations");
+        }
+    }
+    rules
+}
+
+#[test]
+fn every_alert_is_seen_to_fire_by_a_test_of_promtool() {
+    let tests: Value = serde_saphyr::from_str(&text("tests/chart/alerts.yaml")).unwrap();
+    let expectations =
+        tests["tests"].as_array().unwrap().iter().flat_map(|test| test["alert_rule_test"].as_array().unwrap());
+    let fires = expectations.filter(|one| !one["exp_alerts"].as_array().unwrap().is_empty());
+    let fires: BTreeSet<&str> = fires.map(|one| one["alertname"].as_str().unwrap()).collect();
+    let alerts = alerts();
+    let named: BTreeSet<&str> = alerts.iter().map(|alert| alert["alert"].as_str().unwrap()).collect();
+    assert_eq!(named, fires);
+}
+
+#[test]
+fn alerts_fire_and_stop_as_their_tests_say() {
+    let mut version = Command::new("promtool");
+    version.arg("--version");
+    if let Err(why) = said(version) {
+        return without("promtool", "alerts that fire and stop, metrics in a form that Prometheus accepts", &why);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("alerts.yaml"), bare_rules().to_string()).unwrap();
+    std::fs::write(directory.path().join("tests.yaml"), text("tests/chart/alerts.yaml")).unwrap();
+    let mut check = Command::new("promtool");
+    check.current_dir(directory.path()).args(["test", "rules", "tests.yaml"]);
+    let answer = said(check).unwrap();
+    assert!(answer.contains("SUCCESS"), "{answer}");
+    let scrape = directory.path().join("scrape");
+    std::fs::write(&scrape, filled().scrape(Format::Text)).unwrap();
+    let mut lint = Command::new("promtool");
+    lint.args(["check", "metrics"]).stdin(std::fs::File::open(scrape).unwrap());
+    assert_eq!(said(lint), Ok(String::new()));
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub const CASES: &[Case] = &[
     plain(
         "no alert of a group",
         "{prometheusRule: {enabled: true, disabled: [FhpaForbidden, FhpaRequestsFail, FhpaWatchesBreak, \
-         FhpaKubeconfigNotTaken, \
+         FhpaKubeconfigNotTaken, FhpaKubeconfigExpires, \
          FhpaDriftNotCorrected, FhpaDriftConflict, FhpaDown]}}",
     ),
     plain("no budget", "{podDisruptionBudget: {enabled: false}}"),
@@ -152,6 +152,7 @@ controller:
   retryPeriod: 4s
   maxConcurrentReconciles: 128
   rebalancePeriod: 0
+  objectMetrics: 2000
   defaultNotReadyTolerationSeconds: 60
   defaultUnreachableTolerationSeconds: 90
   unhealthyClusterThreshold: 0.75

@@ -73,6 +73,67 @@ async fn a_changed_kubeconfig_is_used_without_a_restart_and_a_broken_one_is_not(
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 1"#));
 }
 
+/// A server that accepts one token; the token can change.
+async fn guarded(token: &str) -> (String, Arc<Mutex<String>>) {
+    let accepted = Arc::new(Mutex::new(format!("Bearer {token}")));
+    let of = Arc::clone(&accepted);
+    let router = Router::new().fallback(async move |request: Request<Body>| {
+        let token = request.headers().get("authorization").map_or("", |value| value.to_str().unwrap());
+        let known = *of.lock().unwrap() == token;
+        let (code, kind) = if known { (201, "SelfSubjectReview") } else { (401, "Status") };
+        let api = if known { "authentication.k8s.io/v1" } else { "v1" };
+        let answer = json!({"apiVersion": api, "kind": kind, "metadata": {}, "status": if known { json!({}) } else { json!("Failure") },
+            "message": "Unauthorized", "reason": "Unauthorized", "code": code});
+        Response::builder().status(code).body(Body::from(answer.to_string())).unwrap()
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(axum::serve(listener, router).into_future());
+    (url, accepted)
+}
+
+#[tokio::test]
+async fn credentials_that_the_server_refuses_do_not_replace_those_that_work() {
+    let (url, accepted) = guarded("one").await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let config = |token: &str| kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
+    std::fs::write(&file, config("one")).unwrap();
+    let metrics = Metrics::new();
+    let (_client, mut keeper) = connect(&file, &metrics).await;
+    std::fs::write(&file, config("two")).unwrap();
+    let Polled::Kept(error) = keeper.poll().await else { panic!("it was refused") };
+    assert!(error.to_string().contains("does not accept it: Unauthorized"), "{error}");
+    assert!(matches!(keeper.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 1"#), "{}", metrics.text());
+    // The server knows them now.
+    *accepted.lock().unwrap() = "Bearer two".to_owned();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+    // Where the earlier ones do not work either, nothing is lost by taking the new ones.
+    *accepted.lock().unwrap() = "Bearer none".to_owned();
+    std::fs::write(&file, config("three")).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 2"#), "{}", metrics.text());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_does_not_replace_one_that_does() {
+    let (url, _accepted) = guarded("one").await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let config = |url: &str| kubeconfig(&[("karmada", url)]).replace("{}", "{token: one}");
+    std::fs::write(&file, config(&url)).unwrap();
+    let metrics = Metrics::new();
+    let (_client, mut keeper) = connect(&file, &metrics).await;
+    // A port that was free a moment ago.
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    std::fs::write(&file, config(&format!("http://{free}"))).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
+    std::fs::write(&file, config(&url)).unwrap();
+    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+}
+
 /// The names that a list brings.
 async fn listed(
     events: &mut (impl Stream<Item = Result<watcher::Event<Namespace>, watcher::Error>> + Unpin),
@@ -114,7 +175,10 @@ impl Asked {
         Router::new().fallback(async move |request: Request<Body>| {
             let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
             let token = request.headers().get("authorization").map_or("", |value| value.to_str().unwrap());
-            asked.0.lock().unwrap().push(format!("{} {token}", if watch { "watch" } else { "list" }));
+            // The keeper asks who it is before it uses new credentials.
+            if request.method() == http::Method::GET {
+                asked.0.lock().unwrap().push(format!("{} {token}", if watch { "watch" } else { "list" }));
+            }
             if watch {
                 return Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()));
             }

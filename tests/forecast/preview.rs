@@ -170,6 +170,7 @@ async fn served(controller: bool) -> Vec<String> {
         timings: Timings::default(),
         concurrency: 4,
         rebalance_period: None,
+        object_metrics: 0,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::run::process::Centralized::default(),
         estimators: None,

@@ -232,7 +232,8 @@ impl Scene {
             lines.push(format!("    FederatedHPA {name} {} held {}: {conditions}", hpa.bounds, hpa.held));
         }
         for (name, binding) in &world.bindings {
-            lines.push(format!("    binding {name} {:?} suspended {}", binding.entries, binding.suspended));
+            let (entries, evicting) = (&binding.entries, &binding.evicting);
+            lines.push(format!("    binding {name} {entries:?} evicting {evicting:?} suspended {}", binding.suspended));
         }
         for (cluster, member) in &world.members {
             let hpas = member.hpas.iter().map(|(name, hpa)| format!("{name} {}", hpa.bounds));

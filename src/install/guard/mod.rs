@@ -74,7 +74,7 @@ impl Guard {
             wanted.extend(manifests::registration(&location.borrow(), definitions_guarded)?);
         }
         let sight = Arc::new(Sight::new(wanted));
-        let (events, poster) = Events::new(client.clone(), &identity, counted);
+        let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&counted));
         let worker = GuardWorker::new(Dependencies {
             client: client.clone(),
             sight: Arc::clone(&sight),
@@ -83,6 +83,7 @@ impl Guard {
             events,
             clock: Arc::clone(&clock),
             metrics,
+            counted,
         });
         let engine = Engine::new(Arc::new(worker), clock, 1);
         Ok(Self { client, sight, location, definitions_guarded, engine, poster })

@@ -10,7 +10,7 @@ use kube::Client;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::sight::{Guarded, Live, Sight};
 use crate::controller::engine::{Ended, QueueStats, Worker};
@@ -25,7 +25,7 @@ use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
-use crate::runtime::metrics::GuardMetrics;
+use crate::runtime::metrics::{ControllerMetrics, GuardMetrics, ReconcileResult};
 
 /// Dependencies of corrections.
 pub(super) struct Dependencies {
@@ -36,6 +36,7 @@ pub(super) struct Dependencies {
     pub(super) events: Events,
     pub(super) clock: WallClock,
     pub(super) metrics: Arc<GuardMetrics>,
+    pub(super) counted: Arc<ControllerMetrics>,
 }
 
 /// Corrects drift.
@@ -115,8 +116,10 @@ impl Worker for GuardWorker {
 
     fn dequeued(&self, _: Duration) {}
 
-    fn panicked(&self) {
-        error!("a reconcile of the guard over the installation panicked");
+    fn ended(&self, result: ReconcileResult, _: Duration) {
+        if result == ReconcileResult::Panic {
+            self.dependencies.counted.panics.inc();
+        }
     }
 }
 

@@ -99,6 +99,7 @@ fn options(fleet: &Fleet) -> Options {
         timings: Timings::default(),
         concurrency: 16,
         rebalance_period: Some(std::time::Duration::from_mins(1)),
+        object_metrics: 0,
         failover: Failover::default(),
         centralized: Centralized::default(),
         estimators: None,

@@ -27,6 +27,7 @@ use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::decision::cron::supersede::{Later, remainder};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
+use crate::runtime::metrics::ReconcileResult;
 
 /// State of an object whose reconcile is incomplete; rebuilt when the process ends.
 #[derive(Debug, Default)]
@@ -107,8 +108,8 @@ impl Worker for CronWorker {
         self.reporter.dequeued(waited);
     }
 
-    fn panicked(&self) {
-        self.reporter.panicked();
+    fn ended(&self, result: ReconcileResult, took: Duration) {
+        self.reporter.ended(result, took);
     }
 }
 
@@ -121,6 +122,7 @@ impl CronWorker {
     ) -> Result<Ended<CronRetryState>, LeaseLost> {
         // An object that is gone or being deleted sets nothing any more.
         let Some((entry, _lane)) = self.begin(key).await else {
+            self.reporter.overdue(key, 0, None);
             return Ok(Ended { retry_state: None, wake: None, retry: None });
         };
         match &entry.wholeness {
@@ -152,6 +154,7 @@ impl CronWorker {
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         retry_state.learn(executed.attempts);
         let owed = observed.owed(&rules, &retry_state.attempts);
+        self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
         let wake = observed.wake(&owed);
         let mut failure = executed.failure;
         if let Some(failure) = &failure {

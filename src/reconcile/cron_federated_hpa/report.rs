@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::entry::Entry;
 use super::observe::Observed;
@@ -19,7 +19,7 @@ use crate::decision::cron::ledger::{Action, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, attempt};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
-use crate::runtime::metrics::ControllerMetrics;
+use crate::runtime::metrics::{ControllerMetrics, ReconcileResult};
 
 /// Reason of the Event of an executed run.
 pub const EXECUTED: &str = "RuleExecuted";
@@ -165,9 +165,17 @@ impl Reporter {
         }
     }
 
-    /// Counts a panic of a reconcile.
-    pub fn panicked(&self) {
-        self.metrics.panics.inc();
+    /// Counts a reconcile that ended.
+    pub fn ended(&self, result: ReconcileResult, took: Duration) {
+        if result == ReconcileResult::Panic {
+            self.metrics.panics.inc();
+        }
+        self.metrics.cron.reconciled(result, took);
+    }
+
+    /// Sets the runs of an object that wait for another attempt.
+    pub fn overdue(&self, key: &Key, runs: usize, oldest: Option<Timestamp>) {
+        self.metrics.overdue(&key.to_string(), runs, oldest);
     }
 
     /// Sets the number of rules, and of objects that are not ready, by reason.
@@ -191,6 +199,9 @@ impl Reporter {
 
     fn tell(&self, about: Regarding<'_>, severity: Severity, reason: &'static str, note: String) {
         let Regarding { leader, key, entry } = about;
+        if severity == Severity::Warning {
+            warn!(object = %key, reason, "{note}");
+        }
         let regarding = entry.own(key).reference();
         let target = entry.target(key);
         let related = Reference {

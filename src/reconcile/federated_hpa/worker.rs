@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use tracing::error;
 
 use super::cache::entry::FederatedHpaEntry;
 use super::centralized::{self, Centralized};
@@ -26,6 +25,7 @@ use crate::decision::defaults::Mode;
 use crate::reconcile::scale_target::Targets;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
+use crate::runtime::metrics::ReconcileResult;
 
 /// Dependencies of reconciles.
 pub struct FederatedHpaWorker {
@@ -107,9 +107,12 @@ impl Worker for FederatedHpaWorker {
         self.reporter.metrics.dequeued(waited);
     }
 
-    fn panicked(&self) {
-        error!("a reconcile of a FederatedHPA panicked");
-        self.reporter.metrics.panics.inc();
+    fn ended(&self, result: ReconcileResult, took: Duration) {
+        let metrics = &self.reporter.metrics;
+        if result == ReconcileResult::Panic {
+            metrics.panics.inc();
+        }
+        metrics.distributed.reconciled(result, took);
     }
 }
 
@@ -159,7 +162,7 @@ impl FederatedHpaWorker {
         !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Centralized)
     }
 
-    fn mode(&self, order: &FederatedHpaEntry) -> Option<Mode> {
+    pub(super) fn mode(&self, order: &FederatedHpaEntry) -> Option<Mode> {
         order.mode().or(self.stored_mode)
     }
 }

@@ -54,6 +54,9 @@ pub(in crate::run) struct ControllerArgs {
     /// How often headroom is rebalanced across clusters by their free capacity; 0 switches it off.
     #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = duration::within_an_hour)]
     rebalance_period: Duration,
+    /// FederatedHPAs with metrics of their own, such as fhpa_federated_hpa_spec_max_replicas; 0 switches them off.
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    object_metrics: u32,
     #[command(flatten)]
     failover: FailoverArgs,
     #[command(flatten)]
@@ -207,6 +210,7 @@ impl ControllerArgs {
             identity,
             max_concurrent_reconciles,
             rebalance_period,
+            object_metrics,
             failover,
             centralized,
             guard,
@@ -225,6 +229,7 @@ impl ControllerArgs {
             timings,
             concurrency: usize::from(max_concurrent_reconciles),
             rebalance_period: Some(rebalance_period).filter(|period| !period.is_zero()),
+            object_metrics: usize::try_from(object_metrics).unwrap_or(usize::MAX),
             failover: failover.settings(),
             centralized: centralized.settings(),
             estimators: estimators.settings(true),

@@ -54,11 +54,13 @@ impl Acting {
             timings,
             concurrency,
             rebalance_period,
+            object_metrics,
             failover,
             centralized,
             estimators,
             guard,
         } = options;
+        metrics.controller().objects.limit(object_metrics);
         let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
         let options = reconcile::Options {

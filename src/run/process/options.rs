@@ -131,6 +131,8 @@ pub struct ControllerOptions {
     pub concurrency: usize,
     /// How often headroom is rebalanced; `None`: never.
     pub rebalance_period: Option<Duration>,
+    /// FederatedHPAs with metrics of their own.
+    pub object_metrics: usize,
     /// How long to wait for clusters that fail or leave.
     pub failover: Failover,
     /// Settings of Centralized mode.

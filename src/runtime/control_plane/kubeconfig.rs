@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::{Error, Server, redacted};
+use crate::runtime::tls;
 
 /// Most bytes of a file that are compared.
 const LIMIT: u64 = 1 << 20;
@@ -58,8 +61,16 @@ impl Origin {
         if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::NoAuthority(url));
         }
-        Ok(Server { client: Client::try_from(config).map_err(redacted)?, url, listed: None })
+        let not_after = certificate(&config.auth_info).and_then(|pem| tls::expiry(&pem));
+        Ok(Server { client: Client::try_from(config).map_err(redacted)?, url, not_after, listed: None })
     }
+}
+
+/// The client's certificate, as PEM.
+fn certificate(user: &AuthInfo) -> Option<Vec<u8>> {
+    let data = user.client_certificate_data.as_ref();
+    let file = || user.client_certificate.as_ref().and_then(|file| read(Path::new(file)).ok());
+    data.map_or_else(file, |data| BASE64_STANDARD.decode(data).ok())
 }
 
 /// Files with certificates and keys. The client itself rereads token files and reruns plugins.

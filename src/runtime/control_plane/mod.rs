@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -38,6 +39,9 @@ pub enum Error {
     /// The certificate authority contains no certificate.
     #[error("kubeconfig: no certificate in the certificate authority of {0}")]
     NoAuthority(String),
+    /// The API server does not accept the credentials, or does not answer.
+    #[error("kubeconfig: {0} does not accept it: {1}")]
+    Refused(String, String),
 }
 
 /// Time limits.
@@ -66,6 +70,8 @@ struct Server {
     client: Client,
     /// URL, to detect a change.
     url: String,
+    /// When the client's certificate expires, if it has one.
+    not_after: Option<Timestamp>,
     /// Collections listed since this server is in use, or since it was restored; `None` for the first server, from
     /// which all versions come.
     listed: Option<Listed>,
@@ -82,6 +88,7 @@ pub async fn connect(origin: Origin, bounds: Bounds, metrics: Arc<RequestMetrics
     let content = origin.content();
     let server = origin.load().await?;
     let namespace = server.client.default_namespace().to_owned();
+    metrics.credentials_expire(server.not_after);
     let current = Arc::new(watch::Sender::new(Arc::new(server)));
     let client = Client::new(Requests::new(Arc::clone(&current), bounds, Arc::clone(&metrics)), namespace);
     Ok((client, Keeper::new(origin, content, current, metrics)))
@@ -99,6 +106,7 @@ pub async fn connect_once(origin: Origin) -> Result<Client, Error> {
 /// A given client, with time limits and metrics.
 pub fn bounded(client: Client, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let current = Arc::new(watch::Sender::new(Arc::new(Server { client, url: String::new(), listed: None })));
+    let current =
+        Arc::new(watch::Sender::new(Arc::new(Server { client, url: String::new(), not_after: None, listed: None })));
     Client::new(Requests::new(current, bounds, metrics), namespace)
 }

@@ -141,7 +141,8 @@ fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
 impl Server {
     /// The same server, without listed collections.
     fn forgotten(&self) -> Self {
-        Self { client: self.client.clone(), url: self.url.clone(), listed: Some(Listed::default()) }
+        let listed = Some(Listed::default());
+        Self { client: self.client.clone(), url: self.url.clone(), not_after: self.not_after, listed }
     }
 
     /// Records that the reader has listed this collection.

@@ -1,8 +1,11 @@
 //! Metrics of the controller: rules and their executions, reconciles, the leader, events. No I/O.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{ConditionMetrics, by_result, registered};
+use super::{ConditionMetrics, ObjectMetrics, by_result, registered};
 use crate::decision::backoff::ErrorClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,6 +41,26 @@ const LATENESS: [f64; 16] =
 /// Upper bounds of the time in the queue, in seconds.
 const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 
+/// Upper bounds of the time of a reconcile, in seconds.
+const RECONCILES: [f64; 13] = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReconcileLabels {
+    controller: &'static str,
+    result: &'static str,
+}
+
+/// How a reconcile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReconcileResult {
+    /// Nothing is to be tried again.
+    Success,
+    /// It is tried again.
+    Error,
+    /// It panicked.
+    Panic,
+}
+
 /// Queue metrics of one controller.
 #[derive(Clone, Debug)]
 pub struct EngineMetrics {
@@ -47,6 +70,22 @@ pub struct EngineMetrics {
     pub workqueue_depth: Gauge,
     /// Reconciles in progress.
     pub active_workers: Gauge,
+    reconciles: [Counter; 3],
+    reconcile_time: Histogram,
+}
+
+impl EngineMetrics {
+    /// Counts a reconcile that ended, and its duration.
+    pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
+        let [success, error, panic] = &self.reconciles;
+        match result {
+            ReconcileResult::Success => success,
+            ReconcileResult::Error => error,
+            ReconcileResult::Panic => panic,
+        }
+        .inc();
+        self.reconcile_time.observe(took.as_secs_f64());
+    }
 }
 
 /// The controller's counters. All handles are kept, so that none is looked up by its labels.
@@ -61,6 +100,9 @@ pub struct ControllerMetrics {
     pub distributed: EngineMetrics,
     /// Conditions of FederatedHPAs.
     pub conditions: ConditionMetrics,
+    /// FederatedHPAs in numbers.
+    pub objects: ObjectMetrics,
+    overdue: Overdue,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
     /// Writes of a status.
@@ -91,10 +133,18 @@ fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> 
     let workers: Family<ControllerLabels, Gauge> = registered(r, "controller_active_workers", "Reconciles that run");
     let delayed: Family<ControllerLabels, Gauge> =
         registered(r, "delay_queue_depth", "Objects that are due at a later time");
+    let reconciles: Family<ReconcileLabels, Counter> =
+        registered(r, "controller_reconcile", "Reconciles that ended, by result");
+    let times = Family::<ControllerLabels, Histogram>::new_with_constructor(|| Histogram::new(RECONCILES));
+    let help = "Time that a reconcile took, also until it panicked";
+    r.register_with_unit("controller_reconcile_duration", help, Unit::Seconds, times.clone());
     controllers.map(|controller| EngineMetrics {
         delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
         workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
         active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
+        reconciles: ["success", "error", "panic"]
+            .map(|result| reconciles.get_or_create(&ReconcileLabels { controller, result }).clone()),
+        reconcile_time: times.get_or_create(&ControllerLabels { controller }).clone(),
     })
 }
 
@@ -128,6 +178,8 @@ impl ControllerMetrics {
             cron,
             distributed,
             conditions: ConditionMetrics::new(r),
+            objects: ObjectMetrics::new(r),
+            overdue: Overdue::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
@@ -169,6 +221,11 @@ impl ControllerMetrics {
     /// Sets when the next rule is due; `None` when no rule is scheduled.
     pub fn next_due(&self, at: Option<Timestamp>) {
         self.next_due.set(at.map_or(0, Timestamp::as_second));
+    }
+
+    /// Sets the runs of an object that were due and wait for another attempt: their number and the oldest one.
+    pub fn overdue(&self, object: &str, runs: usize, oldest: Option<Timestamp>) {
+        self.overdue.set(object, oldest.map(|oldest| (runs, oldest.as_second())));
     }
 
     /// Counts an executed rule and its delay.
@@ -215,7 +272,49 @@ impl ControllerMetrics {
         }
         if !leads {
             self.conditions.clear();
+            self.objects.clear();
+            self.overdue.clear();
         }
+    }
+}
+
+/// Runs of cron rules that were due and wait for another attempt.
+#[derive(Clone, Debug)]
+struct Overdue {
+    runs: Gauge,
+    oldest: Gauge,
+    known: Arc<Mutex<HashMap<Box<str>, (usize, i64)>>>,
+}
+
+impl Overdue {
+    fn new(r: &mut Registry) -> Self {
+        Self {
+            runs: registered(r, "cron_overdue_runs", "Runs that were due and wait for another attempt"),
+            oldest: registered(
+                r,
+                "cron_oldest_overdue_timestamp_seconds",
+                "When the oldest run was due that waits for another attempt; 0 while there is none",
+            ),
+            known: Arc::default(),
+        }
+    }
+
+    fn set(&self, object: &str, waits: Option<(usize, i64)>) {
+        let mut known = self.known.lock();
+        match waits {
+            Some(waits) if known.get(object) == Some(&waits) => return,
+            Some(waits) => _ = known.insert(object.into(), waits),
+            None if known.remove(object).is_none() => return,
+            None => {}
+        }
+        self.runs.set(known.values().map(|(runs, _)| i64::try_from(*runs).unwrap_or(i64::MAX)).sum());
+        self.oldest.set(known.values().map(|(_, oldest)| *oldest).min().unwrap_or_default());
+    }
+
+    fn clear(&self) {
+        self.known.lock().clear();
+        self.runs.set(0);
+        self.oldest.set(0);
     }
 }
 

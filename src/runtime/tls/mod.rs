@@ -181,6 +181,13 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
+/// End of the validity of the first certificate of a PEM text, if there is one.
+#[must_use]
+pub fn expiry(pem: &[u8]) -> Option<Timestamp> {
+    let leaf = CertificateDer::pem_slice_iter(pem).next()?.ok()?;
+    validity(&leaf).ok().map(|(_, not_after)| not_after)
+}
+
 fn validity(leaf: &CertificateDer<'_>) -> Result<(Timestamp, Timestamp), Error> {
     let (_, leaf) =
         x509_parser::parse_x509_certificate(leaf).map_err(|error| Error::BadCertificate(error.to_string()))?;

@@ -4,6 +4,7 @@
 mod definitions;
 mod index;
 mod kinds;
+mod retries;
 mod source;
 
 pub use definitions::{Definitions, Served};

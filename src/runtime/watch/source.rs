@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, join_all};
 use futures::{StreamExt as _, pin_mut};
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tracing::{info, warn};
@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::definitions::{Definitions, Listing};
 use super::index::{Index, Key, KindIndex, Known};
 use super::kinds::KindReader;
+use super::retries::{Pause, Retries};
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
@@ -208,15 +209,15 @@ async fn watch<K>(
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let events = watcher(objects, config.page_size(PAGE)).default_backoff();
+    let events = watcher(objects, config.page_size(PAGE));
     pin_mut!(events);
     let mut known = BTreeSet::new();
-    let mut failing = false;
+    let mut retries = Retries::new(kind);
     while let Some(event) = events.next().await {
-        // `Init` only means that a list was requested.
-        if failing && event.as_ref().is_ok_and(|event| !matches!(event, watcher::Event::Init)) {
+        // `Init` only means that a list was requested, and `InitApply` that a page of it came.
+        if !matches!(event, Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_)) && retries.succeeded() {
             info!(kind, "watch recovered");
-            failing = false;
+            metrics.watch_fails(kind, false);
         }
         match event {
             Ok(watcher::Event::Init) => {
@@ -247,10 +248,14 @@ async fn watch<K>(
             }
             Err(error) => {
                 metrics.watch_failed(kind);
-                failing = true;
-                let what = error.to_string();
-                let what = excerpt(&what, ERROR);
-                warn!(kind, error = what, "the watch failed and is retried; {}", advice(kind, &error));
+                metrics.watch_fails(kind, true);
+                let Pause { wait, say } = retries.failed(is_refusal(&error));
+                if let Some(failures) = say {
+                    let what = error.to_string();
+                    let what = excerpt(&what, ERROR);
+                    warn!(kind, error = what, failures, "the watch failed and is retried; {}", advice(kind, &error));
+                }
+                tokio::time::sleep(wait).await;
             }
         }
         metrics.known(kind, known.len());
@@ -316,6 +321,18 @@ where
 
 fn key(metadata: &ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+/// Whether trying again soon is in vain: until a role or a credential changes the answer stays the same.
+fn is_refusal(error: &watcher::Error) -> bool {
+    use watcher::Error as E;
+    let (E::InitialListFailed(kube::Error::Api(status))
+    | E::WatchStartFailed(kube::Error::Api(status))
+    | E::WatchError(status)) = error
+    else {
+        return false;
+    };
+    matches!(status.code, 401 | 403 | 404)
 }
 
 /// Advice for a failing watch.

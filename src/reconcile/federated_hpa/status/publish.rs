@@ -7,10 +7,39 @@ use super::shown::ledger;
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::failure::{WriteError, reason};
 use crate::controller::key::Key;
+use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status;
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
+use crate::runtime::metrics::ObjectFigures;
+
+/// The numbers of an object, for metrics.
+fn figures(mode: &'static str, order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> ObjectFigures {
+    let spec = &order.object.spec;
+    let counts = status.clusters.unwrap_or_default();
+    let leaving = status.cluster_hpa_desired.iter().flatten().filter(|desired| desired.max_replicas.is_none());
+    let leaving = i64::try_from(leaving.count()).unwrap_or(i64::MAX);
+    let conditions = status.conditions.iter().flatten();
+    ObjectFigures {
+        mode,
+        replicas: [
+            spec.min_replicas.unwrap_or(MIN_REPLICAS).into(),
+            spec.max_replicas.into(),
+            status.current_replicas.unwrap_or_default().into(),
+            status.desired_replicas.into(),
+        ],
+        clusters: [
+            counts.total.into(),
+            counts.ready.into(),
+            counts.limited.into(),
+            counts.unknown.into(),
+            counts.scaled_to_zero.into(),
+            leaving,
+        ],
+        conditions: conditions.map(|condition| (condition.type_.clone(), condition.status.clone())).collect(),
+    }
+}
 
 /// What became of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +58,10 @@ impl FederatedHpaWorker {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
-        self.reporter.metrics.conditions.say(&order.key().to_string(), words);
+        let key = order.key();
+        self.reporter.metrics.conditions.say(&key.to_string(), words);
+        let mode = self.mode(order).map_or("", Mode::name);
+        self.reporter.metrics.objects.say((&key.namespace, &key.name), figures(mode, order, status));
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.
@@ -38,6 +70,7 @@ impl FederatedHpaWorker {
         self.too_large.forget(key);
         self.centralized.forget(key);
         self.reporter.metrics.conditions.forget(&key.to_string());
+        self.reporter.metrics.objects.forget((&key.namespace, &key.name));
     }
 
     /// Writes the status where it differs, updates the metrics, and reports conditions that became worse.
