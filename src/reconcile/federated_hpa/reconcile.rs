@@ -294,7 +294,7 @@ impl FederatedHpaWorker {
             wrote |= !matches!(step.action, Action::Scale { .. });
         }
         wrote |= self.refresh(about, &bound).await?;
-        if !entries {
+        if !entries && !replaces_evicted(about.binding, plan) {
             wrote |= self.applier.follow(about).await?;
         }
         Ok(wrote)
@@ -366,4 +366,16 @@ impl FederatedHpaWorker {
 /// The binding, unless it is being deleted.
 pub(super) fn bound(view: &View) -> Option<&Binding> {
     view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
+}
+
+/// Whether a cluster is to be added while others are evicted. Karmada ends an eviction when all clusters of a division
+/// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled.
+fn replaces_evicted(binding: &Binding, plan: &Plan<'_>) -> bool {
+    let spec = &binding.object.spec;
+    let has = |cluster: &str| spec.clusters.iter().any(|entry| entry.name == cluster);
+    let adds = |action: &Action<'_>| match action {
+        Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
+        _ => false,
+    };
+    !spec.graceful_eviction_tasks.is_empty() && plan.steps.iter().any(|step| adds(&step.action))
 }
