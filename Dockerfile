@@ -9,6 +9,7 @@ COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds
 COPY examples examples
+COPY charts/fhpa/docs charts/fhpa/docs
 # Without the playground: it is for trying and testing.
 RUN cargo build --release --locked --no-default-features --bin fhpa
 
