@@ -87,6 +87,23 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     out
 }
 
+/// A line as several that are not wider than `columns`, as far as words allow; all but the first are indented by two more.
+pub(super) fn wrapped(line: &str, columns: usize) -> String {
+    let indent = line.chars().take_while(|character| *character == ' ').count().saturating_add(2);
+    let (mut out, mut width) = (String::new(), 0_usize);
+    for word in line.split_inclusive(' ') {
+        if width > indent && width.saturating_add(visible(word.trim_end())) > columns {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            width = indent;
+        }
+        out.push_str(word);
+        width = width.saturating_add(visible(word));
+    }
+    out
+}
+
 /// Each character, and whether it belongs to a style.
 fn characters(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut styles = false;
@@ -100,7 +117,7 @@ fn characters(text: &str) -> impl Iterator<Item = (char, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GREEN, PLAIN, aligned, cut, printable};
+    use super::{GREEN, PLAIN, aligned, cut, printable, wrapped};
 
     #[test]
     fn a_name_that_would_command_the_terminal_is_text() {
@@ -120,6 +137,8 @@ mod tests {
         let lines = [vec![green("a"), "b".to_owned()], vec!["ccc".to_owned(), "d".to_owned()]];
         assert_eq!(aligned(&lines), format!("{}    b\nccc  d\n", green("a")));
         assert_eq!(cut(&green("abcd"), 4), green("abcd"));
+        assert_eq!(wrapped(&format!("  {} b c d", green("a")), 7), format!("  {} b c\n    d", green("a")));
+        assert_eq!(wrapped("  unbreakable", 4), "  unbreakable");
         assert_eq!(cut(&format!("{} x", green("abcd")), 4), format!("{GREEN}abc{PLAIN}…"));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn summary(hpa: &FederatedHPA) -> FederatedHpaSummary {
         min_replicas: spec.min_replicas.unwrap_or(1),
         max_replicas: spec.max_replicas,
         current_replicas: current,
-        desired_replicas: current.and_then(|_| status).map(|status| status.desired_replicas),
+        desired_replicas: current.and(status).map(|status| status.desired_replicas),
         at_max: current.is_some_and(|current| current >= spec.max_replicas),
         deleting: metadata.deletion_timestamp.is_some(),
         ready: conditions::ready(conditions_of(status)),

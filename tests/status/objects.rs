@@ -124,8 +124,8 @@ pub fn shop() -> Vec<Value> {
         "clusterHPADesired": [share("member1", 1, 4, "StaticWeighted"), blocked, helps],
         "aggregatedStatus": [member("member1", 2, 2, 42), member("member2", 4, 4, 90), member("member3", 4, 4, 58)]});
     let full = json!({"observedGeneration": 1, "currentReplicas": 8, "desiredReplicas": 8, "conditions": [
-        condition("Ready", "False", "MembersUnreachable",
-            "member2 cannot be reached: bring the cluster back, or take it out of the placement", 700)]});
+        condition("Ready", "False", "UpstreamControllersRunning",
+            "karmada-controller-manager writes this object too", 700)]});
     let reports = [("member1", 2, 2), ("member2", 4, 2), ("member3", 4, 4)];
     vec![
         hpa("web", json!({}), web),

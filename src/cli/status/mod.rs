@@ -137,7 +137,7 @@ impl Args {
         let own = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         let namespace = (!all_namespaces).then_some(own);
         let request = Request { client, namespace, name, zones: ZoneDatabase::open() };
-        let mut screen = Screen::new(color, watch);
+        let mut screen = Screen::new(color, watch, output == Output::Table);
         let layout = || Layout { now: clock::wall(), all_clusters, all_namespaces };
         let mut shown = Ok(request.view().await.map_err(|error| (FAILED, error.to_string()))?);
         let mut open = screen.show(&render(&shown, output, layout()));
@@ -198,5 +198,6 @@ fn render(view: &Result<View, String>, output: Output, layout: Layout) -> String
 
 /// The lines at the end, on what could not be read.
 fn unread(unread: &[Unread]) -> String {
-    unread.iter().map(|one| format!("cannot {} {}: {}\n", one.verb, one.resource, one.reason)).collect()
+    let line = |Unread { verb, resource, reason, .. }: &Unread| format!("cannot {verb} {resource}: {reason}\n");
+    unread.iter().map(line).collect::<Vec<_>>().concat()
 }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
 
-use super::super::terminal::{Color, cut, size};
+use super::super::terminal::{Color, cut, size, wrapped};
 
 /// Moves to the first line and removes all below.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -24,15 +24,16 @@ pub(super) struct Layout {
 pub(super) struct Screen {
     color: Color,
     watch: bool,
-    /// Whether it is a terminal that can be redrawn.
+    /// Whether it is a terminal, and the text is for people.
     terminal: bool,
     drawn: bool,
 }
 
 impl Screen {
-    pub(super) fn new(color: Color, watch: bool) -> Self {
+    /// `table`: the text is for people, and may be made to fit.
+    pub(super) fn new(color: Color, watch: bool, table: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
-        Self { color, watch, terminal: std::io::stdout().is_terminal() && !dumb, drawn: false }
+        Self { color, watch, terminal: table && std::io::stdout().is_terminal() && !dumb, drawn: false }
     }
 
     /// Shows `text`; false when nobody reads any more.
@@ -60,16 +61,19 @@ impl Screen {
     }
 }
 
-/// The part of `text` that fits.
+/// The part of `text` that fits. Rows of a table are cut; what is indented is prose, and is wrapped.
 fn fit(text: &str, columns: usize, lines: usize) -> String {
-    let mut out: String = text.lines().take(lines).map(|line| cut(line, columns) + "\n").collect();
-    let more = text.lines().count().saturating_sub(lines);
-    if more > 0 {
-        // In place of the last line that would fit.
-        let kept: Vec<&str> = out.lines().take(lines.saturating_sub(1)).collect();
-        out = format!("{}\n... and {} more lines: make the window higher\n", kept.join("\n"), more.saturating_add(1));
+    let fitted =
+        text.lines().map(|line| if line.starts_with(' ') { wrapped(line, columns) } else { cut(line, columns) });
+    let fitted = fitted.collect::<Vec<_>>().join("\n");
+    let all = fitted.lines().count();
+    if all <= lines {
+        return fitted + "\n";
     }
-    out
+    // The last line says what is missing.
+    let kept: Vec<&str> = fitted.lines().take(lines.saturating_sub(1)).collect();
+    let more = all.saturating_sub(kept.len());
+    format!("{}\n... and {more} more lines: make the window higher\n", kept.join("\n"))
 }
 
 #[cfg(test)]
@@ -77,8 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_to_the_terminal_and_says_what_is_missing() {
+    fn a_text_is_made_to_fit_and_says_what_is_missing() {
         assert_eq!(fit("abcdef\ngh\n", 4, 9), "abc…\ngh\n");
         assert_eq!(fit("a\nb\nc\nd\n", 80, 3), "a\nb\n... and 2 more lines: make the window higher\n");
+        assert_eq!(fit("  one two three\n", 9, 9), "  one two\n    three\n");
     }
 }
