@@ -14,10 +14,13 @@ use super::model::Unread;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
+use crate::decision::excerpt::excerpt;
 use crate::decision::names;
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
+/// Most characters of an error that are repeated.
+const QUOTED: usize = 512;
 /// Most pages of one list: more objects than a control plane holds.
 const PAGES: usize = 1000;
 
@@ -135,8 +138,8 @@ pub async fn all(client: &Client, namespace: Option<&str>) -> Result<Objects, Ga
     if let Some(error) = failed {
         return Err(error);
     }
-    objects.federated_hpas = objects.take(hpas, "list", FEDERATED_HPAS);
-    objects.cron_federated_hpas = objects.take(crons, "list", CRON_FEDERATED_HPAS);
+    objects.federated_hpas = objects.take_list(hpas, FEDERATED_HPAS);
+    objects.cron_federated_hpas = objects.take_list(crons, CRON_FEDERATED_HPAS);
     Ok(objects)
 }
 
@@ -161,13 +164,13 @@ pub async fn one(client: &Client, namespace: &str, name: &str) -> Result<Objects
             .await;
     let (bound, clusters) = join(get(client, BINDINGS, namespace, &binding), list(client, CLUSTERS, None, "")).await;
     let mut objects = Objects { federated_hpas: vec![hpa], ..Objects::default() };
-    objects.cron_federated_hpas = objects.take(crons, "list", CRON_FEDERATED_HPAS);
+    objects.cron_federated_hpas = objects.take_list(crons, CRON_FEDERATED_HPAS);
     objects.binding = match bound {
         Err(failure) if failure.reason == reason::NOT_FOUND => None,
         bound => objects.take(bound.map(Some), "get", BINDINGS),
     };
-    objects.clusters = objects.take(clusters, "list", CLUSTERS);
-    objects.events = objects.take(events, "list", EVENTS);
+    objects.clusters = objects.take_list(clusters, CLUSTERS);
+    objects.events = objects.take_list(events, EVENTS);
     Ok(objects)
 }
 
@@ -178,6 +181,20 @@ impl Objects {
             self.unread.push(unread(verb, resource, &failure));
             T::default()
         })
+    }
+
+    /// As [`Self::take`], of a list; objects that could not be decoded are noted, too.
+    fn take_list<T>(&mut self, read: Result<Listed<T>, Failure>, resource: Resource) -> Vec<T> {
+        let Listed { items, undecoded } = self.take(read, "list", resource);
+        if let Some((count, error)) = undecoded {
+            self.unread.push(Unread {
+                verb: "decode".to_owned(),
+                resource: resource.plural.to_owned(),
+                reason: format!("{count} of them"),
+                message: format!("{count} of the {} cannot be decoded: {error}", resource.plural),
+            });
+        }
+        items
     }
 }
 
@@ -213,9 +230,9 @@ fn refusal(failure: &Failure, namespace: Option<&str>) -> GatherError {
 
 /// Namespaces with a FederatedHPA of that name; empty where they may not be listed.
 async fn namespaces(client: &Client, name: &str) -> Vec<String> {
-    let found: Result<Vec<FederatedHPA>, _> =
+    let found: Result<Listed<FederatedHPA>, _> =
         list(client, FEDERATED_HPAS, None, &format!("metadata.name={name}")).await;
-    found.unwrap_or_default().into_iter().filter_map(|hpa| hpa.metadata.namespace).collect()
+    found.unwrap_or_default().items.into_iter().filter_map(|hpa| hpa.metadata.namespace).collect()
 }
 
 async fn get<T: DeserializeOwned>(
@@ -239,13 +256,39 @@ struct Items {
     items: Vec<Value>,
 }
 
-/// All objects, page by page. An object that cannot be read is left out: the rules keep it from being stored.
+/// The objects of a list.
+struct Listed<T> {
+    items: Vec<T>,
+    /// How many could not be decoded, and why the first of them.
+    undecoded: Option<(usize, String)>,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), undecoded: None }
+    }
+}
+
+impl<T: DeserializeOwned> Listed<T> {
+    fn add(&mut self, item: Value) {
+        match serde_json::from_value(item) {
+            Ok(item) => self.items.push(item),
+            Err(error) => {
+                let (count, _) =
+                    self.undecoded.get_or_insert_with(|| (0, excerpt(&error.to_string(), QUOTED).to_owned()));
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+}
+
+/// All objects, page by page.
 async fn list<T: DeserializeOwned>(
     client: &Client,
     resource: Resource,
     namespace: Option<&str>,
     fields: &str,
-) -> Result<Vec<T>, Failure> {
+) -> Result<Listed<T>, Failure> {
     let place = namespace.map_or_else(|| "all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
     let shown = format!("{} in {place}", resource.plural);
     let asked = Asked { verb: "list", group: resource.group, resource: resource.plural, object: &shown };
@@ -253,11 +296,13 @@ async fn list<T: DeserializeOwned>(
     if !fields.is_empty() {
         parameters = parameters.fields(fields);
     }
-    let mut all = Vec::new();
+    let mut all = Listed::default();
     for _ in 0..PAGES {
         let request = Request::new(resource.path(namespace)).list(&parameters);
         let Items { metadata, items } = send(client, request, asked).await?;
-        all.extend(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()));
+        for item in items {
+            all.add(item);
+        }
         match metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters = parameters.continue_token(&token),
             None => break,

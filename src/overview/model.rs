@@ -262,7 +262,7 @@ pub struct Decision {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unread {
-    /// `get` or `list`.
+    /// `get` or `list`, as roles name it; `decode` for objects of another form.
     pub verb: String,
     /// What, as roles name it.
     pub resource: String,

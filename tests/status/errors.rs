@@ -6,7 +6,7 @@ use embedded_apiserver::status::StatusError;
 use super::{Desk, upstream};
 use crate::cli::command::fhpa;
 
-fn forbid(desk: &Desk, verb: &str, resource: &str) {
+pub fn forbid(desk: &Desk, verb: &str, resource: &str) {
     let which = Which { verb: verb.into(), resource: resource.into(), ..Which::default() };
     let said = format!("{resource} is forbidden: User \"a\" cannot {verb} resource \"{resource}\"");
     desk.bed.server().faults().fail(which, usize::MAX, StatusError::plain(403, "Forbidden", &said));
@@ -105,4 +105,22 @@ async fn objects_of_a_karmada_without_fhpa_are_shown_as_they_are() {
     let one = desk.shown(&["web", "-n", "shop"]).await;
     assert!(one.contains("Waiting for\n  SpecNotObserved: the controller has not answered"), "{one}");
     assert!(one.contains("cannot get resourcebindings: not served"), "{one}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_cannot_be_decoded_is_counted_and_hides_no_other() {
+    let desk = Desk::bare().await;
+    for mut definition in upstream() {
+        let open = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = open;
+        desk.create(&definition).await;
+    }
+    desk.create(&serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})).await;
+    for (name, max) in [("web", serde_json::json!(3)), ("odd", "many".into())] {
+        let hpa = super::objects::hpa(name, serde_json::json!({"maxReplicas": max}), serde_json::Value::Null);
+        desk.create(&hpa).await;
+    }
+    let shown = desk.shown(&["-n", "shop"]).await;
+    let end = "1 FederatedHPA, 0 ready\ncannot decode federatedhpas: 1 of them\n";
+    assert!(shown.ends_with(end), "{shown}");
 }

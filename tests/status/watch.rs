@@ -7,6 +7,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::Desk;
+use super::errors::forbid;
 
 struct Watch {
     child: Child,
@@ -63,6 +64,19 @@ async fn one_object_is_followed_through_its_deletion() {
     watch.until("there is no FederatedHPA web in namespace shop").await;
     desk.bring(&super::objects::shop()[0]).await;
     watch.until("FederatedHPA shop/web: Deployment/web, Distributed").await;
+    assert_eq!(watch.interrupt().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_nothing_may_be_watched_it_is_read_from_time_to_time() {
+    let desk = Desk::with_shop().await;
+    for resource in ["federatedhpas", "cronfederatedhpas"] {
+        forbid(&desk, "watch", resource);
+    }
+    let mut watch = Watch::start(&desk, &["-n", "shop"]);
+    watch.until("2 FederatedHPAs, 1 ready").await;
+    assert_eq!(desk.bed.patch("merge", WEB, &json!({"spec": {"maxReplicas": 33}})).await.code, 200);
+    watch.until("3..33").await;
     assert_eq!(watch.interrupt().await, Some(0));
 }
 
