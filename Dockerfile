@@ -9,6 +9,7 @@ COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds
 COPY examples examples
+COPY charts/fhpa/docs charts/fhpa/docs
 # The revision that `fhpa --version` and the metrics tell.
 ARG FHPA_REVISION=unknown
 # Without the playground: it is for trying and testing.

@@ -17,6 +17,7 @@ pub mod decision;
 pub mod estimator;
 pub mod install;
 pub mod limits;
+pub mod overview;
 #[cfg(feature = "playground")]
 pub mod playground;
 pub mod reconcile;

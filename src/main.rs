@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    fhpa::cli::Cli::parse().run()
+    fhpa::cli::Cli::read().run()
 }

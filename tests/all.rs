@@ -46,6 +46,8 @@ mod rights;
 mod rules;
 mod simulation;
 #[cfg(feature = "playground")]
+mod status;
+#[cfg(feature = "playground")]
 mod stories;
 #[cfg(feature = "playground")]
 mod stream;

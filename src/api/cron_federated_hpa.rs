@@ -26,7 +26,12 @@ use crate::limits::{HISTORY, LATENESS, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
 #[kube(
     printcolumn = r#"{"name": "REFERENCE-KIND", "type": "string", "jsonPath": ".spec.scaleTargetRef.kind"}"#,
     printcolumn = r#"{"name": "REFERENCE-NAME", "type": "string", "jsonPath": ".spec.scaleTargetRef.name"}"#,
-    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "SUSPENDED", "type": "integer", "jsonPath": ".status.suspendedRules"}"#,
+    printcolumn = r#"{"name": "NEXT", "type": "string", "jsonPath": ".status.nextExecutionTime"}"#,
+    printcolumn = r#"{"name": "LAST", "type": "date", "jsonPath": ".status.lastExecutionTime"}"#,
+    printcolumn = r#"{"name": "READY", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name": "REASON", "type": "string", "priority": 1, "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason"}"#
 )]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["rules", "scaleTargetRef"]))]
@@ -95,6 +100,15 @@ pub struct CronFederatedHPAStatus {
     /// Generation of the spec this status answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The first of the next runs of all rules; absent when none is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_execution_time: Option<Time>,
+    /// When a rule last ran, or failed to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_execution_time: Option<Time>,
+    /// How many rules are suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended_rules: Option<i32>,
     /// One entry per rule.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -31,7 +31,14 @@ use crate::limits::{
     printcolumn = r#"{"name": "MINPODS", "type": "integer", "jsonPath": ".spec.minReplicas"}"#,
     printcolumn = r#"{"name": "MAXPODS", "type": "integer", "jsonPath": ".spec.maxReplicas"}"#,
     printcolumn = r#"{"name": "REPLICAS", "type": "integer", "jsonPath": ".status.currentReplicas"}"#,
-    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+    printcolumn = r#"{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "MODE", "type": "string", "jsonPath": ".spec.mode"}"#,
+    printcolumn = r#"{"name": "READY", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name": "ASSIGNED", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Assigned\")].status"}"#,
+    printcolumn = r#"{"name": "DESIRED", "type": "integer", "priority": 1, "jsonPath": ".status.desiredReplicas"}"#,
+    printcolumn = r#"{"name": "CLUSTERS", "type": "integer", "priority": 1, "jsonPath": ".status.clusters.total"}"#,
+    printcolumn = r#"{"name": "CLUSTERS-READY", "type": "integer", "priority": 1, "jsonPath": ".status.clusters.ready"}"#,
+    printcolumn = r#"{"name": "REASON", "type": "string", "priority": 1, "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason"}"#
 )]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["maxReplicas", "scaleTargetRef"]))]

@@ -1,12 +1,13 @@
 //! Arguments -> the command to run.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
-use super::{completions, crds, cron, doctor, install, plan, simulate, trial, uninstall, validate};
+use super::{completions, crds, cron, doctor, install, plan, simulate, status, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
 
@@ -45,6 +46,8 @@ Examples:
     fhpa simulate examples/simulate/cloud-burst.yaml --chart burst.svg
   When does this schedule run?
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
+  What runs on a control plane, at each change?
+    fhpa status -A -w
   Install what a control plane needs, and see what would change before:
     fhpa install --kubeconfig karmada.config --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt --dry-run
   Serve the webhook, without a cluster:
@@ -77,6 +80,8 @@ pub enum Command {
     Install(Box<install::Args>),
     /// Hand all workloads back to Karmada and remove the installation.
     Uninstall(Box<uninstall::Args>),
+    /// Show what runs: who has which bounds, who wants more, and what comes next.
+    Status(Box<status::Args>),
     /// Check an installation and say how to fix it.
     Doctor(doctor::Args),
     /// Print the CustomResourceDefinitions of both kinds.
@@ -88,7 +93,35 @@ pub enum Command {
     Completions(completions::Args),
 }
 
+/// Name of the binary as a plugin of kubectl.
+const PLUGIN: &str = "kubectl-fhpa";
+
+/// How the command was called: `fhpa`, or `kubectl fhpa` as a plugin.
+pub(super) fn name() -> &'static str {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let stem = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
+    if stem == PLUGIN { "kubectl fhpa" } else { "fhpa" }
+}
+
+/// The command, with the name that it was called by in its usage and its examples.
+fn named(command: clap::Command, name: &'static str) -> clap::Command {
+    let examples = command.get_after_help().map(|text| text.to_string().replace("  fhpa ", &format!("  {name} ")));
+    let command = command.mut_subcommands(|below| named(below, name));
+    match examples {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    }
+}
+
 impl Cli {
+    /// Reads the arguments of the process; ends it with a message where they are wrong.
+    #[must_use]
+    pub fn read() -> Self {
+        let mut command = named(Self::command(), name()).bin_name(name());
+        let read = Self::from_arg_matches(&command.get_matches_mut());
+        read.unwrap_or_else(|error| error.format(&mut command).exit())
+    }
+
     /// Runs the command to its end.
     pub fn run(self) -> ExitCode {
         match self.command {
@@ -102,6 +135,7 @@ impl Cli {
             Command::Cron(args) => args.run(),
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),
+            Command::Status(args) => args.run(self.color),
             Command::Doctor(args) => args.run(self.color),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]

@@ -9,6 +9,7 @@ mod install;
 mod manifest;
 mod plan;
 mod simulate;
+mod status;
 mod terminal;
 mod trial;
 pub mod uninstall;

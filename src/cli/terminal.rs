@@ -44,20 +44,80 @@ pub(super) fn printable(text: &str) -> String {
 /// Lines with columns as wide as their content.
 pub(super) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| visible(cell)).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
     let mut out = String::new();
     for line in lines {
-        let padded: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let pad = |(cell, width): (&String, &usize)| cell.clone() + &" ".repeat(width.saturating_sub(visible(cell)));
+        let padded: Vec<String> = line.iter().zip(&widths).map(pad).collect();
         out.push_str(padded.join("  ").trim_end());
         out.push('\n');
     }
     out
 }
 
+/// The columns and lines of the terminal; `None` where standard output is none.
+pub(super) fn size() -> Option<(u16, u16)> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, lines)| (columns.0, lines.0))
+}
+
+/// Characters that take a column: all but those of styles.
+fn visible(text: &str) -> usize {
+    characters(text).filter(|(_, styles)| !styles).count()
+}
+
+/// A line that is not wider than `columns`.
+pub(super) fn cut(line: &str, columns: usize) -> String {
+    if visible(line) <= columns {
+        return line.to_owned();
+    }
+    let mut room = columns.saturating_sub(1);
+    let mut out = String::new();
+    for (character, styles) in characters(line) {
+        if !styles && room == 0 {
+            break;
+        }
+        room = room.saturating_sub(usize::from(!styles));
+        out.push(character);
+    }
+    if line.contains(PLAIN) {
+        out.push_str(PLAIN);
+    }
+    out.push('…');
+    out
+}
+
+/// A line as several that are not wider than `columns`, as far as words allow; all but the first are indented by two more.
+pub(super) fn wrapped(line: &str, columns: usize) -> String {
+    let indent = line.chars().take_while(|character| *character == ' ').count().saturating_add(2);
+    let (mut out, mut width) = (String::new(), 0_usize);
+    for word in line.split_inclusive(' ') {
+        if width > indent && width.saturating_add(visible(word.trim_end())) > columns {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            width = indent;
+        }
+        out.push_str(word);
+        width = width.saturating_add(visible(word));
+    }
+    out
+}
+
+/// Each character, and whether it belongs to a style.
+fn characters(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut styles = false;
+    text.chars().map(move |character| {
+        let starts = character == '\x1b';
+        let part = styles || starts;
+        styles = starts || styles && character != 'm';
+        (character, part)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{aligned, printable};
+    use super::{GREEN, PLAIN, aligned, cut, printable, wrapped};
 
     #[test]
     fn a_name_that_would_command_the_terminal_is_text() {
@@ -69,5 +129,16 @@ mod tests {
         let lines = [vec!["a", "b", ""], vec!["ccc", "d"], vec!["", "ä", "e"]];
         let lines = lines.map(|line| line.into_iter().map(str::to_owned).collect());
         assert_eq!(aligned(&lines), "a    b\nccc  d\n     ä  e\n");
+    }
+
+    #[test]
+    fn styles_take_no_column() {
+        let green = |text: &str| format!("{GREEN}{text}{PLAIN}");
+        let lines = [vec![green("a"), "b".to_owned()], vec!["ccc".to_owned(), "d".to_owned()]];
+        assert_eq!(aligned(&lines), format!("{}    b\nccc  d\n", green("a")));
+        assert_eq!(cut(&green("abcd"), 4), green("abcd"));
+        assert_eq!(wrapped(&format!("  {} b c d", green("a")), 7), format!("  {} b c\n    d", green("a")));
+        assert_eq!(wrapped("  unbreakable", 4), "  unbreakable");
+        assert_eq!(cut(&format!("{} x", green("abcd")), 4), format!("{GREEN}abc{PLAIN}…"));
     }
 }

@@ -164,7 +164,9 @@ fn ready(cluster: &Cluster) -> Option<&ClusterCondition> {
     cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready")
 }
 
-fn readiness(cluster: &Cluster) -> Readiness {
+/// Whether a member cluster answers, by its condition `Ready`.
+#[must_use]
+pub fn readiness(cluster: &Cluster) -> Readiness {
     let Some(ready) = ready(cluster) else { return Readiness::Unsaid };
     let since = ready.last_transition_time.as_ref().map(|time| time.0).unwrap_or_default();
     match &*ready.status {

@@ -123,6 +123,9 @@ reads! {
     CronStatus {
         ; shape
         "observedGeneration": Option<i64>,
+        "nextExecutionTime": Option<Time<'de>>,
+        "lastExecutionTime": Option<Time<'de>>,
+        "suspendedRules": Option<i32>,
         "conditions": Vec<Condition>,
         "executionHistories": Vec<History>,
     }

@@ -107,7 +107,7 @@ const NO_TARGET: &str = "FailedGetScale";
 /// Scaling is disabled while there are no replicas.
 pub const DISABLED: &str = "ScalingDisabled";
 /// Reasons why a member cannot have as many replicas as it wants.
-const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
+pub const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
 
 /// Reasons of unhealthy conditions that the HPA controller of Kubernetes sets; the first one found on a member is
 /// reported. Any other is reported as `Other`, so that metrics by reason stay bounded.

@@ -27,7 +27,8 @@ fn shown(guide: &str) -> Vec<(String, String)> {
 fn what_documents_show_is_what_is_printed() {
     let mut seen = Vec::new();
     for guide in guides() {
-        for (arguments, output) in shown(&guide) {
+        // Those of `status` need a control plane: tests/status.
+        for (arguments, output) in shown(&guide).into_iter().filter(|(line, _)| !line.starts_with("status")) {
             let words: Vec<&str> = arguments.split(' ').collect();
             assert_eq!(output, fhpa(&words).stdout, "{guide}: fhpa {arguments}");
             seen.push(words[0].to_owned());

@@ -48,6 +48,12 @@ impl Playground {
         doctor
     }
 
+    async fn shown(&self, arguments: &[&str]) -> (bool, String) {
+        let mut status = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+        status.arg("status").args(arguments).env("KUBECONFIG", self.files().join("kubeconfig"));
+        text(&status.output().await.unwrap())
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let config = self.files().join("kubeconfig");
         let mut kubectl = Command::new("kubectl");
@@ -132,7 +138,7 @@ fn kubectl_is_there() -> bool {
 #[tokio::test]
 async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
     let playground = Playground::start(&["--clusters", "2"]).await;
-    for part in ["2 member clusters", "for trying and testing only", "kubeconfig", "refused, with the reasons"] {
+    for part in ["2 member clusters", "for trying and testing only", "fhpa status -A -w", "refused, with the reasons"] {
         assert!(playground.said.contains(part), "{part:?} is not in\n{}", playground.said);
     }
     assert_eq!(playground.word(&["fail", "member2"]).await, (true, "member2 is cut off; Karmada will notice\n".into()));
@@ -178,12 +184,22 @@ async fn the_first_commands_do_what_they_say() {
     assert!(well && again.lines().all(|line| line.ends_with("unchanged")), "{again}");
     assert_eq!(playground.kubectl(&["diff", "-f", shop.to_str().unwrap()]).await, (true, String::new()));
     playground.follows_the_load().await;
+    let (well, shown) = playground.shown(&["shop"]).await;
+    let row = "member3  1    4    1         1      0";
+    assert!(well && shown.contains("True MemberHPAsReady") && shown.contains(row), "{shown}");
+    assert!(shown.contains("Assigned: member1 1..4 (weight 1 of 3)"), "the controller's Events: {shown}");
     let minutes = playground.files().join("minutes.yaml");
     let (well, applied) = playground.kubectl(&["apply", "-f", minutes.to_str().unwrap()]).await;
     assert!(well && applied.contains("cronfederatedhpa.autoscaling.karmada.io/shop-minutes created"), "{applied}");
     let scheduled = ["wait", "--for=condition=Scheduled", "cronfhpa/shop-minutes", "--timeout=60s"];
     let (well, waited) = playground.kubectl(&scheduled).await;
     assert!(well, "the controller works it off: {waited}");
+    let (well, shown) = playground.shown(&["-A"]).await;
+    assert!(well && shown.contains("default    shop-minutes  FederatedHPA/shop  in "), "{shown}");
+    let (_, columns) = playground.kubectl(&["get", "fhpa,cronfhpa", "-o", "wide"]).await;
+    for part in ["Distributed   True    True", "MemberHPAsReady", "RulesReady", "CLUSTERS-READY"] {
+        assert!(columns.contains(part), "{part:?} is not in\n{columns}");
+    }
     let refused = playground.files().join("refused.yaml");
     let (well, reasons) = playground.kubectl(&["apply", "-f", refused.to_str().unwrap()]).await;
     assert!(!well, "{reasons}");

@@ -178,6 +178,27 @@ async fn history_keeps_the_newest_up_to_its_limits() {
     one.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_status_names_the_next_and_the_last_run_of_all_rules_and_counts_the_suspended_ones() {
+    let stage = Stage::with_web("2026-11-20T08:25:00Z").await;
+    let late = with(rule("late", "50 8 * * *", 4), json!({"timeZone": "UTC"}));
+    let paused = with(rule("paused", "* * * * *", 6), json!({"timeZone": "UTC", "suspend": true}));
+    stage.cron(json!([late, with(rule("soon", "30 8 * * *", 5), json!({"timeZone": "UTC"})), paused])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    for (time, next, last) in [
+        ("2026-11-20T08:26:00Z", "2026-11-20T08:30:00Z", None),
+        ("2026-11-20T08:31:00Z", "2026-11-20T08:50:00Z", Some("2026-11-20T08:30:00Z")),
+        ("2026-11-20T08:51:00Z", "2026-11-21T08:30:00Z", Some("2026-11-20T08:50:00Z")),
+    ] {
+        stage.until(time).await;
+        let status = stage.crons().get("shop").await.unwrap().status.unwrap();
+        let (found, ran) = (status.next_execution_time.unwrap().0, status.last_execution_time.map(|time| time.0));
+        assert_eq!((found, ran, status.suspended_rules), (at(next), last.map(at), Some(1)), "{time}");
+    }
+    one.stop().await;
+}
+
 /// Runs of a rule over a clock change, as they were executed.
 async fn over_the_change(schedule: &str, zone: &str, from: &str, to: &str) -> Vec<String> {
     let stage = Stage::with_web(from).await;

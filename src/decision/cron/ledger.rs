@@ -114,6 +114,13 @@ impl History {
         executed.chain(self.failures.iter().map(|failure| failure.scheduled)).max().unwrap_or(Timestamp::MIN)
     }
 
+    /// When a run was last executed or abandoned.
+    #[must_use]
+    pub fn last(&self) -> Option<Timestamp> {
+        let executed = self.executions.iter().map(|execution| execution.executed);
+        executed.chain(self.failures.iter().map(|failure| failure.executed)).max()
+    }
+
     /// Whether it was written by a clock ahead of `now`: such a record would keep the rule from running until then.
     fn ran_ahead(&self, now: Timestamp) -> bool {
         self.next.is_some_and(|next| next > now) && lies_ahead(self.newest(), now)

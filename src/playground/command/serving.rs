@@ -174,6 +174,7 @@ Try, in another shell:
   kubectl apply -f {folder}/{SHOP}      # a workload over all clusters, its replicas by load
   kubectl get deploy,fhpa,rb,clusters
   kubectl get hpa --context member1     # its share of the bounds
+  fhpa status -A -w --kubeconfig {kubeconfig}
   fhpa playground load shop 3500m       # users come: replicas rise; with 100m they fall
   kubectl apply -f {folder}/{MINUTES}   # moves the bounds of its FederatedHPA each minute
   kubectl get cronfhpa shop-minutes -o yaml; kubectl get events

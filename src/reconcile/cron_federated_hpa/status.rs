@@ -2,6 +2,7 @@
 //! (status). Talks to the API server.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
 use kube::core::PartialObjectMeta;
 
@@ -14,6 +15,7 @@ use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::convert::cron_status::execution_histories;
+use crate::convert::fleet::count;
 use crate::decision::cron::ledger::History;
 use crate::runtime::leader::Leader;
 
@@ -128,9 +130,14 @@ pub async fn write(
     entry: &Entry,
     remembered: Remembered,
 ) -> Result<Entry, WriteError> {
+    let histories = &remembered.histories;
+    let suspended = entry.runnable.rules.iter().filter(|rule| rule.suspended).count();
     let status = CronFederatedHPAStatus {
         observed_generation: remembered.generation,
-        execution_histories: Some(execution_histories(&remembered.histories)),
+        next_execution_time: histories.iter().filter_map(|history| history.next).min().map(Time),
+        last_execution_time: histories.iter().filter_map(History::last).max().map(Time),
+        suspended_rules: Some(count(suspended)),
+        execution_histories: Some(execution_histories(histories)),
         conditions: Some(remembered.conditions.clone()),
     };
     let written: PartialObjectMeta<CronFederatedHPA> =

@@ -97,9 +97,18 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
 /// Whether a user should look at it. Normal intermediate states do not count.
 #[must_use]
 pub fn is_bad(condition: &Condition) -> bool {
-    let reason = condition.reason.as_deref().unwrap_or_default();
-    let comes_about = [WAITING, HEADROOM_IN_USE, MISSING, DISABLED, HANDING_BACK, HANDED_BACK].contains(&reason);
-    condition.status == "False" && condition.type_ != SCALING_LIMITED && !comes_about
+    let normal = is_awaited(condition) || [DISABLED, HANDED_BACK].contains(&reason_of(condition));
+    condition.status == "False" && condition.type_ != SCALING_LIMITED && !normal
+}
+
+/// Whether it says what is waited for.
+#[must_use]
+pub fn is_awaited(condition: &Condition) -> bool {
+    condition.status == "False" && [WAITING, HEADROOM_IN_USE, MISSING, HANDING_BACK].contains(&reason_of(condition))
+}
+
+fn reason_of(condition: &Condition) -> &str {
+    condition.reason.as_deref().unwrap_or_default()
 }
 
 /// Message about pending changes.

@@ -1,0 +1,203 @@
+//! `fhpa status`: the FederatedHPAs and CronFederatedHPAs of a running control plane, or one with its clusters.
+
+mod age;
+mod changes;
+mod list;
+mod object;
+mod screen;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use kube::Client;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::terminal::Color;
+use crate::overview::gather::{self, GatherError};
+use crate::overview::model::{Detail, Overview, Unread};
+use crate::overview::{Clock, detail, overview};
+use crate::runtime::clock;
+use crate::runtime::control_plane::{self, Origin};
+use crate::runtime::zones::{self, ZoneDatabase};
+use changes::Changes;
+use screen::{Layout, Screen};
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Name of a FederatedHPA, to see its clusters, its last decisions and what comes next. Default: all, a line each.
+    name: Option<String>,
+    /// Namespace. Default: that of the context of the kubeconfig.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// The objects of all namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
+    all_namespaces: bool,
+    /// Show it again at each change, at most once a second, until Ctrl-C.
+    #[arg(short, long)]
+    watch: bool,
+    /// Each cluster, where there are many.
+    #[arg(long, requires = "name")]
+    all_clusters: bool,
+    /// How to print it.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// Kubeconfig of karmada-apiserver. Default: the variable KUBECONFIG, or else ~/.kube/config.
+    #[arg(long, value_name = "FILE", help_heading = "Control plane")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig. Default: its current one.
+    #[arg(long, value_name = "NAME", help_heading = "Control plane")]
+    context: Option<String>,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people.
+    Table,
+    /// For programs: one object.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+const EXAMPLES: &str = "\
+Nothing is written. It reads with the rights of the user, and says at the end what may not be read.
+
+Examples:
+  All objects of all namespaces, again at each change:
+    fhpa status -A -w
+  One of them, with its clusters:
+    fhpa status web -n shop
+  For programs:
+    fhpa status -A -o json
+
+Exit codes:
+  0  it was shown
+  1  there is no such object, or it cannot be read
+  2  the arguments or the kubeconfig cannot be used";
+
+/// Nothing could be shown.
+const FAILED: u8 = 1;
+/// Nothing could be asked.
+const UNUSABLE: u8 = 2;
+
+/// Exit code and message.
+type Failed = (u8, String);
+
+/// What is shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum View {
+    All(Overview),
+    One(Box<Detail>),
+}
+
+/// What is read, and from where.
+struct Request {
+    client: Client,
+    /// `None`: all of them.
+    namespace: Option<String>,
+    name: Option<String>,
+    zones: ZoneDatabase,
+}
+
+impl Args {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let ended = super::runtime().map_err(|error| (UNUSABLE, error));
+        match ended.and_then(|runtime| runtime.block_on(self.show(color))) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err((code, problem)) => {
+                anstream::eprintln!("{} status: {problem}", super::args::name());
+                ExitCode::from(code)
+            }
+        }
+    }
+
+    /// Shows it once, or until the user ends it.
+    async fn show(self, color: Color) -> Result<(), Failed> {
+        if !self.watch {
+            return self.follow(color).await;
+        }
+        let interrupted = signal(SignalKind::interrupt());
+        let mut interrupted = interrupted.map_err(|error| (UNUSABLE, format!("Ctrl-C cannot be heard: {error}")))?;
+        tokio::select! {
+            done = self.follow(color) => done,
+            _ = interrupted.recv() => Ok(()),
+        }
+    }
+
+    async fn follow(self, color: Color) -> Result<(), Failed> {
+        let Self { name, namespace, all_namespaces, watch, all_clusters, output, kubeconfig, context } = self;
+        let client = connect(kubeconfig, context).await.map_err(|problem| (UNUSABLE, problem))?;
+        let own = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = (!all_namespaces).then_some(own);
+        let request = Request { client, namespace, name, zones: ZoneDatabase::open() };
+        let mut screen = Screen::new(color, watch, output == Output::Table);
+        let layout = || Layout { now: clock::wall(), all_clusters, all_namespaces };
+        let mut shown = Ok(request.view().await.map_err(|error| (FAILED, error.to_string()))?);
+        let mut open = screen.show(&render(&shown, output, layout()));
+        let changes = watch.then(|| Changes::of(&request.client, &request.watched()));
+        while let (Some(changes), true) = (&changes, open) {
+            changes.next().await;
+            // The object may be made again, or the connection may come back: that is waited for.
+            let view = request.view().await.map_err(|error| error.to_string());
+            if view != shown {
+                open = screen.show(&render(&view, output, layout()));
+                shown = view;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Request {
+    async fn view(&self) -> Result<View, GatherError> {
+        let Self { client, namespace, name, zones } = self;
+        let zone = zones::process_zone(zones);
+        let clock = |zone| Clock { now: clock::wall(), zones, zone };
+        let (Some(name), Some(namespace)) = (name, namespace) else {
+            let objects = gather::all(client, namespace.as_deref()).await?;
+            return Ok(View::All(overview(&objects, clock(&zone))));
+        };
+        let objects = gather::one(client, namespace, name).await?;
+        Ok(View::One(Box::new(detail(&objects, clock(&zone)).unwrap_or_default())))
+    }
+
+    fn watched(&self) -> Vec<String> {
+        gather::watched(self.namespace.as_deref(), self.name.is_some())
+    }
+}
+
+/// A client of the control plane. Unlike the processes this command only reads, so that the usual kubeconfig will do.
+async fn connect(kubeconfig: Option<PathBuf>, context: Option<String>) -> Result<Client, String> {
+    let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let usual = || home().filter(|file| variable.is_none() && file.exists());
+    let origin = Origin::find(kubeconfig.or_else(usual), variable.as_deref(), context)
+        .ok_or("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")?;
+    control_plane::connect_once(origin).await.map_err(|error| error.to_string())
+}
+
+fn render(view: &Result<View, String>, output: Output, layout: Layout) -> String {
+    let view = match view {
+        Ok(view) => view,
+        Err(problem) => return format!("{problem}\n"),
+    };
+    match (output, view) {
+        (Output::Table, View::All(overview)) => list::render(overview, layout),
+        (Output::Table, View::One(detail)) => object::render(detail, layout),
+        (Output::Json, view) => serde_json::to_string_pretty(view).map(|text| text + "\n").unwrap_or_default(),
+        (Output::Yaml, view) => serde_saphyr::to_string(view).map(|text| format!("---\n{text}")).unwrap_or_default(),
+    }
+}
+
+/// The lines at the end, on what could not be read.
+fn unread(unread: &[Unread]) -> String {
+    let line = |Unread { verb, resource, reason, .. }: &Unread| format!("cannot {verb} {resource}: {reason}\n");
+    unread.iter().map(line).collect::<Vec<_>>().concat()
+}

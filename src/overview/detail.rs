@@ -1,0 +1,144 @@
+//! One FederatedHPA and what belongs to it -> the model. No I/O.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::gather::Objects;
+use super::model::{ClusterCounts, Decision, Detail, MetricView, NextRun, Waiting};
+use super::{Clock, clusters, conditions, cron, metric, summary};
+use crate::api::FederatedHPA;
+use crate::api::hpa_status::MetricStatus;
+
+/// Most decisions that are shown.
+const DECISIONS: usize = 10;
+/// Most runs that are shown.
+const RUNS: usize = 10;
+
+/// The model of the first FederatedHPA of `objects`; `None` when there is none.
+#[must_use]
+pub fn detail(objects: &Objects, clock: Clock<'_>) -> Option<Detail> {
+    let hpa = objects.federated_hpas.first()?;
+    let status = hpa.status.as_ref();
+    let known = summary::conditions_of(status);
+    let counts = status.and_then(|status| status.clusters).unwrap_or_default();
+    let at_zero = counts.total > 0 && counts.scaled_to_zero == counts.total;
+    Some(Detail {
+        summary: summary::summary(hpa),
+        last_scale_time: status.and_then(|status| status.last_scale_time.clone()),
+        conditions: conditions::views(known, at_zero),
+        metrics: metrics(hpa),
+        cluster_counts: ClusterCounts {
+            total: counts.total,
+            ready: counts.ready,
+            limited: counts.limited,
+            unknown: counts.unknown,
+            scaled_to_zero: counts.scaled_to_zero,
+        },
+        clusters: clusters::views(hpa, objects.binding.as_ref(), &objects.clusters),
+        waits_for: waits(hpa, clock.now),
+        decisions: decisions(hpa, &objects.events),
+        next_runs: runs(hpa, objects, clock),
+        unread: objects.unread.clone(),
+    })
+}
+
+/// The metrics over all clusters: as the status has them, or else from the HPAs of all members.
+fn metrics(hpa: &FederatedHPA) -> Vec<MetricView> {
+    let spec = hpa.spec.metrics.as_deref().unwrap_or_default();
+    let Some(status) = &hpa.status else { return metric::views(spec, &[]) };
+    if let Some(current) = &status.current_metrics {
+        return metric::views(spec, current);
+    }
+    // Those that are not well are no mean of all.
+    let members = status.aggregated_status.iter().flatten().filter(|_| status.aggregated_status_omitted.is_none());
+    let members: Vec<(i32, &[MetricStatus])> = members
+        .map(|member| {
+            let current = member.status.current_metrics.as_deref().unwrap_or_default();
+            (member.status.current_replicas.unwrap_or_default(), current)
+        })
+        .collect();
+    metric::means(spec, &members)
+}
+
+/// What the conditions wait for, the controller's answer to an edit, and clusters that others help soon.
+fn waits(hpa: &FederatedHPA, now: Timestamp) -> Vec<Waiting> {
+    let status = hpa.status.as_ref();
+    let mut waits = Vec::new();
+    let observed = status.and_then(|status| status.observed_generation);
+    if hpa.metadata.generation.is_some() && observed != hpa.metadata.generation {
+        waits.push(Waiting {
+            reason: "SpecNotObserved".to_owned(),
+            message: "the controller has not answered the last change of the spec yet".to_owned(),
+            since: None,
+            to_do: "if it stays, see whether a controller leads: fhpa doctor".to_owned(),
+        });
+    }
+    waits.extend(conditions::awaited(summary::conditions_of(status)));
+    let delay = SignedDuration::from_secs(hpa.spec.autoscale_multi_cluster_delay.unwrap_or_default().into());
+    let helps = hpa.spec.scale_assist.unwrap_or(true);
+    let shares = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
+    for share in shares.filter(|_| helps) {
+        let Some(since) = &share.scale_up_blocked_time else { continue };
+        let Ok(due) = since.0.checked_add(delay) else { continue };
+        if due > now {
+            let seconds = due.duration_since(now).as_secs();
+            waits.push(Waiting {
+                reason: share.scale_up_blocked_reason.clone().unwrap_or_default(),
+                message: format!("{} cannot scale up; others help in {seconds} s", share.cluster_name),
+                since: Some(since.clone()),
+                to_do: String::new(),
+            });
+        }
+    }
+    waits
+}
+
+/// The newest Events of the object first; equal ones in a row are one.
+fn decisions(hpa: &FederatedHPA, events: &[Event]) -> Vec<Decision> {
+    let is_about = |event: &&Event| {
+        let Some(regarding) = &event.regarding else { return false };
+        // An object of the same name may have been there before.
+        let same = regarding.uid.is_none() || regarding.uid == hpa.metadata.uid;
+        regarding.kind.as_deref() == Some("FederatedHPA") && regarding.name == hpa.metadata.name && same
+    };
+    let mut events: Vec<&Event> = events.iter().filter(is_about).collect();
+    events.sort_by_key(|event| (std::cmp::Reverse(time(event)), event.metadata.name.clone()));
+    let mut decisions: Vec<Decision> = Vec::new();
+    for event in events {
+        let count = event.series.as_ref().map(|series| series.count).or(event.deprecated_count).unwrap_or(1).max(1);
+        let decision = Decision {
+            time: time(event).map(Time),
+            type_: event.type_.clone().unwrap_or_default(),
+            reason: event.reason.clone().unwrap_or_default(),
+            message: event.note.clone().unwrap_or_default(),
+            count,
+        };
+        let full = decisions.len() >= DECISIONS;
+        match decisions.last_mut() {
+            Some(last) if last.reason == decision.reason && last.message == decision.message => {
+                last.count = last.count.saturating_add(count);
+            }
+            _ if full => break,
+            _ => decisions.push(decision),
+        }
+    }
+    decisions
+}
+
+/// When an Event last took place.
+fn time(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let of_event = || event.event_time.as_ref().map(|time| time.0);
+    let older = || event.deprecated_last_timestamp.as_ref().map(|time| time.0);
+    series.or_else(of_event).or_else(older).or_else(|| event.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}
+
+/// The next runs of rules that move the object.
+fn runs(hpa: &FederatedHPA, objects: &Objects, clock: Clock<'_>) -> Vec<NextRun> {
+    let crons = objects.cron_federated_hpas.iter().filter(|one| cron::moves(one, hpa));
+    let mut runs: Vec<NextRun> = crons.flat_map(|one| cron::next_runs(one, clock)).collect();
+    runs.sort_by(|a, b| (a.time.0, &a.name, &a.rule).cmp(&(b.time.0, &b.name, &b.rule)));
+    runs.truncate(RUNS);
+    runs
+}

@@ -1,0 +1,273 @@
+//! The model of a running system. Its JSON is stable: members are only added. No I/O.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Serialize;
+
+/// All objects, by namespace and name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// The FederatedHPAs.
+    #[serde(rename = "federatedHPAs")]
+    pub federated_hpas: Vec<FederatedHpaSummary>,
+    /// The CronFederatedHPAs.
+    #[serde(rename = "cronFederatedHPAs")]
+    pub cron_federated_hpas: Vec<CronSummary>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// A FederatedHPA in one line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FederatedHpaSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `Distributed` or `Centralized`; absent while no process has written it.
+    pub mode: Option<String>,
+    /// The workload.
+    pub target: Target,
+    /// Fewest replicas over all clusters.
+    pub min_replicas: i32,
+    /// Most replicas over all clusters.
+    pub max_replicas: i32,
+    /// Replicas that run; absent while unknown.
+    pub current_replicas: Option<i32>,
+    /// Replicas that are wanted; absent while unknown.
+    pub desired_replicas: Option<i32>,
+    /// Whether as many replicas run as the spec allows.
+    pub at_max: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// The condition `Ready`.
+    pub ready: ConditionView,
+}
+
+/// The object that is scaled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    /// Its API version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Its reason; empty where there is no such condition.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+    /// When its status last changed.
+    pub since: Option<Time>,
+    /// Whether it is not as it should be.
+    pub needs_attention: bool,
+    /// What to do; empty where there is nothing to do.
+    pub to_do: String,
+}
+
+/// A CronFederatedHPA in one line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What it scales.
+    pub target: Target,
+    /// The first run of all rules; absent when none is due.
+    pub next_run: Option<NextRun>,
+    /// The last run of all rules.
+    pub last_run: Option<LastRun>,
+    /// Number of rules.
+    pub rules: usize,
+    /// Number of rules that are suspended.
+    pub suspended_rules: usize,
+    /// The condition `Ready`.
+    pub ready: ConditionView,
+}
+
+/// A run to come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NextRun {
+    /// Name of the CronFederatedHPA.
+    pub name: String,
+    /// Name of the rule.
+    pub rule: String,
+    /// When.
+    pub time: Time,
+    /// Replicas that it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_replicas: Option<i32>,
+    /// `minReplicas` that it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_min_replicas: Option<i32>,
+    /// `maxReplicas` that it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_max_replicas: Option<i32>,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastRun {
+    /// Name of the rule.
+    pub rule: String,
+    /// When the schedule asked for it.
+    pub schedule_time: Option<Time>,
+    /// When it took place, or was last tried.
+    pub execution_time: Option<Time>,
+    /// Whether it set the target.
+    pub succeeded: bool,
+    /// Why it did not; empty when it did.
+    pub message: String,
+}
+
+/// One FederatedHPA with all that belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detail {
+    /// The line of the object.
+    #[serde(flatten)]
+    pub summary: FederatedHpaSummary,
+    /// When its replicas last changed.
+    pub last_scale_time: Option<Time>,
+    /// Its conditions.
+    pub conditions: Vec<ConditionView>,
+    /// Its metrics over all clusters.
+    pub metrics: Vec<MetricView>,
+    /// How many clusters are how.
+    pub cluster_counts: ClusterCounts,
+    /// The clusters, by name.
+    pub clusters: Vec<ClusterView>,
+    /// What is waited for.
+    pub waits_for: Vec<Waiting>,
+    /// The last decisions, newest first.
+    pub decisions: Vec<Decision>,
+    /// The next run of each rule that moves it, the first run first.
+    pub next_runs: Vec<NextRun>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// How many clusters are how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCounts {
+    /// Clusters that take part.
+    pub total: i32,
+    /// Clusters whose HPA is there as written.
+    pub ready: i32,
+    /// Clusters that cannot have as many replicas as they want.
+    pub limited: i32,
+    /// Clusters of which nothing is known.
+    pub unknown: i32,
+    /// Clusters that are to have no replicas.
+    pub scaled_to_zero: i32,
+}
+
+/// A metric beside its target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricView {
+    /// `Resource`, `ContainerResource`, `Pods`, `Object` or `External`.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// Its name.
+    pub name: String,
+    /// Its value, with its unit; absent while unknown.
+    pub current: Option<String>,
+    /// The value that it is held at.
+    pub target: String,
+    /// Its value in percent of the target; absent while unknown.
+    pub percent_of_target: Option<i64>,
+}
+
+/// A cluster. What is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterView {
+    /// Its name.
+    pub name: String,
+    /// `minReplicas` of its HPA; absent in Centralized mode, and for a cluster that takes no part any more.
+    pub min_replicas: Option<i32>,
+    /// `maxReplicas` of its HPA.
+    pub max_replicas: Option<i32>,
+    /// Replicas that exist.
+    pub replicas: Option<i32>,
+    /// Replicas that are ready.
+    pub ready_replicas: Option<i32>,
+    /// Replicas that are not ready: they start, or find no node.
+    pub pending_replicas: Option<i32>,
+    /// Replicas that its HPA wants.
+    pub desired_replicas: Option<i32>,
+    /// Its metrics.
+    pub metrics: Vec<MetricView>,
+    /// Why it has these bounds, or what is not as it should be.
+    pub reason: String,
+    /// The same in a sentence; may be empty.
+    pub message: String,
+    /// Since when.
+    pub since: Option<Time>,
+    /// Whether something is not as it should be.
+    pub needs_attention: bool,
+}
+
+/// Something that is waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waiting {
+    /// Its reason, as in conditions.
+    pub reason: String,
+    /// What for.
+    pub message: String,
+    /// Since when.
+    pub since: Option<Time>,
+    /// What would end it; empty when it ends by itself.
+    pub to_do: String,
+}
+
+/// A decision, from the Events of the object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// When it was last made.
+    pub time: Option<Time>,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// Its reason.
+    pub reason: String,
+    /// What was decided, and why.
+    pub message: String,
+    /// How often it was made in a row.
+    pub count: i32,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unread {
+    /// `get` or `list`, as roles name it; `decode` for objects of another form.
+    pub verb: String,
+    /// What, as roles name it.
+    pub resource: String,
+    /// Why, in a few words.
+    pub reason: String,
+    /// Why, in a sentence that says what to do.
+    pub message: String,
+}
