@@ -75,6 +75,11 @@ struct Past {
     /// The placement of its binding, and when it became that.
     placement: Option<u64>,
     placed: Option<Timestamp>,
+    /// Whether it got another placement while it was about to be given back.
+    moves_after: bool,
+    /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
+    excess: i64,
+    excess_until: Option<Timestamp>,
     leaving: BTreeMap<String, Timestamp>,
     /// Their eviction ended only after the longest time.
     late: BTreeSet<String>,
@@ -133,7 +138,10 @@ impl Pods {
         for (target, past) in &mut self.past {
             let held = world.acts_on(target).is_some();
             // One that nobody ever held was not released.
-            past.released = if held { None } else { past.released.or(past.held.then_some(world.now)) };
+            let since = if past.moves_after { world.now.checked_sub(AFTERMATH).ok() } else { Some(world.now) };
+            past.released = if held { None } else { past.released.or(since.filter(|_| past.held)) };
+            past.moves_after &= held;
+            past.exceed(target, world);
             if held && !past.held {
                 // What runs by now was asked for by users.
                 past.owed = 0;
@@ -181,6 +189,7 @@ impl Pods {
             let before = past.placement.replace(binding.placement);
             if before.is_some_and(|before| before != binding.placement) {
                 past.placed = Some(world.now);
+                past.moves_after |= world.acts_on(target).is_some_and(|(_, hpa)| hpa.deleting);
             }
             if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
                 past.released = world.now.checked_sub(AFTERMATH).ok();
@@ -197,6 +206,7 @@ impl Pods {
             for cluster in left.into_iter().filter(|cluster| !world.answers(cluster)) {
                 past.lose(target, &cluster, binding.purges_at_once, court);
             }
+            past.exceed(target, world);
             past.gone.retain(|cluster| !entries.contains(cluster));
             past.entries = entries;
         }
@@ -222,6 +232,7 @@ impl Pods {
         let by_hpa = is_by_hpa(change) && (after.asked >= before.asked || before.max >= before.asked);
         if after.asked < before.asked && removed > 0 && !by_hpa && past.is_bound(world) {
             if is_wished(change, target, cluster, after, past, world) {
+                past.excess = (past.excess - removed).max(0);
                 past.share(cluster).demand = before.demand.min(after.asked);
             } else {
                 past.remove(target, cluster, after.asked, court);
@@ -283,6 +294,18 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
 }
 
 impl Past {
+    /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
+    fn exceed(&mut self, target: &Target, world: &World) {
+        let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
+        let all: i64 = self.shares.values().map(|share| share.ready).sum();
+        if all > hpa.bounds.max {
+            self.excess = self.excess.max(all - hpa.bounds.max);
+            self.excess_until = world.now.checked_add(AFTERMATH).ok();
+        } else if self.excess_until.is_some_and(|until| world.now > until) {
+            self.excess = 0;
+        }
+    }
+
     fn share(&mut self, cluster: &str) -> &mut Share {
         self.shares.entry(cluster.to_owned()).or_default()
     }
@@ -339,6 +362,10 @@ impl Past {
         let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
         let served = others.any(|(_, share)| share.ready > 0);
         let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
+        let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
+        let beyond = uncovered.min(excess);
+        self.excess -= beyond;
+        let uncovered = uncovered - beyond;
         self.owed += uncovered;
         if uncovered > 0 {
             self.owing.insert(cluster.to_owned());
