@@ -106,3 +106,46 @@ pub async fn a_leader_killed_during_a_failover_is_followed(stand: &mut Stand) {
     stand.lab.cluster_is("member1", "True").await;
     stand.clear(name).await;
 }
+
+/// Karmada's own failover of an application that stays unhealthy goes to a cluster that does not have it yet: what is
+/// ready stays until its replacement is.
+pub async fn karmadas_own_failover_waits_for_the_replacement(stand: &mut Stand) {
+    let name = "unhealthy";
+    for member in MEMBERS {
+        stand.wants(member, name, 3);
+    }
+    stand.apply("deployments", &deployment(name, 1)).await;
+    let mut policy = policy(name, "Deployment", &MEMBERS);
+    policy["spec"]["propagateDeps"] = json!(true);
+    policy["spec"]["failover"] =
+        json!({"application": {"decisionConditions": {"tolerationSeconds": 10}, "purgeMode": "Gracefully"}});
+    policy["spec"]["placement"]["replicaScheduling"] =
+        json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"});
+    stand.apply("propagationpolicies", &policy).await;
+    stand.federated(name, 1, 3, json!({})).await;
+    stand.soon("one cluster runs all three", async |stand| stand.observer.ready(name) == 3).await;
+    let home = MEMBERS.into_iter().max_by_key(|member| stand.observer.ready_in(member, name)).unwrap();
+    assert_eq!(stand.observer.ready_in(home, name), 3);
+    // One of them does not become ready again.
+    let member = stand.lab.member(home);
+    member.pods.load(name, |load| load.starts = false);
+    let pods = member.plane.api("v1", "Pod", "pods", Some("prod"));
+    let labelled = kube::api::ListParams::default().labels(&format!("app={name}"));
+    let pod = pods.list(&labelled).await.unwrap().items.pop().unwrap();
+    pods.delete(pod.metadata.name.as_deref().unwrap(), &Default::default()).await.unwrap();
+    stand.soon("one is not ready", async |stand| stand.observer.ready(name) == 2).await;
+    stand.observer.note(name);
+    stand
+        .later(Duration::from_secs(120), "others run what the unhealthy one ran", async |stand| {
+            stand.observer.ready_in(home, name) == 0
+        })
+        .await;
+    let (least, now) = (stand.observer.least(name), stand.observer.ready(name));
+    assert!(least >= 2 && now >= 2, "of two ready pods there were {least} at least, and are {now}");
+    member_is_well(stand, home, name);
+    stand.clear(name).await;
+}
+
+fn member_is_well(stand: &Stand, member: &str, name: &str) {
+    stand.lab.member(member).pods.load(name, |load| load.starts = true);
+}

@@ -30,6 +30,7 @@ stories! {
     "a_hang_moves_nothing": fail::a_hang_moves_nothing,
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
+    "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
     "a_workload_that_runs_nowhere_keeps_its_replicas": release::a_workload_that_runs_nowhere_keeps_its_replicas,
     "what_cannot_be_scaled_is_refused": release::what_cannot_be_scaled_is_refused,
     "handing_back_moves_no_pod": release::handing_back_moves_no_pod,
