@@ -157,6 +157,7 @@ async fn served(controller: bool) -> Vec<String> {
         rebalance_period: None,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::run::process::Centralized::default(),
+        freeze: None,
         estimators: None,
         guard: None,
     });

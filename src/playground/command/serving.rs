@@ -101,6 +101,7 @@ fn options(fleet: &Fleet) -> Options {
         rebalance_period: Some(std::time::Duration::from_mins(1)),
         failover: Failover::default(),
         centralized: Centralized::default(),
+        freeze: None,
         estimators: None,
         guard: None,
     };

@@ -54,6 +54,10 @@ pub(in crate::run) struct ControllerArgs {
     /// How often headroom is rebalanced across clusters by their free capacity; 0 switches it off.
     #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = duration::within_an_hour)]
     rebalance_period: Duration,
+    /// While this process leads nothing is decided or written for FederatedHPAs and CronFederatedHPAs, for this reason.
+    /// `kubectl annotate lease` does the same without a restart.
+    #[arg(long, value_name = "REASON", value_parser = not_empty)]
+    freeze: Option<String>,
     #[command(flatten)]
     failover: FailoverArgs,
     #[command(flatten)]
@@ -205,6 +209,7 @@ impl ControllerArgs {
             identity,
             max_concurrent_reconciles,
             rebalance_period,
+            freeze,
             failover,
             centralized,
             guard,
@@ -227,6 +232,7 @@ impl ControllerArgs {
             centralized: centralized.settings(),
             estimators: estimators.settings(true),
             guard: Some(guard.options()),
+            freeze,
         })
     }
 }
