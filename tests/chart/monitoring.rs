@@ -45,6 +45,7 @@ pub fn filled() -> Metrics {
         let said = conditions.map(|condition| (condition, status, "ScalingDisabled"));
         metrics.controller().conditions.say(status, said.into_iter());
     }
+    metrics.controller().conditions.say("suspended", [("Ready", "True", "Suspended")].into_iter());
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.watch_failed("FederatedHPA");
     metrics.known("FederatedHPA", 1);

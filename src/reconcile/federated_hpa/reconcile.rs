@@ -169,6 +169,9 @@ impl FederatedHpaWorker {
                 return Ok(Progress::Wrote);
             }
         }
+        if self.suspends(order) && !self.stays(order) {
+            return self.suspend(leader, view).await;
+        }
         if !self.serves(order) && order.held() {
             return self.release(leader, view).await;
         }
@@ -222,7 +225,9 @@ impl FederatedHpaWorker {
         }
         let nobody = words.clone().admitting(Vec::new());
         let mut observed = observe(view, binding, &nobody, &self.live, now);
-        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.live.failover.rate);
+        // A suspended object takes no turn of another one.
+        let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
+        let (admitted, turn) = self.queue.ask(&view.order.key(), waiting, self.live.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
             observed = observe(view, binding, &words, &self.live, now);
@@ -240,7 +245,7 @@ impl FederatedHpaWorker {
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.order, &plan);
-        if self.takeover.take_over(leader, view, binding).await? {
+        if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
             return Ok(Progress::Wrote);
         }
         let quiet = conditions::upstream_until(view, now);
@@ -293,7 +298,9 @@ impl FederatedHpaWorker {
             // The watch reports the replicas of a member.
             wrote |= !matches!(step.action, Action::Scale { .. });
         }
-        wrote |= self.refresh(about, &bound).await?;
+        if !about.view.order.suspended() {
+            wrote |= self.refresh(about, &bound).await?;
+        }
         if !entries {
             wrote |= self.applier.follow(about).await?;
         }
@@ -361,6 +368,11 @@ impl FederatedHpaWorker {
         // The failure was already reported.
         self.put(leader, order, &status).await
     }
+}
+
+/// Whether Karmada's scheduler may be suspended: while the object itself is, nobody else would divide a new binding.
+fn may_suspend(view: &View, binding: &Binding) -> bool {
+    !view.order.suspended() || !binding.object.spec.clusters.is_empty()
 }
 
 /// The binding, unless it is being deleted.

@@ -14,7 +14,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
 use crate::decision::hpa::clusters::partial;
-use crate::decision::hpa::decide::{Decision, Policy, decide};
+use crate::decision::hpa::decide::{Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::pod::Phase;
 use crate::decision::hpa::replicas::{Tolerance, Workload};
@@ -112,6 +112,12 @@ impl FederatedHpaWorker {
         let upstream = conditions::upstream_until(of.view, of.now).is_some();
         report.set(READY, conditions::centralized(upstream));
         (report.current, report.desired) = (Some(current), Some(current));
+        if of.view.order.suspended() {
+            // Afterwards it begins with the current replicas, as under a new leader.
+            memory.history = History::default();
+            report.suspended();
+            return Ok(());
+        }
         let spec = &of.view.order.object.spec;
         let (policy, tolerance) = self.policy(spec);
         let by_metrics = current > 0 && (policy.range.min..=policy.range.max).contains(&current);
