@@ -53,6 +53,7 @@ pub fn filled() -> Metrics {
     metrics.guard().in_sync(definition, true);
     metrics.guard().drift_conflict(definition, false);
     metrics.guard().drift_corrected(definition);
+    metrics.guard().reviews_optional(definition, true);
     for code in [Code::Status(401), Code::Status(403), Code::Status(503), Code::Error, Code::Timeout, Code::Canceled] {
         metrics.requests().requested(Verb::Get, code, Duration::from_millis(1));
     }

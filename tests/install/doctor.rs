@@ -68,10 +68,25 @@ async fn an_installation_that_works_has_no_failure_and_a_wrong_ca_is_seen() {
         of(&found, "certificate")["seen"].as_str().unwrap().starts_with("trusted, for the name of the URL, until ")
     );
 
+    // What an operator lets through is respected by a further installation, and named.
+    for kind in ["mutating", "validating"] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/fhpa");
+        let mut object = stand.get(&path).await;
+        object["metadata"]["annotations"] = json!({"fhpa.karmada.io/failure-policy": "Ignore"});
+        assert_eq!(stand.bed.put(&path, &object).await.code, 200);
+    }
+    stand.install(&url, &ca).await;
+    let (code, _, found) = stand.found().await;
+    let registration = of(&found, "registration");
+    assert_eq!((code, &registration["state"]), (0, &json!("warn")));
+    let seen = registration["seen"].as_str().unwrap();
+    assert!(seen.ends_with("and writes pass unreviewed while it does not answer"), "{seen}");
+    assert_eq!(of(&found, "probe")["state"], "ok", "the webhook is still asked");
+
     stand.install(&url, &certificate("another").1).await;
     let (code, _, found) = stand.found().await;
     assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("fail")));
-    assert_eq!(of(&found, "probe")["state"], "fail", "{found:?}");
+    assert_eq!(of(&found, "probe")["state"], "fail", "nothing reviews it: {found:?}");
     handle.shut_down();
     serving.await.unwrap();
     stand.install(&url, &ca).await;

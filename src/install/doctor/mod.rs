@@ -50,7 +50,7 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("definition guard", &[State::Skipped, State::Warn, State::Fail]),
     ("karmada's webhooks", &[State::Skipped, State::Fail]),
     ("customizations", &[State::Skipped, State::Fail]),
-    ("registration", &[State::Fail]),
+    ("registration", &[State::Warn, State::Fail]),
     ("certificate", &[State::Skipped, State::Warn, State::Fail]),
     ("probe", &[State::Skipped, State::Fail]),
     ("lease", &[State::Warn, State::Fail]),
