@@ -257,6 +257,7 @@ fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
         rebalance_period: None,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
+        freeze: None,
     };
     let controller = Controller::with_capacity(options, Arc::new(Rooms::default()));
     let mut readers = Readers::default();

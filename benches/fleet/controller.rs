@@ -37,6 +37,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         rebalance_period: None,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
+        freeze: None,
     });
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);

@@ -67,6 +67,9 @@ pub struct FederatedHPASpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["Distributed", "Centralized"]))]
     pub mode: Option<String>,
+    /// True: bounds and replicas stay as they are, and nothing moves, until it is false again. Default false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
     /// How min and max are divided. Absent: derived from the placement of the workload.
     #[serde(rename = "federatedHPAAssignment", skip_serializing_if = "Option::is_none")]
     pub federated_hpa_assignment: Option<FederatedHPAAssignment>,

@@ -24,6 +24,7 @@ reads! {
         "metrics" => metrics,
         "behavior" => behavior,
         "mode" => mode,
+        "suspend" => suspend,
         "federatedHPAAssignment" => assignment,
         "clusterAffinity" => cluster_affinity,
         "autoscaleMultiClusterDelay" => autoscale_multi_cluster_delay,
@@ -67,6 +68,7 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Optio
         min_replicas: spec.min_replicas,
         max_replicas: spec.max_replicas,
         distributed: super::own::mode(hpa).or(stored_mode.into()) == Some(Mode::Distributed),
+        suspended: spec.suspend == Some(true),
         deleting: hpa.metadata.deletion_timestamp.is_some(),
     }
 }

@@ -97,6 +97,7 @@ pub fn restricting(object: &Value) -> Vec<String> {
         match &*name {
             // These allow more replicas or clusters, or select how fhpa works.
             "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
+            "suspend" if value != true => {}
             "federatedHPAAssignment" => {
                 let preferences =
                     value.get("clusterAutoscalingPreference").and_then(Value::as_array).into_iter().flatten();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::api_version::ApiVersion;
 use super::kinds;
 use super::names::SUSPENDED_FOR;
-use super::related_objects::{RelatedObjects, Target};
+use super::related_objects::{KnownFederatedHPA, RelatedObjects, Target};
 use super::subject::federated_hpa::FederatedHPASpec;
 use super::subject::hpa::{Behavior, ScalingRules};
 use super::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding, Rule};
@@ -183,7 +183,9 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
         name: resource.name.to_string(),
     };
     let hpas = related_objects.federated_hpas_on(&target);
-    let Some(hpa) = hpas.iter().find(|hpa| hpa.distributed && !hpa.deleting) else { return Vec::new() };
+    // A suspended one would not divide the binding that Karmada's scheduler may not.
+    let divides = |hpa: &&KnownFederatedHPA| hpa.distributed && !hpa.suspended && !hpa.deleting;
+    let Some(hpa) = hpas.iter().find(divides) else { return Vec::new() };
     let kept = related_objects.keeps_replicas(&resource.api_version, &resource.kind);
     if kinds::divisible(&resource.api_version, &resource.kind, kept).is_err() {
         return Vec::new();

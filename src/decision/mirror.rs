@@ -14,7 +14,7 @@ pub const SPEC: &str = "fhpa.karmada.io/spec";
 pub const MODE: &str = "fhpa.karmada.io/mode";
 
 /// Members of a FederatedHPA's spec that Karmada's definition does not know.
-pub const OF_FEDERATED_HPA: [&str; 7] = [
+pub const OF_FEDERATED_HPA: [&str; 8] = [
     "autoscaleMultiClusterDelay",
     "clusterAffinity",
     "clusterHPAPreference",
@@ -22,6 +22,7 @@ pub const OF_FEDERATED_HPA: [&str; 7] = [
     "mode",
     "scaleAssist",
     "scalingToZero",
+    "suspend",
 ];
 /// Members of a CronFederatedHPA's rule that Karmada's definition does not know.
 pub const OF_RULE: [&str; 1] = ["maxDelaySeconds"];

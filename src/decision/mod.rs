@@ -12,6 +12,7 @@ pub mod few;
 pub mod finding;
 pub mod fleet;
 pub mod fnv;
+pub mod freeze;
 pub mod health;
 pub mod hpa;
 pub mod json;

@@ -28,6 +28,8 @@ pub struct KnownFederatedHPA {
     pub max_replicas: i32,
     /// Whether it works in Distributed mode (docs/design.md#new-resourcebindings).
     pub distributed: bool,
+    /// Whether the user suspends it.
+    pub suspended: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
 }

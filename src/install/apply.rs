@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::compare::changes;
 use super::manifests::{Manifest, Part};
 use super::schema_merge::merge;
-use super::upstream_webhooks;
+use super::{upstream_webhooks, webhooks};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
@@ -157,6 +157,7 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
             let present = live.map(|live| upstream_webhooks::present(entries, live)).unwrap_or_default();
             Ok((!present.is_empty()).then(|| upstream_webhooks::configuration(entries, &present)))
         }
+        (Part::Webhook, Some(live)) if webhooks::are_optional(live) => Ok(Some(webhooks::optional(&manifest.object))),
         _ => Ok(Some(manifest.object.clone())),
     }
 }

@@ -52,7 +52,9 @@ pub fn unserved(marked: Vec<Marked>, hpas: &[Value]) -> Vec<Marked> {
         text(hpa, "/metadata/namespace") == one.namespace
             && text(hpa, "/spec/mode") != "Centralized"
             && (held && text(hpa, "/metadata/name") == one.owner
-                || target == one.workload && text(hpa, "/metadata/deletionTimestamp").is_empty())
+                || target == one.workload
+                    && hpa.pointer("/spec/suspend") != Some(&Value::Bool(true))
+                    && text(hpa, "/metadata/deletionTimestamp").is_empty())
     };
     marked.into_iter().filter(|one| !hpas.iter().any(|hpa| acts(one, hpa))).collect()
 }

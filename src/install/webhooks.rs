@@ -1,4 +1,7 @@
 //! The registration of the webhook as objects to apply. No I/O.
+//!
+//! An operator lets writes through while no webhook answers with an annotation of both configurations, which every write
+//! of them respects (docs/design.md#living-with-karmada).
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,6 +21,29 @@ pub fn configurations(location: &Location, guard_definitions: bool) -> Result<[V
         named("MutatingWebhookConfiguration", &mutating(location, &endpoints))?,
         named("ValidatingWebhookConfiguration", &validating(location, &endpoints))?,
     ])
+}
+
+/// Annotation of a configuration by which an operator sets the failure policy of all its webhooks.
+pub const FAILURE_POLICY: &str = "fhpa.karmada.io/failure-policy";
+/// The value of [`FAILURE_POLICY`] with an effect: writes pass unreviewed while the webhook does not answer.
+pub const IGNORE: &str = "Ignore";
+
+/// Whether an operator lets writes pass unreviewed.
+#[must_use]
+pub fn are_optional(configuration: &Value) -> bool {
+    let annotations = configuration.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(FAILURE_POLICY)).and_then(Value::as_str) == Some(IGNORE)
+}
+
+/// The configuration with webhooks that need not answer.
+#[must_use]
+pub fn optional(configuration: &Value) -> Value {
+    let mut configuration = configuration.clone();
+    let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten().filter_map(Value::as_object_mut) {
+        webhook.insert("failurePolicy".to_owned(), IGNORE.into());
+    }
+    configuration
 }
 
 fn named(kind: &str, configuration: &impl Serialize) -> Result<Value, serde_json::Error> {

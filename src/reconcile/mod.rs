@@ -59,6 +59,8 @@ pub struct Options {
     pub failover: failover::Settings,
     /// Settings of Centralized mode.
     pub centralized: centralized::Settings,
+    /// Reason for which an operator freezes the controllers of this process; `None`: they act.
+    pub freeze: Option<String>,
 }
 
 /// A controller before it runs.
@@ -69,6 +71,8 @@ pub struct Controller {
     distributed: Engine<FederatedHpaWorker>,
     poster: Poster,
     events: Events,
+    metrics: Arc<ControllerMetrics>,
+    freeze: Option<String>,
     clock: WallClock,
 }
 
@@ -93,6 +97,7 @@ impl Controller {
             rebalance_period,
             failover,
             centralized,
+            freeze,
         } = options;
         let stored_mode = settings.stored_mode();
         let cron_cache = Arc::new(CronCache::default());
@@ -118,13 +123,13 @@ impl Controller {
         });
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
-        let reporter = Reporter { events: events.clone(), metrics, clock: Arc::clone(&clock) };
+        let reporter = Reporter { events: events.clone(), metrics: Arc::clone(&metrics), clock: Arc::clone(&clock) };
         let steppers = Steppers::default();
         let lanes = Lanes::default();
         let worker =
             CronWorker { client, cache: cron_cache, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
-        Self { reader, engine, live, distributed, poster, events, clock }
+        Self { reader, engine, live, distributed, poster, events, metrics, freeze, clock }
     }
 
     /// Input of reconciles: also enough for a preview.
@@ -139,7 +144,13 @@ impl Controller {
         readers.cron_federated_hpas.push(Box::new(self.reader));
         self.live.cache.read_by(readers);
         let definitions = readers.definitions.get_or_insert_with(|| Arc::new(Definitions::new()));
-        let gate = Gate { served: definitions.subscribe(), events: self.events, clock: self.clock };
+        let gate = Gate {
+            served: definitions.subscribe(),
+            freeze: self.freeze,
+            events: self.events,
+            metrics: self.metrics,
+            clock: self.clock,
+        };
         Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
     }
 }

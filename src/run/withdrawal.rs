@@ -134,6 +134,7 @@ impl Hold {
             rebalance_period: None,
             failover: failover::Settings::default(),
             centralized: centralized::Settings::default(),
+            freeze: None,
         });
         let mut readers = Readers::default();
         let cache = withdrawal.read_by(&mut readers);

@@ -20,6 +20,7 @@ use self::term::{Clocks, Sent};
 pub use self::term::{Leader, LeaseLost};
 use super::clock;
 use crate::decision::excerpt::{ERROR, excerpt};
+use crate::decision::freeze::{FREEZE, FROZEN};
 use crate::decision::lease::{self, ObservedLease, Record, Step, Timings};
 
 /// Identity of this process and its Lease.
@@ -151,6 +152,10 @@ impl Contest {
             Some(lease) if self.leader.is_some() => Some(lease),
             _ => self.api.get_opt(&self.candidate.lease).await?,
         };
+        // At once: the renewal that follows may fail.
+        if let (Some(leader), Some(lease)) = (&self.leader, &lease) {
+            leader.freezes(freeze(lease));
+        }
         let (now, ahead) = (self.now(), self.clocks.ahead());
         let seen = ObservedLease::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
@@ -174,12 +179,14 @@ impl Contest {
         };
         let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
         self.seen = Some(ObservedLease::new(Some(record(&lease)), now));
+        let freeze = freeze(&lease);
         self.lease = Some(lease);
-        self.lead(Sent { steady: now, ahead }, leadership);
+        self.lead(Sent { steady: now, ahead }, freeze, leadership);
         Ok(self.candidate.timings.retry)
     }
 
-    /// The Lease with this process as its holder. Its resourceVersion makes the write a compare-and-swap.
+    /// The Lease with this process as its holder, and otherwise as it was read: annotations of others stay. Its
+    /// resourceVersion makes the write a compare-and-swap.
     fn held(&self, lease: Option<Lease>) -> Lease {
         let now = MicroTime(clock::wall());
         let mut lease = lease.unwrap_or_else(|| Lease {
@@ -198,16 +205,19 @@ impl Contest {
         let time = self.candidate.timings.lease;
         spec.lease_duration_seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
         spec.renew_time = Some(now);
+        let frozen = self.leader.as_ref().and_then(Leader::confirmed);
+        confirm(&mut lease.metadata, frozen.map(|freeze| freeze.confirmation()));
         lease
     }
 
-    fn lead(&mut self, sent: Sent, leadership: &watch::Sender<Option<Leader>>) {
+    fn lead(&mut self, sent: Sent, freeze: Option<String>, leadership: &watch::Sender<Option<Leader>>) {
         let timings = self.candidate.timings;
         if let Some(leader) = &self.leader {
             leader.extend(timings, sent);
+            leader.freezes(freeze);
         } else {
             info!(identity = self.candidate.identity, lease = self.candidate.lease, "became leader");
-            let leader = Leader::begin(self.start, self.clocks, timings, sent);
+            let leader = Leader::begin(self.start, self.clocks, timings, sent, freeze);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
         }
@@ -253,6 +263,7 @@ impl Contest {
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(clock::wall()));
+        confirm(&mut lease.metadata, None);
         self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
     }
 }
@@ -272,6 +283,20 @@ fn advice(code: u16) -> &'static str {
 
 pub(super) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Value of the annotation that freezes the controllers.
+fn freeze(lease: &Lease) -> Option<String> {
+    lease.metadata.annotations.as_ref()?.get(FREEZE).cloned()
+}
+
+/// Sets or removes the confirmation of a freeze.
+fn confirm(metadata: &mut ObjectMeta, confirmation: Option<String>) {
+    if let Some(confirmation) = confirmation {
+        metadata.annotations.get_or_insert_default().insert(FROZEN.to_owned(), confirmation);
+    } else if let Some(annotations) = &mut metadata.annotations {
+        annotations.remove(FROZEN);
+    }
 }
 
 /// Content of a Lease.

@@ -250,6 +250,7 @@ impl<'a> Control<'a> {
         Request {
             total: scenario.total,
             policy: self.policy,
+            suspended: false,
             scaling_to_zero: scenario.scaling_to_zero,
             scale_assist: scenario.scale_assist,
             basis: self.basis,

@@ -140,6 +140,22 @@ proptest! {
     }
 
     #[test]
+    fn a_suspended_object_keeps_its_targets_and_has_no_step(request in any_request()) {
+        let request = Request { suspended: true, ..request };
+        let plan = plan(&request);
+        prop_assert!(plan.steps.is_empty() && plan.next.is_none());
+        let kept = request.clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.target?)));
+        let kept: BTreeMap<&str, Bounds> = kept.collect();
+        let shares = plan.shares.iter().filter_map(|share| Some((share.cluster, share.kept()?)));
+        prop_assert_eq!(shares.collect::<BTreeMap<_, _>>(), kept);
+        let memories = plan.shares.iter().filter(|share| share.kept().is_some());
+        for share in memories {
+            prop_assert_eq!(share.memory, cluster(&request, share.cluster).memory);
+        }
+        prop_assert_eq!((plan.idle, plan.divided), (request.idle, request.divided));
+    }
+
+    #[test]
     fn whatever_is_seen_the_steps_of_now_stay_within_the_budget(request in any_request()) {
         let plan = plan(&request);
         let mut after: BTreeMap<&str, u32> = request.clusters.iter()

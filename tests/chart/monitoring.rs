@@ -48,6 +48,7 @@ pub fn filled() -> Metrics {
         let said = conditions.map(|condition| (condition, status, reason));
         metrics.controller().conditions.say(status, said.into_iter());
     }
+    metrics.controller().conditions.say("suspended", [("Ready", "True", "Suspended")].into_iter());
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.controller().objects.limit(1);
     for mode in ["Distributed", "Centralized"] {
@@ -62,6 +63,7 @@ pub fn filled() -> Metrics {
     metrics.guard().in_sync(definition, true);
     metrics.guard().drift_conflict(definition, false);
     metrics.guard().drift_corrected(definition);
+    metrics.guard().reviews_optional(definition, true);
     for code in [
         Code::Status(401),
         Code::Status(403),

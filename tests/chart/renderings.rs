@@ -159,6 +159,7 @@ controller:
   resourceEvictionRate: 2
   replacementTimeout: 15m
   shutdownTimeout: 1m15s
+  freeze: the control plane moves
 centralized:
   syncPeriod: 30s
   downscaleStabilization: 10m

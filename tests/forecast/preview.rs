@@ -173,6 +173,7 @@ async fn served(controller: bool) -> Vec<String> {
         object_metrics: 0,
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::run::process::Centralized::default(),
+        freeze: None,
         estimators: None,
         guard: None,
     });

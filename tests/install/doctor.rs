@@ -68,16 +68,72 @@ async fn an_installation_that_works_has_no_failure_and_a_wrong_ca_is_seen() {
         of(&found, "certificate")["seen"].as_str().unwrap().starts_with("trusted, for the name of the URL, until ")
     );
 
+    // What an operator lets through is respected by a further installation, and named.
+    for kind in ["mutating", "validating"] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/fhpa");
+        let mut object = stand.get(&path).await;
+        object["metadata"]["annotations"] = json!({"fhpa.karmada.io/failure-policy": "Ignore"});
+        assert_eq!(stand.bed.put(&path, &object).await.code, 200);
+    }
+    stand.install(&url, &ca).await;
+    let (code, _, found) = stand.found().await;
+    let registration = of(&found, "registration");
+    assert_eq!((code, &registration["state"]), (0, &json!("warn")));
+    let seen = registration["seen"].as_str().unwrap();
+    assert!(seen.ends_with("and writes pass unreviewed while it does not answer"), "{seen}");
+    assert_eq!(of(&found, "probe")["state"], "ok", "the webhook is still asked");
+
     stand.install(&url, &certificate("another").1).await;
     let (code, _, found) = stand.found().await;
     assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("fail")));
-    assert_eq!(of(&found, "probe")["state"], "fail", "{found:?}");
+    assert_eq!(of(&found, "probe")["state"], "fail", "nothing reviews it: {found:?}");
     handle.shut_down();
     serving.await.unwrap();
     stand.install(&url, &ca).await;
     let (code, _, found) = stand.found().await;
     assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("skipped")));
     assert_eq!(of(&found, "probe")["state"], "fail");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_is_a_warning_that_says_whether_the_leader_knows_it_and_how_it_ends() {
+    let stand = Stand::new().await;
+    let lease = |annotations: Value| {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "fhpa", "namespace": "karmada-system", "annotations": annotations},
+            "spec": {"holderIdentity": "one"}})
+    };
+    let (freeze, frozen) = ("fhpa.karmada.io/freeze", "fhpa.karmada.io/frozen");
+    let annotate = "`kubectl annotate lease fhpa --namespace karmada-system fhpa.karmada.io/freeze-` ends it";
+    let path = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases";
+    for (annotations, state, seen, to_do) in [
+        (json!({}), "ok", "no operator froze the controllers", ""),
+        (json!({freeze: "false"}), "ok", "no operator froze the controllers", ""),
+        (
+            json!({freeze: "incident"}),
+            "warn",
+            "a freeze is asked for, and no leader has confirmed it yet (fhpa.karmada.io/freeze: incident)",
+            annotate,
+        ),
+        (
+            json!({freeze: "incident", frozen: "fhpa.karmada.io/freeze: incident"}),
+            "warn",
+            "the controllers are frozen, members keep scaling (fhpa.karmada.io/freeze: incident)",
+            annotate,
+        ),
+        (
+            json!({frozen: "--freeze: restore"}),
+            "warn",
+            "the controllers are frozen, members keep scaling (--freeze: restore)",
+            "it ends with a leader that is started without the flag --freeze",
+        ),
+    ] {
+        assert_eq!(stand.bed.post(path, &lease(annotations)).await.code, 201);
+        let (_, _, found) = stand.found().await;
+        let found = of(&found, "freeze");
+        assert_eq!((&found["state"], &found["seen"], &found["toDo"]), (&json!(state), &json!(seen), &json!(to_do)));
+        assert_eq!(stand.bed.delete(&format!("{path}/fhpa"), &json!({})).await.code, 200);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

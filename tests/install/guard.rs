@@ -27,6 +27,7 @@ use crate::stories::Wall;
 
 const HPAS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/federatedhpas.autoscaling.karmada.io";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// An installation with a leader that guards it.
 pub struct Stage {
@@ -216,6 +217,63 @@ async fn a_ca_is_told_to_be_registered_only_when_both_configurations_carry_it() 
     stage.bed.server().faults().heal();
     stage.pass(120).await;
     assert_eq!(told().as_deref(), Some("old and new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reviews_that_an_operator_makes_optional_stay_so_until_the_annotation_is_gone() {
+    let stage = Stage::new(true).await;
+    let configurations = [MUTATING, VALIDATING].map(|path| format!("{path}/fhpa"));
+    // Each value that occurs, once.
+    let policies = async |path: &str| {
+        let object = stage.get(path).await;
+        let policy = |webhook: &Value| webhook["failurePolicy"].as_str().unwrap().to_owned();
+        let mut all: Vec<String> = object["webhooks"].as_array().unwrap().iter().map(policy).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.join(" ")
+    };
+    let set_fail = |object: &mut Value| {
+        for webhook in object["webhooks"].as_array_mut().unwrap() {
+            webhook["failurePolicy"] = json!("Fail");
+        }
+    };
+    let annotate = async |policy: Value| {
+        for path in &configurations {
+            stage
+                .replace(path, |object| {
+                    object["metadata"]["annotations"] = json!({"fhpa.karmada.io/failure-policy": policy})
+                })
+                .await;
+        }
+        stage.pass(2).await;
+    };
+    // Any other value has no effect.
+    annotate(json!("Never")).await;
+    assert_eq!(policies(&configurations[1]).await, "Fail");
+    annotate(json!("Ignore")).await;
+    for path in &configurations {
+        assert_eq!(policies(path).await, "Ignore", "{path}");
+    }
+    stage.counts("fhpa_managed_object_reviews_optional{object=\"ValidatingWebhookConfiguration/fhpa\"} 1");
+    stage.counts("fhpa_managed_object_in_sync{object=\"ValidatingWebhookConfiguration/fhpa\"} 1");
+    // A new CA is registered all the same, and whoever sets the policy again is corrected.
+    stage.location.send_replace(location("new"));
+    stage.replace(&configurations[1], set_fail).await;
+    stage.pass(2).await;
+    assert_eq!(policies(&configurations[1]).await, "Ignore");
+    assert!(stage.get(&configurations[1]).await.to_string().contains("bmV3"));
+    let events = stage.events().await;
+    let said = |reason: &str| events.iter().filter(|event| event.starts_with(reason)).count();
+    assert_eq!((said("ReviewsOptional"), said("ReviewsRequired")), (2, 0), "{events:?}");
+
+    for path in &configurations {
+        stage.replace(path, |object| drop(object["metadata"].as_object_mut().unwrap().remove("annotations"))).await;
+    }
+    stage.pass(2).await;
+    assert_eq!(policies(&configurations[1]).await, "Fail");
+    stage.counts("fhpa_managed_object_reviews_optional{object=\"ValidatingWebhookConfiguration/fhpa\"} 0");
+    let events = stage.events().await;
+    assert_eq!(events.iter().filter(|event| event.starts_with("ReviewsRequired")).count(), 2, "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ mod cron;
 pub mod distributed;
 mod failures;
 mod fleet;
+mod freeze;
 mod interleavings;
 mod perturbation;
 mod restore;
@@ -289,7 +290,7 @@ impl Process {
 
     /// It speaks to the control plane by a client of the test's own.
     pub fn start_over(limited: kube::Client, name: &str, wall: &Wall, capacity: Arc<dyn Capacity>) -> Self {
-        Self::start_whole(Settings::default(), MetricsSource::Members, limited, name, wall, capacity)
+        Self::start_whole(Settings::default(), MetricsSource::Members, limited, name, wall, capacity, None)
     }
 
     /// It reads metrics where it is told.
@@ -300,13 +301,20 @@ impl Process {
         wall: &Wall,
         capacity: Arc<dyn Capacity>,
     ) -> Self {
-        Self::start_whole(Settings::default(), source, limited, name, wall, capacity)
+        Self::start_whole(Settings::default(), source, limited, name, wall, capacity, None)
     }
 
     /// With these settings of the operator.
     pub fn start_by(settings: Settings, server: &ApiServer, name: &str, wall: &Wall) -> Self {
         let limited = limited(server.client(), Role::default());
-        Self::start_whole(settings, MetricsSource::Members, limited, name, wall, Arc::new(Unknown))
+        Self::start_whole(settings, MetricsSource::Members, limited, name, wall, Arc::new(Unknown), None)
+    }
+
+    /// With `--freeze`.
+    pub fn start_frozen(reason: &str, server: &ApiServer, name: &str, wall: &Wall) -> Self {
+        let limited = limited(server.client(), Role::default());
+        let freeze = Some(reason.to_owned());
+        Self::start_whole(Settings::default(), MetricsSource::Members, limited, name, wall, Arc::new(Unknown), freeze)
     }
 
     fn start_whole(
@@ -316,6 +324,7 @@ impl Process {
         name: &str,
         wall: &Wall,
         capacity: Arc<dyn Capacity>,
+        freeze: Option<String>,
     ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
@@ -335,6 +344,7 @@ impl Process {
                 metrics_source,
                 ..Default::default()
             },
+            freeze,
         };
         let controller = Controller::with_capacity(options, capacity);
         let live = controller.live();

@@ -58,9 +58,14 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
     clusters.sort_unstable_by_key(|cluster| cluster.name);
     let basis = Basis::of(request, &clusters);
+    if request.suspended {
+        return unchanged(request, &clusters, basis, Note::Suspended);
+    }
     let participants = participant::participants(request, &clusters);
     if participants.is_empty() {
-        return lost(request, &clusters, basis);
+        let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();
+        let note = if chosen == 0 { Note::NoCandidates } else { Note::AllAway { candidates: chosen } };
+        return unchanged(request, &clusters, basis, note);
     }
     let mut notes = Vec::new();
     let kept = request.basis == Some(basis);
@@ -80,24 +85,29 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
-/// No cluster serves: everything stays unchanged (docs/design.md#failover: a control plane that reaches no cluster must
-/// not take bounds from clusters that may still run).
-fn lost<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis) -> Plan<'a> {
+/// Everything stays as it is: the user suspends the object, or no cluster serves (docs/design.md#failover: a control plane
+/// that reaches no cluster must not take bounds from clusters that may still run).
+fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis, note: Note) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = cluster.memory;
         let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
-        Some(Share { cluster: cluster.name, target, now: target, reason: Reason::Unchanged, hold: None, memory })
+        let now = if request.suspended { written(cluster) } else { target };
+        Some(Share { cluster: cluster.name, target, now, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
-    let chosen = clusters.iter().filter(|cluster| cluster.chosen).count();
     Plan {
         basis: request.basis.unwrap_or(basis),
         shares: clusters.iter().filter_map(kept).collect(),
         binding: clusters.iter().filter_map(entry).collect(),
         steps: Vec::new(),
-        notes: vec![if chosen == 0 { Note::NoCandidates } else { Note::AllAway { candidates: chosen } }],
+        notes: vec![note],
         next: None,
         idle: request.idle,
         divided: request.divided,
     }
+}
+
+/// The bounds that were last written for the cluster.
+fn written(cluster: &Cluster<'_>) -> Bounds {
+    cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default()
 }

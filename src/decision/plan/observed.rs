@@ -209,6 +209,8 @@ pub struct Request<'a> {
     pub total: Bounds,
     /// How they are divided.
     pub policy: Policy,
+    /// `spec.suspend`: bounds stay, and nothing moves.
+    pub suspended: bool,
     /// `spec.scalingToZero`
     pub scaling_to_zero: bool,
     /// `spec.scaleAssist`

@@ -281,6 +281,8 @@ impl fmt::Display for Obstacle {
 /// A remark on the whole plan, for a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
+    /// The user suspends the object.
+    Suspended,
     /// No cluster is selected.
     NoCandidates,
     /// All selected clusters failed.
@@ -337,6 +339,7 @@ impl Note {
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
+            Self::Suspended => "Suspended",
             Self::NoCandidates => "NoCandidates",
             Self::AllAway { .. } => "AllClustersFailed",
             Self::Unassigned { .. } => "ReplicasUnassigned",
@@ -353,6 +356,7 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Suspended => f.write_str("spec.suspend is true: bounds stay, nothing moves, and nothing fails over"),
             Self::NoCandidates => {
                 f.write_str("no cluster is a candidate: check the placement of the workload and spec.clusterAffinity")
             }

@@ -33,6 +33,8 @@ pub struct FederatedHPASpec<'a> {
     pub behavior: Option<Behavior<'a>>,
     /// `mode`
     pub mode: Option<Text<'a>>,
+    /// `suspend`
+    pub suspend: Option<bool>,
     /// `federatedHPAAssignment`
     pub assignment: Option<Assignment<'a>>,
     /// `clusterAffinity`

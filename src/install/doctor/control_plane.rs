@@ -3,13 +3,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 use kube::client::Body;
 use serde_json::Value;
 
 use super::{Context, Finding, State};
+use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
 use crate::install::apply::list;
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
@@ -136,38 +138,62 @@ pub(super) async fn rights(context: &Context) -> Option<Finding> {
     })
 }
 
-/// Which process leads.
-pub(super) async fn lease(context: &Context) -> Finding {
+/// Which process leads, and whether an operator froze it.
+pub(super) async fn lease(context: &Context) -> Vec<Finding> {
     const CHECK: &str = "lease";
     let (namespace, name) = &context.lease;
     let leases: Api<Lease> = Api::namespaced(context.client.clone(), namespace);
-    let lease = match leases.get_opt(name).await {
-        Ok(Some(lease)) => lease.spec.unwrap_or_default(),
+    match leases.get_opt(name).await {
+        Ok(Some(lease)) => {
+            vec![holder(CHECK, lease.spec.unwrap_or_default(), context), freeze(lease.metadata, context)]
+        }
         Ok(None) => {
             let seen = format!("there is no Lease {namespace}/{name}");
-            return Finding::new(
-                CHECK,
-                State::Warn,
-                seen,
-                "no controller has led yet: is one running, with these --lease flags?",
-            );
+            let to_do = "no controller has led yet: is one running, with these --lease flags?";
+            vec![Finding::new(CHECK, State::Warn, seen, to_do)]
         }
-        Err(error) => return Finding::fail(CHECK, error.to_string(), ""),
-    };
+        Err(error) => vec![Finding::fail(CHECK, error.to_string(), "")],
+    }
+}
+
+fn holder(check: &'static str, lease: LeaseSpec, context: &Context) -> Finding {
     let holder = lease.holder_identity.unwrap_or_default();
     let age = lease.renew_time.map(|time| context.now.duration_since(time.0));
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
         _ if holder == PARKED => {
             let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation has reserved the Lease";
-            Finding::new(CHECK, State::Warn, "it is kept from controllers", to_do)
+            Finding::new(check, State::Warn, "it is kept from controllers", to_do)
         }
-        _ if holder.is_empty() => Finding::new(CHECK, State::Warn, "it has no holder", "is a controller running?"),
+        _ if holder.is_empty() => Finding::new(check, State::Warn, "it has no holder", "is a controller running?"),
         Some(age) if age > lasts.saturating_mul(2) => {
             let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
-            Finding::fail(CHECK, seen, "no controller acts: see the logs of its pods")
+            Finding::fail(check, seen, "no controller acts: see the logs of its pods")
         }
-        _ => Finding::ok(CHECK, format!("{holder} leads")),
+        _ => Finding::ok(check, format!("{holder} leads")),
+    }
+}
+
+/// Whether an operator froze the controllers, and whether the leader confirms that.
+fn freeze(lease: ObjectMeta, context: &Context) -> Finding {
+    const CHECK: &str = "freeze";
+    let annotations = lease.annotations.unwrap_or_default();
+    let asked = Freeze::of(annotations.get(FREEZE).map(String::as_str), None);
+    let (namespace, name) = &context.lease;
+    match (asked, annotations.get(FROZEN)) {
+        (None, None) => Finding::ok(CHECK, "no operator froze the controllers"),
+        (Some(asked), confirmed) => {
+            let confirmed = match confirmed {
+                Some(_) => "the controllers are frozen, members keep scaling",
+                None => "a freeze is asked for, and no leader has confirmed it yet",
+            };
+            let to_do = format!("`kubectl annotate lease {name} --namespace {namespace} {FREEZE}-` ends it");
+            Finding::new(CHECK, State::Warn, format!("{confirmed} ({})", asked.confirmation()), to_do)
+        }
+        (None, Some(confirmed)) => {
+            let seen = format!("the controllers are frozen, members keep scaling ({confirmed})");
+            Finding::new(CHECK, State::Warn, seen, "it ends with a leader that is started without the flag --freeze")
+        }
     }
 }
 

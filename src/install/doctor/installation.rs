@@ -12,10 +12,11 @@ use crate::admission::registration::Location;
 use crate::api::served;
 use crate::controller::failure::{Failure, reason};
 use crate::decision::backoff::ErrorClass;
-use crate::install::apply::{list, place, wanted};
+use crate::install::apply::{self, list, place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
+use crate::install::webhooks::{self, FAILURE_POLICY};
 
 /// Most names in one finding.
 const SHOWN: usize = 10;
@@ -193,7 +194,7 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
         Ok(manifests) => manifests,
         Err(error) => return (Finding::fail(CHECK, error.to_string(), ""), None),
     };
-    let mut location = None;
+    let (mut location, mut optional) = (None, false);
     for manifest in &manifests {
         let live = match place(&manifest.object).get(&context.client).await {
             Ok(Some(live)) => live,
@@ -210,7 +211,9 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
         let guard_definitions = live.to_string().contains(Endpoint::MutateDefinition.path());
         let wanted = manifests::registration(&here, guard_definitions).unwrap_or_default();
         let of_kind = |wanted: &&Manifest| wanted.object.get("kind") == manifest.object.get("kind");
-        let places = wanted.iter().find(of_kind).map(|wanted| differences(&wanted.object, &live)).unwrap_or_default();
+        let wanted = wanted.iter().find(of_kind).and_then(|manifest| apply::wanted(manifest, Some(&live)).ok()?);
+        let places = wanted.map(|wanted| differences(&wanted, &live)).unwrap_or_default();
+        optional |= webhooks::are_optional(&live);
         if !places.is_empty() {
             let seen = format!("{} differs in {}", name(manifest), places.join(", "));
             return (Finding::fail(CHECK, seen, to_do), Some(here));
@@ -218,6 +221,11 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
         location = Some(here);
     }
     let url = location.as_ref().map(|location| location.base_url.clone()).unwrap_or_default();
+    if optional {
+        let seen = format!("the webhook is registered at {url}, and writes pass unreviewed while it does not answer");
+        let to_do = format!("remove the annotation {FAILURE_POLICY} of both configurations once it answers again");
+        return (Finding::new(CHECK, State::Warn, seen, to_do), location);
+    }
     (Finding::ok(CHECK, format!("the webhook is registered at {url}")), location)
 }
 

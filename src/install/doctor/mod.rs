@@ -50,10 +50,11 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("definition guard", &[State::Skipped, State::Warn, State::Fail]),
     ("karmada's webhooks", &[State::Skipped, State::Fail]),
     ("customizations", &[State::Skipped, State::Fail]),
-    ("registration", &[State::Fail]),
+    ("registration", &[State::Warn, State::Fail]),
     ("certificate", &[State::Skipped, State::Warn, State::Fail]),
     ("probe", &[State::Skipped, State::Fail]),
     ("lease", &[State::Warn, State::Fail]),
+    ("freeze", &[State::Warn]),
     ("suspended bindings", &[State::Skipped, State::Fail]),
     ("upstream controllers", &[State::Fail]),
     ("members", &[State::Skipped, State::Warn, State::Fail]),
@@ -122,7 +123,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
         all.push(certificate::certificate(context, location).await);
         all.push(installation::probe(context).await);
     }
-    all.push(control_plane::lease(context).await);
+    all.extend(control_plane::lease(context).await);
     all.push(installation::suspended(context).await);
     all.extend(control_plane::upstream(context).await);
     let clusters =

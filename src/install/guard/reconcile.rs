@@ -23,6 +23,7 @@ use crate::decision::drift_backoff::{DriftBackoff, Step};
 use crate::install::apply::{Mode, Outcome, apply, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
+use crate::install::webhooks::{self, FAILURE_POLICY, IGNORE};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::{ControllerMetrics, GuardMetrics, ReconcileResult};
@@ -53,6 +54,8 @@ struct Known {
     backoff: DriftBackoff,
     /// Last reported problem, while it lasts.
     reported: Option<&'static str>,
+    /// Whether an operator lets writes pass unreviewed.
+    optional: bool,
 }
 
 /// Finding of a reconcile.
@@ -95,6 +98,9 @@ impl Worker for GuardWorker {
             return Ok(Ended::default());
         }
         let live = guarded.live.object();
+        if guarded.wanted.part == Part::Webhook {
+            self.reviews(leader, key, live);
+        }
         match self.find(&guarded, live) {
             Found::Stands => {
                 self.stands(key, &guarded);
@@ -148,6 +154,26 @@ impl GuardWorker {
                 new
             });
         }
+    }
+
+    /// Reports when an operator begins and ends to let writes pass unreviewed.
+    fn reviews(&self, leader: &Leader, key: &Key, live: Option<&Value>) {
+        let optional = live.is_some_and(webhooks::are_optional);
+        self.dependencies.metrics.reviews_optional(&name(key), optional);
+        let before = std::mem::replace(&mut self.known.lock().entry(key.clone()).or_default().optional, optional);
+        let (severity, reason, note) = match (before, optional) {
+            (false, true) => (
+                Severity::Warning,
+                "ReviewsOptional",
+                format!(
+                    "writes pass unreviewed while the webhook does not answer: annotation {FAILURE_POLICY}: {IGNORE}"
+                ),
+            ),
+            (true, false) => (Severity::Normal, "ReviewsRequired", "writes need a review again".to_owned()),
+            _ => return,
+        };
+        warn!(object = %name(key), reason, "{note}");
+        self.tell(leader, key, live, severity, reason, note);
     }
 
     fn find(&self, guarded: &Guarded, live: Option<&Value>) -> Found {
@@ -210,8 +236,7 @@ impl GuardWorker {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
-                let known = Known { backoff: backoff.acted(now), reported: None };
-                self.known.lock().insert(key.clone(), known);
+                self.known.lock().entry(key.clone()).or_default().backoff = backoff.acted(now);
                 self.stands(key, guarded);
                 let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");

@@ -102,6 +102,7 @@ fn options(fleet: &Fleet) -> Options {
         object_metrics: 0,
         failover: Failover::default(),
         centralized: Centralized::default(),
+        freeze: None,
         estimators: None,
         guard: None,
     };

@@ -169,6 +169,9 @@ impl FederatedHpaWorker {
                 return Ok(Progress::Wrote);
             }
         }
+        if self.suspends(order) && !self.stays(order) {
+            return self.suspend(leader, view).await;
+        }
         if !self.serves(order) && order.held() {
             return self.release(leader, view).await;
         }
@@ -222,7 +225,9 @@ impl FederatedHpaWorker {
         }
         let nobody = words.clone().admitting(Vec::new());
         let mut observed = observe(view, binding, &nobody, &self.live, now);
-        let (admitted, turn) = self.queue.ask(&view.order.key(), &observed.waiting, self.live.failover.rate);
+        // A suspended object takes no turn of another one.
+        let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
+        let (admitted, turn) = self.queue.ask(&view.order.key(), waiting, self.live.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
             observed = observe(view, binding, &words, &self.live, now);
@@ -240,7 +245,7 @@ impl FederatedHpaWorker {
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.order, &plan);
-        if self.takeover.take_over(leader, view, binding).await? {
+        if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
             return Ok(Progress::Wrote);
         }
         let quiet = conditions::upstream_until(view, now);
@@ -293,8 +298,11 @@ impl FederatedHpaWorker {
             // The watch reports the replicas of a member.
             wrote |= !matches!(step.action, Action::Scale { .. });
         }
-        wrote |= self.refresh(about, &bound).await?;
-        if !entries && !replaces_evicted(about.binding, plan) {
+        let suspended = about.view.order.suspended();
+        if !suspended {
+            wrote |= self.refresh(about, &bound).await?;
+        }
+        if !entries && !replaces_evicted(about.binding, plan, suspended) {
             wrote |= self.applier.follow(about).await?;
         }
         Ok(wrote)
@@ -363,19 +371,25 @@ impl FederatedHpaWorker {
     }
 }
 
+/// Whether Karmada's scheduler may be suspended: while the object itself is, nobody else would divide a new binding.
+fn may_suspend(view: &View, binding: &Binding) -> bool {
+    !view.order.suspended() || !binding.object.spec.clusters.is_empty()
+}
+
 /// The binding, unless it is being deleted.
 pub(super) fn bound(view: &View) -> Option<&Binding> {
     view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
 }
 
 /// Whether a cluster is to be added while others are evicted. Karmada ends an eviction when all clusters of a division
-/// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled.
-fn replaces_evicted(binding: &Binding, plan: &Plan<'_>) -> bool {
+/// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled. While
+/// the object is suspended nothing is added.
+fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {
     let spec = &binding.object.spec;
     let has = |cluster: &str| spec.clusters.iter().any(|entry| entry.name == cluster);
     let adds = |action: &Action<'_>| match action {
         Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
         _ => false,
     };
-    !spec.graceful_eviction_tasks.is_empty() && plan.steps.iter().any(|step| adds(&step.action))
+    !spec.graceful_eviction_tasks.is_empty() && (suspended || plan.steps.iter().any(|step| adds(&step.action)))
 }

@@ -31,7 +31,7 @@ impl FederatedHpaWorker {
     /// Does the next cleanup step for the FederatedHPA `key`, existing or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
         let marked = self.live.cache.marked_for(key);
-        let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order);
+        let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order) && !order.suspended();
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
         let stray = marked.into_iter().filter(|marked| !marked.orders.iter().any(served)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();

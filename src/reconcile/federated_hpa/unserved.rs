@@ -33,6 +33,27 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(None))
     }
 
+    /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now hand
+    /// back, or has an assignment that stays.
+    pub(super) fn stays(&self, order: &FederatedHpaEntry) -> bool {
+        if self.centralizes(order) {
+            return !order.held();
+        }
+        order.held() && order.taken_target() == order.target && order.assigned()
+    }
+
+    /// The user suspends the object before its workload is taken over or handed back.
+    pub(super) async fn suspend(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let what = if view.order.held() {
+            "the change of its workload or mode waits, and member clusters keep their HPAs"
+        } else {
+            "the workload is not taken over"
+        };
+        let message = format!("spec.suspend is true: {what}");
+        self.say_why(leader, view, conditions::SUSPENDED, message).await?;
+        Ok(Progress::Settled(None))
+    }
+
     /// Another FederatedHPA scales the workload: two would conflict.
     pub(super) async fn stand_back(
         &self,

@@ -162,6 +162,11 @@ impl FederatedHpaWorker {
         !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Centralized)
     }
 
+    /// Whether the user suspends the object. Deletion and uninstall release a suspended one, too.
+    pub(super) fn suspends(&self, order: &FederatedHpaEntry) -> bool {
+        !self.retiring && !order.deleting() && order.suspended()
+    }
+
     pub(super) fn mode(&self, order: &FederatedHpaEntry) -> Option<Mode> {
         order.mode().or(self.stored_mode)
     }

@@ -57,6 +57,10 @@ pub(in crate::run) struct ControllerArgs {
     /// FederatedHPAs with metrics of their own, such as fhpa_federated_hpa_spec_max_replicas; 0 switches them off.
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=100_000))]
     object_metrics: u32,
+    /// While this process leads nothing is decided or written for FederatedHPAs and CronFederatedHPAs, for this reason.
+    /// `kubectl annotate lease` does the same without a restart.
+    #[arg(long, value_name = "REASON", value_parser = not_empty)]
+    freeze: Option<String>,
     #[command(flatten)]
     failover: FailoverArgs,
     #[command(flatten)]
@@ -211,6 +215,7 @@ impl ControllerArgs {
             max_concurrent_reconciles,
             rebalance_period,
             object_metrics,
+            freeze,
             failover,
             centralized,
             guard,
@@ -234,6 +239,7 @@ impl ControllerArgs {
             centralized: centralized.settings(),
             estimators: estimators.settings(true),
             guard: Some(guard.options()),
+            freeze,
         })
     }
 }

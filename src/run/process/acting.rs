@@ -59,6 +59,7 @@ impl Acting {
             centralized,
             estimators,
             guard,
+            freeze,
         } = options;
         metrics.controller().objects.limit(object_metrics);
         let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
@@ -74,6 +75,7 @@ impl Acting {
             rebalance_period: rebalance_period.and_then(|period| period.try_into().ok()),
             failover,
             centralized,
+            freeze,
         };
         let estimators = estimators.map(|settings| Estimators::new(Box::new(Grpc::new(settings)), Times::default()));
         let controller = Controller::with_capacity(options, Arc::new(Rooms::new(estimators)));

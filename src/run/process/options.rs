@@ -141,6 +141,8 @@ pub struct ControllerOptions {
     pub estimators: Option<grpc::Settings>,
     /// Objects in the control plane that the leader manages; `None`: no objects.
     pub guard: Option<GuardOptions>,
+    /// Reason for which an operator freezes the controllers; `None`: they act.
+    pub freeze: Option<String>,
 }
 
 /// Objects that the leader manages.

@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::decision::freeze::Freeze;
 use crate::decision::lease::{self, Timings};
 use crate::runtime::clock;
 
@@ -21,7 +24,11 @@ pub struct LeaseLost;
 
 /// The permission to write to the control plane, while it lasts.
 #[derive(Clone)]
-pub struct Leader(Arc<Term>);
+pub struct Leader {
+    term: Arc<Term>,
+    /// Counts how often the controllers resumed in this term.
+    resumed: u32,
+}
 
 struct Term {
     start: Instant,
@@ -34,6 +41,10 @@ struct Term {
     /// The term ended while the steady clock stood still: it is never extended again.
     lapsed: AtomicBool,
     clocks: Clocks,
+    /// Value of the annotation `FREEZE`, as last read with the Lease.
+    freeze: watch::Sender<Option<String>>,
+    /// The freeze that the controllers confirm.
+    frozen: Mutex<Option<Freeze>>,
 }
 
 /// The wall clock and the steady clock of the machine, first read together.
@@ -65,7 +76,7 @@ pub(super) struct Sent {
 }
 
 impl Leader {
-    pub(super) fn begin(start: Instant, clocks: Clocks, timings: Timings, sent: Sent) -> Self {
+    pub(super) fn begin(start: Instant, clocks: Clocks, timings: Timings, sent: Sent, freeze: Option<String>) -> Self {
         let term = Term {
             start,
             until: AtomicU64::default(),
@@ -73,32 +84,65 @@ impl Leader {
             ahead: AtomicI64::default(),
             lapsed: AtomicBool::default(),
             clocks,
+            freeze: watch::Sender::new(freeze),
+            frozen: Mutex::default(),
         };
-        let leader = Self(Arc::new(term));
+        let leader = Self { term: Arc::new(term), resumed: 0 };
         leader.extend(timings, sent);
         leader
     }
 
     pub(super) fn extend(&self, timings: Timings, sent: Sent) {
-        let term = &*self.0;
+        let term = &*self.term;
         term.ahead.store(sent.ahead, Ordering::Release);
         term.expires.store(micros(lease::expires(timings, sent.steady)), Ordering::Release);
         term.until.store(micros(lease::acts_until(timings, sent.steady)), Ordering::Release);
     }
 
     pub(super) fn end(&self) {
-        self.0.until.store(0, Ordering::Release);
+        self.term.until.store(0, Ordering::Release);
     }
 
     /// When it ends, as a time after its start.
     pub(super) fn until(&self) -> Duration {
-        Duration::from_micros(self.0.until.load(Ordering::Acquire))
+        Duration::from_micros(self.term.until.load(Ordering::Acquire))
     }
 
-    /// Whether both belong to one term.
+    /// Whether both belong to one term, without a halt of the controllers in between.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.term, &other.term) && self.resumed == other.resumed
+    }
+
+    /// The same permission for controllers that were halted: they remember nothing of before, as in a new term.
+    #[must_use]
+    pub fn resumed(&self, times: u32) -> Self {
+        Self { term: Arc::clone(&self.term), resumed: times }
+    }
+
+    /// Value of the Lease's annotation [`FREEZE`](crate::decision::freeze::FREEZE), and its changes.
+    #[must_use]
+    pub fn freeze(&self) -> watch::Receiver<Option<String>> {
+        self.term.freeze.subscribe()
+    }
+
+    /// Records that the controllers are halted by this freeze, or by none.
+    pub fn confirm(&self, frozen: Option<Freeze>) {
+        *self.term.frozen.lock() = frozen;
+    }
+
+    /// The freeze that the controllers confirmed.
+    pub(super) fn confirmed(&self) -> Option<Freeze> {
+        self.term.frozen.lock().clone()
+    }
+
+    /// Publishes the annotation that was read with the Lease.
+    pub(super) fn freezes(&self, freeze: Option<String>) {
+        self.term.freeze.send_if_modified(|known| {
+            let changed = *known != freeze;
+            *known = freeze;
+            changed
+        });
     }
 
     /// Checked before every write.
@@ -106,11 +150,11 @@ impl Leader {
     /// # Errors
     /// When the lease has expired.
     pub fn check(&self) -> Result<(), LeaseLost> {
-        self.check_at(self.0.clocks.ahead())
+        self.check_at(self.term.clocks.ahead())
     }
 
     fn check_at(&self, ahead: i64) -> Result<(), LeaseLost> {
-        let term = &*self.0;
+        let term = &*self.term;
         // A wall clock that was set back is ignored.
         let unseen = ahead.saturating_sub(term.ahead.load(Ordering::Acquire)).max(0).unsigned_abs();
         let (now, until) = (self.now(), term.until.load(Ordering::Acquire));
@@ -126,12 +170,12 @@ impl Leader {
     /// As [`Self::check`].
     pub fn room(&self) -> Result<Duration, LeaseLost> {
         self.check()?;
-        let left = self.0.expires.load(Ordering::Acquire).saturating_sub(self.now());
+        let left = self.term.expires.load(Ordering::Acquire).saturating_sub(self.now());
         Ok(Duration::from_micros(left))
     }
 
     fn now(&self) -> u64 {
-        micros(clock::steady().saturating_duration_since(self.0.start))
+        micros(clock::steady().saturating_duration_since(self.term.start))
     }
 }
 
@@ -153,7 +197,7 @@ mod tests {
 
     fn leader() -> Leader {
         let sent = Sent { steady: Duration::ZERO, ahead: 0 };
-        Leader::begin(clock::steady(), Clocks::read(), Timings::default(), sent)
+        Leader::begin(clock::steady(), Clocks::read(), Timings::default(), sent, None)
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,6 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::{ConditionMetrics, ObjectMetrics, by_result, registered};
 use crate::decision::backoff::ErrorClass;
+use crate::decision::freeze::Cause;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClassLabels {
@@ -125,6 +126,7 @@ pub struct ControllerMetrics {
     retries: [Counter; 4],
     leads: Gauge,
     transitions: Counter,
+    frozen: [Gauge; Cause::ALL.len()],
 }
 
 /// The queue metrics of each controller.
@@ -148,6 +150,21 @@ fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> 
     })
 }
 
+/// The retries of each class of errors.
+fn retries(r: &mut Registry) -> [Counter; 4] {
+    let retries: Family<ClassLabels, Counter> =
+        registered(r, "workqueue_retries", "Reconciles that failed and are retried, by class of the error");
+    [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused]
+        .map(|class| retries.get_or_create(&ClassLabels { class: class.label() }).clone())
+}
+
+/// What halts the leader.
+fn frozen(r: &mut Registry) -> [Gauge; Cause::ALL.len()] {
+    let help = "Whether this process leads and decides and writes nothing, by what halts it";
+    let frozen: Family<ReasonLabels, Gauge> = registered(r, "controller_frozen", help);
+    Cause::ALL.map(|cause| frozen.get_or_create(&ReasonLabels { reason: cause.label().to_owned() }).clone())
+}
+
 impl ControllerMetrics {
     /// Registers all metrics in `r`, at zero.
     pub(super) fn new(r: &mut Registry) -> Self {
@@ -159,14 +176,6 @@ impl ControllerMetrics {
         );
         let [events_posted, events_dropped] =
             by_result(r, "events", "Kubernetes Events, by result", ["posted", "dropped"]);
-        let retries = Family::<ClassLabels, Counter>::default();
-        r.register(
-            "workqueue_retries",
-            "Reconciles that failed and are retried, by class of the error",
-            retries.clone(),
-        );
-        let of_class = |class: ErrorClass| retries.get_or_create(&ClassLabels { class: class.label() }).clone();
-        let classes = [ErrorClass::Conflict, ErrorClass::Transient, ErrorClass::Missing, ErrorClass::Refused];
         let [cron, distributed] = engines(r, ["CronFederatedHPA", "FederatedHPA"]);
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
@@ -207,9 +216,10 @@ impl ControllerMetrics {
                 "Time that an object waited before its reconcile began",
                 &QUEUED,
             ),
-            retries: classes.map(of_class),
+            retries: retries(r),
             leads: registered(r, "leader", "Whether this process leads"),
             transitions: registered(r, "leader_transitions", "Times that this process began or ceased to lead"),
+            frozen: frozen(r),
         }
     }
 
@@ -262,6 +272,17 @@ impl ControllerMetrics {
             ErrorClass::Refused => refused,
         }
         .inc();
+    }
+
+    /// Sets whether this process leads and is halted by `cause`.
+    pub fn frozen(&self, cause: Cause, frozen: bool) {
+        let [definitions, annotation, flag] = &self.frozen;
+        match cause {
+            Cause::Definitions => definitions,
+            Cause::Annotation => annotation,
+            Cause::Flag => flag,
+        }
+        .set(frozen.into());
     }
 
     /// Sets whether this process leads.

@@ -20,6 +20,7 @@ pub struct GuardMetrics {
     in_sync: Family<ObjectLabels, Gauge>,
     drift_conflict: Family<ObjectLabels, Gauge>,
     drift_corrected: Family<ObjectLabels, Counter>,
+    reviews_optional: Family<ObjectLabels, Gauge>,
 }
 
 impl GuardMetrics {
@@ -36,6 +37,11 @@ impl GuardMetrics {
                 "Whether another writer changes the object each time it is corrected",
             ),
             drift_corrected: registered(r, "managed_object_drift_corrected", "Times that the object was corrected"),
+            reviews_optional: registered(
+                r,
+                "managed_object_reviews_optional",
+                "Whether an operator lets writes pass unreviewed while the webhook does not answer",
+            ),
         }
     }
 
@@ -47,6 +53,11 @@ impl GuardMetrics {
     /// Sets whether another writer changes `object` each time it is corrected.
     pub fn drift_conflict(&self, object: &str, conflict: bool) {
         self.drift_conflict.get_or_create(&labels(object)).set(conflict.into());
+    }
+
+    /// Sets whether writes pass unreviewed while the webhook of `object` does not answer.
+    pub fn reviews_optional(&self, object: &str, optional: bool) {
+        self.reviews_optional.get_or_create(&labels(object)).set(optional.into());
     }
 
     /// Counts a correction of `object`.

@@ -169,6 +169,7 @@ mod tests {
             min_replicas: Some(1),
             max_replicas: 5,
             distributed: true,
+            suspended: false,
             deleting: false,
         }
     }

@@ -3,6 +3,7 @@
 mod adapter;
 mod ambiguous;
 mod faults;
+mod halted;
 mod modes;
 
 use fhpa::playground::json::{int, items, text};

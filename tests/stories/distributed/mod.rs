@@ -18,6 +18,7 @@ mod quiet;
 mod release;
 mod simulated;
 mod straight;
+mod suspend;
 mod truth;
 mod upgrade;
 

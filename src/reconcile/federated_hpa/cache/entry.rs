@@ -89,6 +89,18 @@ impl FederatedHpaEntry {
         self.also_about().is_some_and(|taken| taken == other.target) || rank(self) < rank(other)
     }
 
+    /// Whether the user suspends it.
+    #[must_use]
+    pub fn suspended(&self) -> bool {
+        self.object.spec.suspend == Some(true)
+    }
+
+    /// Whether it has an assignment.
+    #[must_use]
+    pub fn assigned(&self) -> bool {
+        self.object.status.as_ref().is_some_and(|status| status.assignment_hash.is_some())
+    }
+
     /// Whether it is being deleted.
     #[must_use]
     pub const fn deleting(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::convert::scaling;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
 use crate::decision::hpa::clusters::{Observed, compute};
-use crate::decision::hpa::decide::Policy;
+use crate::decision::hpa::decide::{History, Policy};
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
@@ -106,6 +106,12 @@ impl FederatedHpaWorker {
         let upstream = conditions::upstream_until(of.view, of.now).is_some();
         report.set(READY, conditions::centralized(upstream));
         (report.current, report.desired) = (Some(current), Some(current));
+        if of.view.order.suspended() {
+            // Afterwards it begins with the current replicas, as under a new leader.
+            memory.history = History::default();
+            report.suspended();
+            return Ok(());
+        }
         let spec = &of.view.order.object.spec;
         let controls = self.centralized.settings.controls(spec);
         let observed = if controls.use_metrics(current) {

@@ -6,10 +6,10 @@ use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::api::hpa_status::{Condition, MetricStatus};
 use crate::controller::condition::{ConditionParts, condition};
 use crate::convert::instant::stored;
-use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE};
+use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::hpa::decide;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status::{READY, SCALING, known_condition};
+use crate::reconcile::federated_hpa::status::{READY, SCALING, conditions, known_condition};
 
 /// Reason of `AbleToScale` when the scale of the workload cannot be read.
 pub(super) const FAILED_GET_SCALE: &str = "FailedGetScale";
@@ -55,6 +55,22 @@ impl<'a> Report<'a> {
         self.set(READY, ("False", reason, message.to_owned()));
     }
 
+    /// Reports that the user suspends the object, unless it is not ready for another reason.
+    pub(super) fn suspended(&mut self) {
+        let parts = |status| {
+            (
+                status,
+                conditions::SUSPENDED,
+                "spec.suspend is true: the replicas of the workload are not changed".to_owned(),
+            )
+        };
+        self.set(SCALING_ACTIVE, parts("False"));
+        self.set(SCALING_LIMITED, parts("False"));
+        if self.conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True") {
+            self.set(READY, parts("True"));
+        }
+    }
+
     /// Reports that nothing is computed, as it is unknown which pods are those of the workload.
     pub(super) fn unselected(&mut self, reason: &'static str, message: String) {
         self.set(SCALING_ACTIVE, ("False", reason, message.clone()));
@@ -83,6 +99,6 @@ impl<'a> Report<'a> {
 
 /// The order of Kubernetes, followed by our own conditions.
 fn rank(type_: &str) -> usize {
-    let order = [ABLE_TO_SCALE, SCALING_ACTIVE, crate::decision::health::SCALING_LIMITED, READY];
+    let order = [ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED, READY];
     order.iter().position(|known| *known == type_).unwrap_or(order.len())
 }

@@ -180,6 +180,7 @@ pub fn observe<'a>(
     observed.request = Request {
         total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: most },
         policy,
+        suspended: view.order.suspended(),
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),

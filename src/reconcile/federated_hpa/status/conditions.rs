@@ -25,6 +25,9 @@ pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 /// Karmada's own controller also writes the object.
 const UPSTREAM: &str = "UpstreamControllersRunning";
 
+/// The user suspends the object.
+pub const SUSPENDED: &str = "Suspended";
+
 /// The object lost its mode, or other fields whose values are unknown.
 pub const MODE_UNKNOWN: &str = "ModeUnknown";
 /// Members have not confirmed all writes yet.
@@ -75,6 +78,9 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
         })
         .collect();
     let mut message = Few(&shares).to_string();
+    if observed.request.suspended {
+        return suspended(plan, &message);
+    }
     for note in &plan.notes {
         message = format!("{message}; {note}");
     }
@@ -94,10 +100,25 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
     ("True", code, message)
 }
 
+/// The bounds that stay, and whether they are the assigned ones.
+fn suspended(plan: &Plan<'_>, shares: &str) -> ConditionParts {
+    let pending: Vec<&str> = plan
+        .shares
+        .iter()
+        .filter(|share| share.kept().is_some() && share.now != share.target)
+        .map(|s| s.cluster)
+        .collect();
+    let note = Note::Suspended;
+    if pending.is_empty() {
+        return ("True", SUSPENDED, format!("{shares}; {note}"));
+    }
+    ("False", SUSPENDED, format!("{shares}; {} did not get these bounds yet; {note}", Few(&pending)))
+}
+
 /// Whether a user should look at it. Normal intermediate states do not count.
 #[must_use]
 pub fn is_bad(condition: &Condition) -> bool {
-    let normal = is_awaited(condition) || [DISABLED, HANDED_BACK].contains(&reason_of(condition));
+    let normal = is_awaited(condition) || [DISABLED, SUSPENDED, HANDED_BACK].contains(&reason_of(condition));
     condition.status == "False" && condition.type_ != SCALING_LIMITED && !normal
 }
 
@@ -202,6 +223,7 @@ pub fn ready(
     }
     match broken(members) {
         Some(verdict) => parts_of(verdict),
+        None if observed.request.suspended => ("True", SUSPENDED, Note::Suspended.to_string()),
         None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
 }

@@ -1,0 +1,154 @@
+//! A FederatedHPA with `spec.suspend`: bounds stay, nothing moves, and afterwards it continues from what is observed.
+
+use fhpa::api::FederatedHPA;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
+use fhpa::run::forecast::{Forecast, live};
+use serde_json::{Value, json};
+
+use super::{Stage, weights};
+use crate::bed::admission;
+use crate::stories::Process;
+
+/// Three members that run two replicas each, of at most 12.
+async fn running() -> (Stage, Process) {
+    let stage = Stage::new(3).await;
+    stage.web(6, weights(&[1, 1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(3, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4");
+    (stage, one)
+}
+
+impl Stage {
+    async fn suspend(&self, suspend: Value) {
+        self.patch("FederatedHPA", "web", json!({"spec": {"suspend": suspend}})).await;
+        self.pass(5).await;
+    }
+
+    /// Writes of fhpa to members, bindings and workloads since they are recorded.
+    fn moves(&self) -> Vec<String> {
+        let seen = self.fleet.control().faults().recorded();
+        let writes = seen.into_iter().filter(|seen| matches!(&*seen.verb, "create" | "patch" | "delete"));
+        let moves = writes.filter(|seen| ["works", "resourcebindings", "clusters/proxy"].contains(&&*seen.resource));
+        moves.map(|seen| format!("{} {} {}", seen.verb, seen.resource, seen.name)).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bounds_stay_while_the_load_rises_and_a_cluster_fails_and_are_assigned_anew_afterwards() {
+    let (stage, one) = running().await;
+    stage.suspend(json!(true)).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Suspended", "Ready=True Suspended"]);
+    stage.fleet.control().faults().record();
+    stage.fleet.load().set("prod", "web", 2000);
+    stage.pass(120).await;
+    assert_eq!(stage.replicas().await, "4 4 4", "members scale within their bounds");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 18, "minReplicas": 6}})).await;
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(900).await;
+    assert_eq!((stage.bounds().await, stage.moves()), ("1..4 1..4 1..4".into(), Vec::new()));
+    assert_eq!(stage.conditions().await, ["Assigned=True Suspended", "Ready=False MembersUnreachable"]);
+    let messages = stage.messages().await;
+    assert!(
+        messages[0].ends_with("spec.suspend is true: bounds stay, nothing moves, and nothing fails over"),
+        "{messages:?}"
+    );
+    // A change of leader makes no difference.
+    one.kill().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.moves()), ("1..4 1..4 1..4".into(), Vec::new()));
+
+    stage.budget.give_up("member3", true);
+    stage.suspend(Value::Null).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "6..9 6..9 1..4", "{:?}", stage.messages().await);
+    assert!(stage.budget.most() <= 18, "{}", stage.budget.history());
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_object_that_is_deleted_is_released() {
+    let (stage, one) = running().await;
+    stage.suspend(json!(true)).await;
+    let replicas = stage.replicas().await;
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("- - -".into(), replicas));
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_mode_or_workload_waits_until_the_object_is_not_suspended_any_more() {
+    let (stage, one) = running().await;
+    stage.suspend(json!(true)).await;
+    for edit in [json!({"mode": "Centralized"}), json!({"scaleTargetRef": {"name": "shop"}})] {
+        stage.fleet.control().faults().record();
+        stage.patch("FederatedHPA", "web", json!({"spec": edit})).await;
+        stage.pass(120).await;
+        assert_eq!((stage.bounds().await, stage.moves()), ("1..4 1..4 1..4".into(), Vec::new()), "{edit}");
+        assert_eq!(stage.conditions().await, ["Assigned=False Suspended", "Ready=False Suspended"], "{edit}");
+        let back = json!({"mode": "Distributed", "scaleTargetRef": {"name": "web"}});
+        stage.patch("FederatedHPA", "web", json!({"spec": back})).await;
+        stage.pass(10).await;
+        assert_eq!(stage.conditions().await, ["Assigned=True Suspended", "Ready=True Suspended"], "{edit}");
+    }
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized", "suspend": false}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "- - -", "it is handed back");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_created_suspended_takes_nothing_over_and_karmada_divides_its_workload() {
+    let stage = Stage::new(2).await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 8, json!({"suspend": true})).await;
+    stage.pass(5).await;
+    stage.web(4, weights(&[1, 1])).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("- -".into(), "2 2".into()));
+    assert_eq!(stage.conditions().await, ["Assigned=False Suspended", "Ready=False Suspended"]);
+    assert!(stage.get("FederatedHPA", "web").await["metadata"].get("finalizers").is_none());
+    let stored: FederatedHPA = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
+    let objects = live::objects(&stage.fleet.control().client(), &stored).await.unwrap();
+    let tell = |forecast: &Forecast<'_>| {
+        let notes: Vec<String> = forecast.plan.notes.iter().map(ToString::to_string).collect();
+        (forecast.plan.steps.len(), notes)
+    };
+    let told = objects.forecast(&stored, Rooms::default(), stage.wall.clock()(), tell).unwrap();
+    let note = "spec.suspend is true: bounds stay, nothing moves, and nothing fails over";
+    assert_eq!(told, (0, vec![note.to_owned()]));
+    stage.suspend(json!(false)).await;
+    stage.pass(30).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4".into(), "2 2".into()));
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_made_anew_while_suspended_runs() {
+    let (stage, one) = running().await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    stage.suspend(json!(true)).await;
+    stage.delete("Deployment", "web").await;
+    stage.pass(60).await;
+    stage.create(super::deployment("web", 6)).await;
+    stage.pass(60).await;
+    let replicas = stage.replicas().await;
+    assert!(
+        replicas.split(' ').all(|replicas| replicas.parse::<i32>().is_ok_and(|replicas| replicas > 0)),
+        "{replicas}"
+    );
+    stage.suspend(json!(false)).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
+    one.stop().await;
+}
