@@ -8,6 +8,7 @@ mod doctor;
 mod install;
 mod manifest;
 mod plan;
+mod question;
 mod simulate;
 mod status;
 mod terminal;

@@ -10,11 +10,13 @@ use kube::Client;
 use serde_json::Value;
 
 use super::install::name;
+use super::question;
 use super::terminal::Color;
 use crate::admission::registration::Location;
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::list;
+use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
@@ -36,6 +38,9 @@ pub struct Args {
     /// Say what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask, where member clusters have HPAs of fhpa.
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
     #[command(flatten)]
@@ -45,7 +50,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Uninstall stops the controller by taking its Lease, deletes the webhook registration, and hands every
 workload back to Karmada with its current replicas. Only then it removes the rest. The definitions and all
-objects stay, for Karmada's own controllers and webhooks. The command can be repeated.
+objects stay, for Karmada's own controllers and webhooks. The command can be repeated. It
+says first how many HPAs of member clusters it deletes, and asks.
 
 Example:
   fhpa uninstall --kubeconfig karmada.config
@@ -65,14 +71,14 @@ const TOLD: usize = 100;
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let Self { timeout: patience, crds, dry_run, control_plane, lease } = self;
+        let Self { timeout: patience, crds, dry_run, yes, control_plane, lease } = self;
         let done = super::runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let client = control_plane.connect().await?;
                 let LeaseArgs { lease_name, lease_namespace } = lease;
                 let place = LeaseLocation { namespace: lease_namespace, name: lease_name };
                 let (clock, out) = (Arc::new(clock::wall), Box::new(color.stdout()));
-                Ok(Removal { client, place, patience, crds, dry_run, clock, out }.run().await)
+                Ok(Removal { client, place, patience, crds, dry_run, yes, clock, out }.run().await)
             })
         });
         match done {
@@ -98,6 +104,8 @@ pub struct Removal {
     pub crds: bool,
     /// Whether nothing is changed.
     pub dry_run: bool,
+    /// Whether to go on without a question.
+    pub yes: bool,
     /// The time of day.
     pub clock: WallClock,
     /// Receives the output.
@@ -112,6 +120,9 @@ impl Removal {
 
     /// Returns whether nothing remains.
     pub async fn run(mut self) -> bool {
+        if !self.is_wanted().await {
+            return false;
+        }
         let hold = match self.take_lease().await {
             Ok(hold) => hold,
             Err(problem) => {
@@ -129,6 +140,34 @@ impl Removal {
             self.say("\nNot everything was removed: see above, and run it again.");
         }
         whole
+    }
+
+    /// Says what ends in member clusters, and asks whether that is wanted.
+    async fn is_wanted(&mut self) -> bool {
+        let effect = match Effect::read(&self.client).await {
+            Ok(effect) if effect.is_none() => return true,
+            Ok(effect) => effect.to_string(),
+            Err(error) => {
+                self.say(&format!("It is not known how many HPAs of member clusters this deletes: {error}"));
+                return self.yes || self.dry_run;
+            }
+        };
+        self.say(&effect);
+        if self.yes || self.dry_run {
+            return true;
+        }
+        self.say("Is that wanted? Only `yes` is an agreement:");
+        match question::agreed() {
+            Ok(true) => true,
+            Ok(false) => {
+                self.say("Nothing was done.");
+                false
+            }
+            Err(why) => {
+                self.say(why);
+                false
+            }
+        }
     }
 
     async fn take_lease(&mut self) -> Result<Option<Hold>, String> {

@@ -88,6 +88,11 @@ mod tests {
         let mut centralized = hpa("web", "web");
         centralized["spec"]["mode"] = json!("Centralized");
         assert_eq!(unserved_with(&[centralized]), 1);
+        let mut suspended = hpa("web", "web");
+        suspended["spec"]["suspend"] = json!(true);
+        assert_eq!(unserved_with(&[suspended.clone()]), 1, "it takes nothing over");
+        suspended["metadata"]["finalizers"] = json!(["a"]);
+        assert_eq!(unserved_with(&[suspended]), 0);
         let mut deleted = hpa("web", "web");
         deleted["metadata"]["deletionTimestamp"] = json!("2026-11-20T08:00:00Z");
         assert_eq!(unserved_with(&[deleted]), 1);

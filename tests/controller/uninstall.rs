@@ -53,7 +53,7 @@ async fn an_uninstallation_leaves_replicas_as_they_are_gives_bindings_back_and_l
     // The members' HPAs have scaled since.
     run(client, [2, 5]).await;
 
-    let removal = stand.desk.fhpa("uninstall", &["--timeout", "60s"]);
+    let removal = stand.desk.fhpa("uninstall", &["--yes", "--timeout", "60s"]);
     let karmada = async {
         loop {
             let_go(client).await;

@@ -85,6 +85,7 @@ impl Scene {
             patience: PATIENCE,
             crds: false,
             dry_run: false,
+            yes: true,
             clock: self.wall.clock(),
             out: Box::new(std::io::sink()),
         };

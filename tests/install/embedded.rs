@@ -92,7 +92,7 @@ async fn karmadas_own_webhook_is_asked_no_more_and_after_the_removal_again() {
     assert!(installed.stdout.contains("The webhook is not registered"), "{}", installed.stdout);
     stand.bed.server().create(&hpa("two")).await.unwrap();
     assert_eq!(theirs.calls(), 1, "set aside");
-    let removed = stand.desk.fhpa("uninstall", &[]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--yes"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
     stand.bed.server().create(&hpa("three")).await.unwrap();
     assert_eq!(theirs.calls(), 2, "given back");
@@ -104,18 +104,36 @@ async fn a_removal_leaves_definitions_and_objects_and_can_be_run_again() {
     let stand = Stand::with_webhooks().await;
     let installed = stand.desk.install(&[]).await;
     assert_eq!(installed.code, 0, "{}", installed.stdout);
-    let first = stand.desk.fhpa("uninstall", &[]).await;
+    let first = stand.desk.fhpa("uninstall", &["--yes"]).await;
     assert_eq!((first.code, &*first.stderr), (0, ""));
     insta::assert_snapshot!(first.stdout);
-    let again = stand.desk.fhpa("uninstall", &[]).await;
+    let again = stand.desk.fhpa("uninstall", &["--yes"]).await;
     assert_eq!(again.code, 0, "{}", again.stdout);
     assert!(!again.stdout.contains("deleted"), "{}", again.stdout);
     let hpas = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
     assert!(stand.is_there(hpas).await);
-    let with_crds = stand.desk.fhpa("uninstall", &["--crds"]).await;
+    let with_crds = stand.desk.fhpa("uninstall", &["--yes", "--crds"]).await;
     assert_eq!(with_crds.code, 0, "{}", with_crds.stdout);
     assert!(!stand.is_there(hpas).await);
-    assert_eq!(stand.desk.fhpa("uninstall", &[]).await.code, 0, "where nothing is left, nothing is to be done");
+    assert_eq!(stand.desk.fhpa("uninstall", &["--yes"]).await.code, 0, "where nothing is left, nothing is to be done");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_that_ends_the_scaling_in_members_is_asked_for() {
+    let stand = Stand::new().await;
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-es-member1"}});
+    stand.bed.server().create(&space).await.unwrap();
+    let work = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work", "spec": {"workload": {"manifests": []}},
+        "metadata": {"name": "web", "namespace": "karmada-es-member1", "labels": {"app.kubernetes.io/managed-by": "fhpa"}}});
+    stand.bed.server().create(&work).await.unwrap();
+    let asked = stand.desk.fhpa("uninstall", &[]).await;
+    assert_eq!(asked.code, 1);
+    let said = "This deletes 1 HPA in 1 member cluster and hands 0 workloads back to Karmada. Pods stay, and nothing";
+    assert!(asked.stdout.starts_with(said) && asked.stdout.contains("Nothing was done"), "{}", asked.stdout);
+    assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await);
+    let told = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
+    assert!(told.code == 0 && told.stdout.starts_with(said), "{}", told.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,7 +229,7 @@ async fn members_keep_the_replicas_of_a_kind_that_is_named_and_of_no_other() {
     assert!(script.contains("desiredObj.spec.size.count = observedObj.spec.size.count"), "{script}");
     assert_eq!(stand.get(CUSTOMIZATIONS).await["items"].as_array().unwrap().len(), 4);
     assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await, "the webhook is registered");
-    let removed = stand.desk.fhpa("uninstall", &[]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--yes"]).await;
     assert_eq!(removed.code, 0, "{}", removed.stdout);
     assert!(stand.get(CUSTOMIZATIONS).await["items"].as_array().unwrap().is_empty());
 }
@@ -233,7 +251,7 @@ async fn doctor_and_a_removal_find_a_binding_that_was_suspended_for_nobody() {
         finding["seen"],
         "no FederatedHPA acts on prod/web-deployment (for web), and karmada-scheduler is suspended for them"
     );
-    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--yes", "--timeout", "60s"]).await;
     assert_eq!(removed.code, 0, "{}", removed.stdout);
     let given_back = stand.get(&format!("{BINDINGS}/web-deployment")).await;
     assert_ne!(given_back["spec"]["suspension"]["scheduling"], true);

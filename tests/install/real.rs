@@ -117,7 +117,7 @@ async fn objects_of_karmada_stay_as_they_are_and_an_upgrade_of_karmada_is_put_ri
         (&json!(true), &json!(30))
     );
 
-    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--yes", "--timeout", "60s"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
     assert!(stand.set_aside("mutatingwebhookconfiguration", "mutating-config").is_empty());
     assert!(stand.set_aside("validatingwebhookconfiguration", "validating-config").is_empty());
@@ -199,7 +199,7 @@ async fn the_policy_keeps_our_fields_beside_those_of_a_newer_karmada() {
     let (_, _, all) = found(&stand.desk).await;
     assert_eq!(of(&all, "definition guard")["state"], "warn", "{all:#?}");
     assert_eq!(stand.desk.fhpa("install", &["--user", "fhpa"]).await.code, 0);
-    let removed = stand.desk.fhpa("uninstall", &["--timeout", "60s"]).await;
+    let removed = stand.desk.fhpa("uninstall", &["--yes", "--timeout", "60s"]).await;
     assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
     assert!(
         removed.stdout.starts_with("Lease") || removed.stdout.starts_with("MutatingAdmissionPolicy"),

@@ -107,7 +107,7 @@ pub async fn an_upgrade_of_karmada_loses_nothing(stand: &mut Stand) {
 pub async fn an_uninstallation_hands_everything_back(stand: &mut Stand) {
     let names = many(stand, "left").await;
     let ready: Vec<usize> = names.iter().map(|name| stand.observer.note(name)).collect();
-    stand.fhpa.does(&stand.lab, "uninstall", &[]);
+    stand.fhpa.does(&stand.lab, "uninstall", &["--yes"]);
     for (name, ready) in names.iter().zip(ready) {
         let binding = stand.binding(name).await.unwrap();
         assert!(binding["spec"]["suspension"]["scheduling"] != true, "{name}: {binding}");

@@ -143,3 +143,14 @@ async fn what_is_suspended_for_an_object_that_acts_stays_so() {
     assert_eq!((binding["spec"]["suspension"]["scheduling"].clone(), annotation(&binding, MARK)), (json!(true), "web"));
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_suspended_before_it_took_its_workload_over_leaves_no_binding_suspended() {
+    let (stage, _webhook) = suspended_at_birth().await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(30).await;
+    is_karmadas(&stage).await;
+    one.stop().await;
+}

@@ -1,0 +1,30 @@
+//! Asks the user of a terminal for an agreement. Reads standard input.
+
+use std::io::{BufRead, IsTerminal as _};
+
+/// Whether the user of the terminal agrees; `Err`: there is nobody to ask.
+pub(super) fn agreed() -> Result<bool, &'static str> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Err("Nothing was done: there is no terminal to ask. --yes says that it is wanted.");
+    }
+    Ok(answer(&mut input.lock()))
+}
+
+fn answer(input: &mut impl BufRead) -> bool {
+    let mut line = String::new();
+    input.read_line(&mut line).is_ok() && line.trim() == "yes"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answer;
+
+    #[test]
+    fn only_yes_is_an_agreement() {
+        assert!(answer(&mut "yes\n".as_bytes()));
+        for no in ["", "\n", "no\n", "y\n", "YES please\n"] {
+            assert!(!answer(&mut no.as_bytes()), "{no:?}");
+        }
+    }
+}
