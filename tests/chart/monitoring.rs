@@ -54,7 +54,7 @@ pub fn filled() -> Metrics {
     for mode in ["Distributed", "Centralized"] {
         let conditions = vec![("Ready".to_owned(), "True".to_owned())];
         let figures = ObjectFigures { mode, conditions, ..ObjectFigures::default() };
-        metrics.controller().objects.say(("prod", mode), figures);
+        metrics.controller().objects.say(("prod", mode), &figures);
     }
     metrics.watch_failed("FederatedHPA");
     metrics.watch_fails("FederatedHPA", true);

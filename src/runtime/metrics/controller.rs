@@ -304,8 +304,11 @@ impl ControllerMetrics {
 struct Overdue {
     runs: Gauge,
     oldest: Gauge,
-    known: Arc<Mutex<HashMap<Box<str>, (usize, i64)>>>,
+    /// Of each object: how many of its runs wait, and since when, in seconds since 1970.
+    known: Arc<Mutex<HashMap<Box<str>, Waits>>>,
 }
+
+type Waits = (usize, i64);
 
 impl Overdue {
     fn new(r: &mut Registry) -> Self {
@@ -320,7 +323,7 @@ impl Overdue {
         }
     }
 
-    fn set(&self, object: &str, waits: Option<(usize, i64)>) {
+    fn set(&self, object: &str, waits: Option<Waits>) {
         let mut known = self.known.lock();
         match waits {
             Some(waits) if known.get(object) == Some(&waits) => return,

@@ -62,9 +62,12 @@ pub struct ObjectMetrics {
     conditions: Family<ConditionLabels, Gauge>,
     omitted: Gauge,
     limit: Arc<AtomicUsize>,
-    known: Arc<Mutex<HashMap<(Box<str>, Box<str>), Known>>>,
+    known: Arc<Mutex<HashMap<ObjectKey, Known>>>,
     shown: Arc<AtomicUsize>,
 }
+
+/// Namespace and name.
+type ObjectKey = (Box<str>, Box<str>);
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -111,24 +114,24 @@ impl ObjectMetrics {
     }
 
     /// Sets the numbers of an object.
-    pub fn say(&self, (namespace, name): (&str, &str), figures: ObjectFigures) {
+    pub fn say(&self, (namespace, name): (&str, &str), figures: &ObjectFigures) {
         let mut known = self.known.lock();
-        let key: (Box<str>, Box<str>) = (namespace.into(), name.into());
+        let key: ObjectKey = (namespace.into(), name.into());
         let before = known.get(&key);
-        if before.is_some_and(|before| before.figures == figures) {
+        if before.is_some_and(|before| before.figures == *figures) {
             return;
         }
         let shown =
             before.map_or_else(|| self.shown.load(Ordering::Relaxed) < self.limit.load(Ordering::Relaxed), |b| b.shown);
         let before = known.insert(key, Known { figures: figures.clone(), shown });
-        self.add(&figures, 1);
+        self.add(figures, 1);
         match &before {
             Some(before) => self.add(&before.figures, -1),
             None if shown => _ = self.shown.fetch_add(1, Ordering::Relaxed),
             None => {}
         }
         if shown {
-            self.show(namespace, name, &figures, before.as_ref().map(|before| &before.figures));
+            self.show(namespace, name, figures, before.as_ref().map(|before| &before.figures));
         }
         self.count_omitted(known.len());
     }
@@ -237,9 +240,9 @@ mod tests {
     fn objects_and_their_clusters_are_counted() {
         let metrics = Metrics::new();
         let objects = &metrics.controller().objects;
-        objects.say(("prod", "web"), figures(10, "True"));
-        objects.say(("prod", "api"), figures(5, "True"));
-        objects.say(("prod", "api"), figures(6, "True"));
+        objects.say(("prod", "web"), &figures(10, "True"));
+        objects.say(("prod", "api"), &figures(5, "True"));
+        objects.say(("prod", "api"), &figures(6, "True"));
         let all = [
             r#"fhpa_federated_hpa_clusters{state="limited"} 2"#,
             r#"fhpa_federated_hpa_clusters{state="ready"} 4"#,
@@ -260,9 +263,9 @@ mod tests {
         let metrics = Metrics::new();
         let objects = &metrics.controller().objects;
         objects.limit(1);
-        objects.say(("prod", "web"), figures(10, "True"));
-        objects.say(("prod", "api"), figures(5, "True"));
-        objects.say(("prod", "web"), figures(12, "False"));
+        objects.say(("prod", "web"), &figures(10, "True"));
+        objects.say(("prod", "api"), &figures(5, "True"));
+        objects.say(("prod", "web"), &figures(12, "False"));
         let own = |metrics: &Metrics| -> Vec<String> {
             lines(metrics).into_iter().filter(|line| line.contains("namespace") || line.contains("omitted")).collect()
         };

@@ -61,7 +61,7 @@ impl FederatedHpaWorker {
         let key = order.key();
         self.reporter.metrics.conditions.say(&key.to_string(), words);
         let mode = self.mode(order).map_or("", Mode::name);
-        self.reporter.metrics.objects.say((&key.namespace, &key.name), figures(mode, order, status));
+        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, order, status));
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.
