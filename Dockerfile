@@ -16,6 +16,13 @@ ARG FHPA_REVISION=unknown
 RUN cargo build --release --locked --no-default-features --bin fhpa
 
 FROM scratch
+ARG FHPA_REVISION=unknown
+ARG FHPA_VERSION=unknown
+LABEL org.opencontainers.image.title="fhpa" \
+      org.opencontainers.image.description="Multi-cluster horizontal pod autoscaling for Karmada" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${FHPA_VERSION}" \
+      org.opencontainers.image.revision="${FHPA_REVISION}"
 COPY --from=build /src/target/release/fhpa /fhpa
 COPY LICENSE /LICENSE
 COPY THIRD-PARTY-NOTICES.txt /THIRD-PARTY-NOTICES.txt

@@ -12,6 +12,7 @@ mod monitoring;
 mod objects;
 mod package;
 mod reference;
+mod release;
 mod renderings;
 mod values;
 mod wiring;

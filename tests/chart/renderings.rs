@@ -21,9 +21,13 @@ pub struct Case {
 }
 
 impl Case {
-    /// What is set.
+    /// What is set: the image's repository in all cases but those that tell of it.
     pub fn values(&self) -> Value {
-        serde_saphyr::from_str(&self.values).unwrap()
+        let mut values: Value = serde_saphyr::from_str(&self.values).unwrap();
+        if self.name != NO_REPOSITORY && values.pointer("/image/repository").is_none() {
+            values["image"]["repository"] = json!("fhpa");
+        }
+        values
     }
 }
 
@@ -40,6 +44,12 @@ const fn of(
 ) -> Case {
     Case { name: Cow::Borrowed(name), release, namespace, kubernetes, values: Cow::Borrowed(values) }
 }
+
+/// Name of the case in which nobody says where the image is.
+pub const NO_REPOSITORY: &str = "refused: an image without a repository";
+
+/// Name of the extra volume of [`FULL`].
+pub const EXTRA_VOLUME: &str = "corporate-ca";
 
 /// Those written by hand. Those whose name begins with `refused` are against the schema.
 pub const CASES: &[Case] = &[
@@ -80,6 +90,7 @@ pub const CASES: &[Case] = &[
     plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),
     plain("a digest", IMAGE),
     of("a-release-with-a-name-of-fifty-three-characters-here", "karmada-system", None, "a long name", "{}"),
+    plain(NO_REPOSITORY, "{image: {tag: 1.2.3}}"),
     plain("refused: a number as text", "{replicas: two}"),
     plain("refused: none at all", "{replicas: 0}"),
     plain("refused: a name nobody knows", "{replicaCount: 3}"),
@@ -126,6 +137,7 @@ image: {repository: registry.example/fhpa, tag: 1.2.3, pullPolicy: Always}
 imagePullSecrets: [{name: registry}]
 nameOverride: scaler
 fullnameOverride: scaler
+commonLabels: {example.test/cost-centre: "4711"}
 karmada:
   kubeconfigSecret: {name: karmada-config, key: karmada.config}
   context: karmada
@@ -176,12 +188,16 @@ logs: {format: text, level: "info,fhpa=debug"}
 threads: 3
 extraArgs: ["--cert-refresh-interval=5s"]
 extraEnv: [{name: TZDIR, value: /zones}]
+extraVolumes: [{name: corporate-ca, configMap: {name: corporate-ca}}]
+extraVolumeMounts: [{name: corporate-ca, mountPath: /etc/corporate-ca, readOnly: true}]
 install:
   timeout: 2m
   kubeconfigSecret: {name: administrator, key: config}
   user: scaler
   scaleKinds: [argoproj.io/rollouts]
   retries: 3
+  podAnnotations: {sidecar.example.test/inject: "false"}
+  podLabels: {example.test/part: hook}
   resources: {limits: {memory: 128Mi}}
 uninstall: {timeout: 10m}
 service: {type: LoadBalancer, port: 8443, annotations: {example.test/internal: "true"}}
@@ -199,6 +215,10 @@ affinity:
       nodeSelectorTerms: [{matchExpressions: [{key: tier, operator: In, values: [system]}]}]
 topologySpreadConstraints:
   - {maxSkew: 1, topologyKey: example.test/rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app.kubernetes.io/instance: demo}}}
+dnsPolicy: None
+dnsConfig: {nameservers: [192.0.2.53]}
+hostAliases: [{ip: 192.0.2.10, hostnames: [karmada.example.test]}]
+annotations: {example.test/owner: platform}
 podAnnotations: {example.test/note: "yes"}
 podLabels: {example.test/part: scaling}
 podDisruptionBudget: {maxUnavailable: 50%}
@@ -284,6 +304,10 @@ fn wrong_values_are_refused_in_words_that_name_them() {
     for (name, outcome) in outcomes {
         assert_eq!(outcome.is_err(), name.starts_with("refused"), "{name}: {:?}", outcome.as_ref().err());
         if let Err(error) = outcome {
+            if name == NO_REPOSITORY {
+                assert!(error.contains("image.repository is not set: name the image with its registry"), "{error}");
+                continue;
+            }
             let lines: Vec<&str> = error.lines().map(str::trim_start).filter(|line| line.starts_with("- at")).collect();
             if lines.is_empty() {
                 eprintln!("ran without a comparison of messages: this Helm has words of its own: {error}");

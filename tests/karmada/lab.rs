@@ -97,13 +97,18 @@ impl Lab {
     /// Starts karmada-controller-manager, or ends it.
     pub fn manage(&mut self, runs: bool) {
         self.manager = None;
-        if !runs {
-            return;
+        if runs {
+            self.manage_with("*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler");
         }
+    }
+
+    /// Starts karmada-controller-manager anew, with these controllers.
+    pub fn manage_with(&mut self, controllers: &str) {
+        self.manager = None;
         let arguments = flags([
             ("kubeconfig", self.karmada.kubeconfig().into()),
             ("leader-elect", "false".into()),
-            ("controllers", "*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler".into()),
+            ("controllers", controllers.into()),
             ("metrics-bind-address", "0".into()),
             ("health-probe-bind-address", "0".into()),
             ("cluster-status-update-frequency", "2s".into()),
@@ -224,21 +229,35 @@ impl Lab {
     }
 
     fn join(&self) {
-        for (number, member) in self.members.iter().enumerate() {
-            let mut said = String::new();
-            let joined = (0..10).any(|_| {
-                let output = Command::new(self.assets.program("karmadactl"))
-                    .args(["join", member.name(), "--cluster-provider=suite"])
-                    .arg(format!("--cluster-region=region{number}"))
-                    .arg(format!("--kubeconfig={}", self.karmada.kubeconfig().display()))
-                    .arg(format!("--cluster-kubeconfig={}", member.plane.kubeconfig().display()))
-                    .output()
-                    .unwrap();
-                said = String::from_utf8_lossy(&output.stderr).into_owned();
-                output.status.success()
-            });
-            assert!(joined, "{} does not join: {said}", member.name());
+        for member in &self.members {
+            self.joins(member.name());
         }
+    }
+
+    /// A member joins, in a region of its own.
+    pub fn joins(&self, name: &str) {
+        let number = self.members.iter().position(|member| member.name() == name).unwrap();
+        self.karmadactl(name, &["join", name, "--cluster-provider=suite", &format!("--cluster-region=region{number}")]);
+    }
+
+    /// A member is taken out of the federation.
+    pub fn unjoins(&self, name: &str) {
+        self.karmadactl(name, &["unjoin", name]);
+    }
+
+    fn karmadactl(&self, name: &str, arguments: &[&str]) {
+        let mut said = String::new();
+        let done = (0..10).any(|_| {
+            let output = Command::new(self.assets.program("karmadactl"))
+                .args(arguments)
+                .arg(format!("--kubeconfig={}", self.karmada.kubeconfig().display()))
+                .arg(format!("--cluster-kubeconfig={}", self.member(name).plane.kubeconfig().display()))
+                .output()
+                .unwrap();
+            said = String::from_utf8_lossy(&output.stderr).into_owned();
+            output.status.success()
+        });
+        assert!(done, "karmadactl {arguments:?}: {said}");
     }
 
     /// Waits until Karmada says this of a member: `True`, `False`.

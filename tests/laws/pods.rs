@@ -394,7 +394,9 @@ impl Past {
     fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
         let asked: i64 = self.shares.values().map(|share| share.asked).sum();
-        let ran = self.owing.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
+        // One whose first pods went because more ran than max leaves as the others do.
+        let leave: BTreeSet<&String> = self.owing.iter().chain(self.leaving.keys()).collect();
+        let ran = leave.into_iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
         ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
     }
 

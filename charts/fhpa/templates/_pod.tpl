@@ -16,6 +16,18 @@ securityContext:
   {{- end }}
   seccompProfile:
     type: RuntimeDefault
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .Values.dnsConfig }}
+dnsConfig: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.hostAliases }}
+hostAliases: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -116,6 +128,15 @@ spec:
     metadata:
       labels: {{- include "fhpa.instance" .root | nindent 8 }}
         app.kubernetes.io/component: {{ .component }}
+        {{- with .root.Values.commonLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+        {{- with .root.Values.install.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .root.Values.install.podAnnotations }}
+      annotations: {{- toYaml . | nindent 8 }}
+      {{- end }}
     spec:
       restartPolicy: Never
       {{- include "fhpa.podSettings" .root | nindent 6 }}
@@ -135,6 +156,9 @@ spec:
           resources: {{- toYaml .root.Values.install.resources | nindent 12 }}
           volumeMounts:
             {{- include "fhpa.kubeconfigMount" .root | nindent 12 }}
+            {{- with .root.Values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
             {{- if .ca }}
             {{- if include "fhpa.selfManaged" .root }}
             {{- include "fhpa.tokenMount" .root | nindent 12 }}
@@ -146,6 +170,9 @@ spec:
             {{- end }}
       volumes:
         {{- include "fhpa.kubeconfigVolume" (dict "root" .root "hook" true) | nindent 8 }}
+        {{- with .root.Values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
         {{- if .ca }}
         {{- if include "fhpa.selfManaged" .root }}
         {{- include "fhpa.tokenVolume" .root | nindent 8 }}

@@ -71,7 +71,8 @@ mod tests {
             tokio::time::sleep(wait).await;
         }
         assert!((30..=50).contains(&attempts), "{attempts}");
-        assert!(lines.len() <= 31 && lines.len() >= 20, "{lines:?}");
+        // A pause just short of a minute makes every second attempt the one that is logged.
+        assert!(lines.len() <= 31 && lines.len() >= 14, "{lines:?}");
         assert_eq!(lines[0], 1);
         assert!(retries.succeeded() && !retries.succeeded());
         assert_eq!(retries.failed(false).say, Some(1));

@@ -43,6 +43,8 @@ stories! {
     "what_a_full_cluster_lacks_others_run": moves::help,
     "one_computation_scales_over_all_clusters": centralized::one_computation_scales_over_all_clusters,
     "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
+    "a_member_is_decommissioned": upkeep::a_member_is_decommissioned,
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,
+    "the_way_back_to_karmadas_controllers": upkeep::the_way_back_to_karmadas_controllers,
 }

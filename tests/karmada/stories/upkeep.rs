@@ -1,6 +1,6 @@
 //! Karmada is upgraded, its controllers are stopped, and fhpa is uninstalled.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -74,12 +74,8 @@ async fn cleared(stand: &Stand, names: &[String]) {
     }
 }
 
-/// Karmada's own definitions and webhooks are applied again, the leader dies meanwhile: nothing is lost, nothing moves.
-pub async fn an_upgrade_of_karmada_loses_nothing(stand: &mut Stand) {
-    let names = many(stand, "kept").await;
-    let before = specs(stand, &names).await;
-    let ready: Vec<usize> = names.iter().map(|name| stand.observer.note(name)).collect();
-    let leader = stand.fhpa.leads(&stand.lab).await;
+/// What an upgrade of Karmada applies.
+async fn karmada_applies_its_own(stand: &Stand) {
     for definition in stand.lab.definitions() {
         stand.lab.karmada.apply("customresourcedefinitions", &definition).await;
     }
@@ -87,6 +83,15 @@ pub async fn an_upgrade_of_karmada_loses_nothing(stand: &mut Stand) {
         let plural = format!("{}s", configuration["kind"].as_str().unwrap().to_lowercase());
         stand.lab.karmada.apply(&plural, &configuration).await;
     }
+}
+
+/// Karmada's own definitions and webhooks are applied again, the leader dies meanwhile: nothing is lost, nothing moves.
+pub async fn an_upgrade_of_karmada_loses_nothing(stand: &mut Stand) {
+    let names = many(stand, "kept").await;
+    let before = specs(stand, &names).await;
+    let ready: Vec<usize> = names.iter().map(|name| stand.observer.note(name)).collect();
+    let leader = stand.fhpa.leads(&stand.lab).await;
+    karmada_applies_its_own(stand).await;
     stand.fhpa.kill(leader);
     stand.fhpa.run(leader);
     stand
@@ -117,6 +122,74 @@ pub async fn an_uninstallation_hands_everything_back(stand: &mut Stand) {
     stand.fhpa.kill_all();
     stand.fhpa = crate::operator::Fhpa::start(&stand.lab, &[]).await;
     cleared(stand, &names).await;
+}
+
+/// The way back of charts/fhpa/docs/emergency.md: Karmada's controllers serve fifty objects, and no pod has ended. A new
+/// installation finds the fields again that Karmada's definitions dropped.
+pub async fn the_way_back_to_karmadas_controllers(stand: &mut Stand) {
+    let names = many(stand, "back").await;
+    let before = specs(stand, &names).await;
+    let ready: Vec<usize> = names.iter().map(|name| stand.observer.note(name)).collect();
+    let begun = Instant::now();
+    stand.fhpa.does(&stand.lab, "uninstall", &["--yes"]);
+    let (released, unscaled) = (begun.elapsed(), Instant::now());
+    stand.fhpa.kill_all();
+    karmada_applies_its_own(stand).await;
+    stand.lab.manage_with("*");
+    stand
+        .later(Duration::from_secs(120), "Karmada's controllers serve all of them", async |stand| {
+            for name in &names {
+                if !stand.hpa(name).await.is_some_and(|hpa| writes_its_status(&hpa, "karmada-controller-manager")) {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
+    println!("  handed back in {released:.1?}, served by Karmada {:.1?} later", unscaled.elapsed());
+    assert!(unscaled.elapsed() < Duration::from_secs(60), "{:?}", unscaled.elapsed());
+    for (name, ready) in names.iter().zip(ready) {
+        assert_eq!(stand.observer.least(name), ready, "{name}: no pod was ended");
+    }
+    stand.lab.manage(true);
+    stand.fhpa = crate::operator::Fhpa::start(&stand.lab, &[]).await;
+    stand
+        .later(Duration::from_secs(120), "every object is whole again", async |stand| {
+            specs(stand, &names).await == before
+        })
+        .await;
+    cleared(stand, &names).await;
+}
+
+fn writes_its_status(hpa: &Value, manager: &str) -> bool {
+    let fields = hpa["metadata"]["managedFields"].as_array();
+    fields.into_iter().flatten().any(|entry| entry["manager"] == manager && entry["subresource"] == "status")
+}
+
+/// A member is decommissioned as charts/fhpa/docs/day2.md has it: out of the placement, then out of the federation. It
+/// comes back under the same name.
+pub async fn a_member_is_decommissioned(stand: &mut Stand) {
+    let name = "moves";
+    super::leave::fifteen(stand, name, 30).await;
+    stand.policy(name, "Deployment", &["member2", "member3"]).await;
+    stand.soon("member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0).await;
+    stand
+        .soon("the bounds are in effect without it", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap_or_default();
+            let conditions = hpa["status"]["conditions"].as_array();
+            conditions.into_iter().flatten().any(|one| one["type"] == "Assigned" && one["status"] == "True")
+        })
+        .await;
+    let begun = Instant::now();
+    stand.lab.unjoins("member1");
+    println!("  unjoined in {:.1?}", begun.elapsed());
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    stand.lab.joins("member1");
+    stand.lab.cluster_is("member1", "True").await;
+    stand.policy(name, "Deployment", &MEMBERS).await;
+    stand.soon("it takes part again", async |stand| stand.bounds("member1", name).await.is_some()).await;
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    stand.clear(name).await;
 }
 
 /// karmada-controller-manager is away while a cluster leaves: no pod goes before its replacement is there.
