@@ -1,8 +1,12 @@
-//! Metrics and log line of each review: uid, object and verdict, never the body.
+//! Metrics and log line of each review: uid, object and verdict, never the body. Lines of a client that is refused or warned
+//! again and again are left out above a rate.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tracing::{Level, debug, enabled, error, info};
 
 use super::review_metrics::ReviewMetrics;
@@ -10,17 +14,46 @@ use crate::admission::response::names;
 use crate::admission::router::{Observer, Outcome, Reviewed};
 use crate::admission::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
+use crate::runtime::clock::steady;
+
+/// In each period so many reviews that were denied or warned about have a line.
+const LINES: u32 = 100;
+const PERIOD: Duration = Duration::from_secs(10);
 
 /// Counts and logs reviews.
 pub struct ReviewLog {
     metrics: Arc<ReviewMetrics>,
+    sample: Mutex<Sample>,
+}
+
+/// Which lines are written.
+#[derive(Debug)]
+struct Sample {
+    since: Instant,
+    lines: u32,
+    omitted: u64,
+}
+
+impl Sample {
+    /// Whether a line is written now, and how many were left out since the last one.
+    fn admits(&mut self, now: Instant) -> Option<u64> {
+        if now.saturating_duration_since(self.since) >= PERIOD {
+            (self.since, self.lines) = (now, 0);
+        }
+        if self.lines == LINES {
+            self.omitted = self.omitted.saturating_add(1);
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.omitted))
+    }
 }
 
 impl ReviewLog {
     /// Counts in `metrics`.
     #[must_use]
     pub fn new(metrics: Arc<ReviewMetrics>) -> Self {
-        Self { metrics }
+        Self { metrics, sample: Mutex::new(Sample { since: steady(), lines: 0, omitted: 0 }) }
     }
 }
 
@@ -40,7 +73,11 @@ impl Observer for ReviewLog {
             Outcome::Failed => {
                 error!(uid = excerpt(reviewed.uid, SHOWN), object = %Object(reviewed), "the rules panicked");
             }
-            _ if enabled!(Level::INFO) => log_remarkable(reviewed),
+            _ if enabled!(Level::INFO) => {
+                if let Some(omitted) = self.sample.lock().admits(steady()) {
+                    log_remarkable(reviewed, omitted);
+                }
+            }
             _ => {}
         }
     }
@@ -91,13 +128,13 @@ fn log_allowed(reviewed: &Reviewed<'_>) {
         operation = reviewed.operation.as_str(),
         object = %Object(reviewed),
         verdict = reviewed.outcome.as_str(),
-        took_us = micros(reviewed),
+        took_seconds = reviewed.took.as_secs_f64(),
         "reviewed"
     );
 }
 
-fn log_remarkable(reviewed: &Reviewed<'_>) {
-    let rules = reviewed.verdict.map(rules).unwrap_or_default();
+fn log_remarkable(reviewed: &Reviewed<'_>, omitted: u64) {
+    let rules = reviewed.verdict.map(rules).filter(|rules| !rules.is_empty());
     info!(
         uid = excerpt(reviewed.uid, SHOWN),
         kind = reviewed.endpoint.kind(),
@@ -106,8 +143,9 @@ fn log_remarkable(reviewed: &Reviewed<'_>) {
         object = %Object(reviewed),
         verdict = reviewed.outcome.as_str(),
         rules,
-        problem = reviewed.problem,
-        took_us = micros(reviewed),
+        problem = Some(reviewed.problem).filter(|problem| !problem.is_empty()),
+        omitted = Some(omitted).filter(|omitted| *omitted > 0),
+        took_seconds = reviewed.took.as_secs_f64(),
         "reviewed"
     );
 }
@@ -120,6 +158,17 @@ fn rules(verdict: &Verdict) -> String {
     }
 }
 
-fn micros(reviewed: &Reviewed<'_>) -> u64 {
-    u64::try_from(reviewed.took.as_micros()).unwrap_or(u64::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn above_a_rate_lines_are_counted_and_not_written() {
+        let begun = steady();
+        let mut sample = Sample { since: begun, lines: 0, omitted: 0 };
+        let written = (0..LINES + 7).filter(|_| sample.admits(begun).is_some()).count();
+        assert_eq!(written, usize::try_from(LINES).unwrap());
+        assert_eq!(sample.admits(begun + PERIOD), Some(7));
+        assert_eq!(sample.admits(begun + PERIOD), Some(0));
+    }
 }

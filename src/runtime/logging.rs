@@ -1,11 +1,14 @@
 //! Logs on standard error: text on a terminal, JSON otherwise.
 
+use std::fmt;
 use std::io::{IsTerminal as _, stderr};
 use std::panic;
 
+use tracing::field::Field;
 use tracing::{Level, error};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How a log line looks.
@@ -49,12 +52,12 @@ pub fn start(args: &LogArgs) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("--log-level {:?} cannot be read: {error}", args.log_level))?;
     let terminal = stderr().is_terminal();
-    let builder = fmt().with_env_filter(filter).with_writer(stderr).with_target(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).with_target(false);
     let json = args.log_format == Format::Json || (args.log_format == Format::Auto && !terminal);
     let started = if json {
         builder.json().flatten_event(true).with_current_span(false).with_span_list(false).finish().try_init()
     } else {
-        builder.with_ansi(terminal).finish().try_init()
+        builder.with_ansi(terminal).fmt_fields(debug_fn(write_field).delimited(" ")).finish().try_init()
     };
     if started.is_ok() {
         // The message of a panic may repeat input of a user; its location does not.
@@ -64,4 +67,56 @@ pub fn start(args: &LogArgs) -> Result<(), String> {
         }));
     }
     Ok(())
+}
+
+/// Writes a field, or the message, of a line of text. What a client chose cannot begin another line or colour a terminal;
+/// JSON escapes it by itself.
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    if field.name() != "message" {
+        write!(writer, "{}=", field.name())?;
+    }
+    for letter in format!("{value:?}").chars() {
+        if letter.is_control() { write!(writer, "{}", letter.escape_default())? } else { writer.write_char(letter)? }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// Where lines are kept.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_client_sent_begins_no_line_and_colours_no_terminal() {
+        let lines = Lines::default();
+        let to = lines.clone();
+        let builder = tracing_subscriber::fmt().with_ansi(false).without_time().with_target(false);
+        let subscriber =
+            builder.fmt_fields(debug_fn(write_field).delimited(" ")).with_writer(move || to.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let name = "\u{1b}[31mred\r\nforged";
+            tracing::info!(object = %name, seconds = 1.5, rules = Some("a, b"), omitted = None::<u64>, "reviewed {name}");
+        });
+        let text = String::from_utf8(lines.0.lock().clone()).unwrap();
+        let name = r"\u{1b}[31mred\r\nforged";
+        assert_eq!(text, format!(" INFO reviewed {name} object={name} seconds=1.5 rules=\"a, b\"\n"));
+    }
 }

@@ -242,7 +242,8 @@ impl Lab {
 
     /// A member is taken out of the federation.
     pub fn unjoins(&self, name: &str) {
-        self.karmadactl(name, &["unjoin", name]);
+        // It looks for a context of the member's name unless told otherwise.
+        self.karmadactl(name, &["unjoin", name, "--cluster-context=test"]);
     }
 
     fn karmadactl(&self, name: &str, arguments: &[&str]) {

@@ -4,5 +4,6 @@
 mod boundary;
 mod dependencies;
 pub mod documents;
+mod logs;
 mod notices;
 pub mod sources;

@@ -125,7 +125,7 @@ impl Reporter {
         let (scheduled, at) = times;
         let late = Duration::try_from(at.duration_since(scheduled)).unwrap_or_default();
         self.metrics.executed(late);
-        info!(object = %about.key, rule = rule.name, %scheduled, late_ms = late.as_millis(), "executed");
+        info!(object = %about.key, rule = rule.name, %scheduled, late_seconds = late.as_secs_f64(), "executed");
         format!("{}: {} set to {}", run(rule.name, scheduled), about.entry.target(about.key), values(action))
     }
 

@@ -1,7 +1,8 @@
 //! Karmada is upgraded, its controllers are stopped, and fhpa is uninstalled.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fhpa::runtime::clock::steady;
 use serde_json::{Value, json};
 
 use crate::lab::until;
@@ -130,9 +131,9 @@ pub async fn the_way_back_to_karmadas_controllers(stand: &mut Stand) {
     let names = many(stand, "back").await;
     let before = specs(stand, &names).await;
     let ready: Vec<usize> = names.iter().map(|name| stand.observer.note(name)).collect();
-    let begun = Instant::now();
+    let begun = steady();
     stand.fhpa.does(&stand.lab, "uninstall", &["--yes"]);
-    let (released, unscaled) = (begun.elapsed(), Instant::now());
+    let (released, unscaled) = (begun.elapsed(), steady());
     stand.fhpa.kill_all();
     karmada_applies_its_own(stand).await;
     stand.lab.manage_with("*");
@@ -180,7 +181,7 @@ pub async fn a_member_is_decommissioned(stand: &mut Stand) {
             conditions.into_iter().flatten().any(|one| one["type"] == "Assigned" && one["status"] == "True")
         })
         .await;
-    let begun = Instant::now();
+    let begun = steady();
     stand.lab.unjoins("member1");
     println!("  unjoined in {:.1?}", begun.elapsed());
     assert_eq!(stand.observer.least(name), 15, "ready pods never fall");

@@ -81,7 +81,7 @@ impl Reporter {
     }
 
     fn say(&self, leader: &Leader, order: &FederatedHpaEntry, reason: &'static str, note: String) {
-        info!(object = %order.key(), "{reason}: {note}");
+        info!(object = %order.key(), reason, "{note}");
         self.tell(leader, order, Severity::Normal, reason, note);
     }
 
@@ -131,7 +131,8 @@ impl Reporter {
             }
             reported.push(reason);
             let note = condition.message.clone().unwrap_or_default();
-            info!(object = %order.key(), "{}={} {reason}: {note}", condition.type_, condition.status);
+            let (type_, status) = (&*condition.type_, &*condition.status);
+            warn!(object = %order.key(), condition = type_, status, reason, "{note}");
             self.tell(leader, order, Severity::Warning, reason.to_owned(), note);
         }
     }
