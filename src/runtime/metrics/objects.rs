@@ -47,7 +47,7 @@ pub struct ObjectFigures {
     pub mode: &'static str,
     /// `minReplicas`, `maxReplicas`, current and desired replicas.
     pub replicas: [i64; 4],
-    /// Clusters by state, in the order of [`STATES`].
+    /// Clusters by state: all, ready, limited, unknown, scaled to zero, leaving.
     pub clusters: [i64; 6],
     /// Type and status of each condition.
     pub conditions: Vec<(String, String)>,
