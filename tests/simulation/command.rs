@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::command::{Outcome, fhpa, fhpa_with_input};
+use crate::rig::absent;
 
 const HPA: &str = "\
 apiVersion: autoscaling.karmada.io/v1alpha1
@@ -107,6 +108,26 @@ fn a_chart_that_cannot_be_written_is_an_error() {
     let outcome = simulated(SMALL, &["--chart", "no-such-folder/chart.svg"]);
     assert_eq!((outcome.stdout.as_str(), outcome.code), ("", 2));
     assert!(outcome.stderr.starts_with("fhpa simulate: no-such-folder/chart.svg: "), "{}", outcome.stderr);
-    let outcome = simulated(SMALL, &["--chart", "chart.png"]);
-    assert!(outcome.stderr.contains("charts are drawn as SVG"), "{}", outcome.stderr);
+    let outcome = simulated(SMALL, &["--chart", "chart.jpg"]);
+    assert!(outcome.stderr.contains("charts are drawn as SVG or PNG"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_chart_is_drawn_as_pixels_with_its_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let outcome = simulated(SMALL, &["--chart", &file("day.png")]);
+    if outcome.stderr.contains("no font is installed") {
+        assert_eq!((outcome.code, folder.path().join("day.png").exists()), (2, false));
+        return absent::without("fonts", "a chart as PNG", "install any font");
+    }
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
+    let png = std::fs::read(file("day.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert_eq!((number(16), number(20)), (2 * 960, 2 * 620));
+    assert_eq!(simulated(SMALL, &["--chart", &file("day.svg")]).code, 0);
+    // Without its text it would be smaller.
+    let svg = std::fs::read_to_string(file("day.svg")).unwrap();
+    assert!(svg.contains("<text") && png.len() > 40_000, "{}", png.len());
 }

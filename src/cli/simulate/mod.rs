@@ -6,10 +6,10 @@ mod comparison;
 mod document;
 mod export;
 mod given;
+mod picture;
 mod reader;
 mod table;
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ use super::terminal::{Color, printable};
 use crate::runtime::settings::RuleArgs;
 use crate::simulation::{Figures, Record, Scenario, Second, run};
 use assembly::Words;
+use picture::Picture;
 
 /// Points of a chart, from left to right.
 const CHART_POINTS: Second = 240;
@@ -37,9 +38,9 @@ pub struct Args {
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
-    /// Draw a chart into this file, as SVG.
-    #[arg(long, value_name = "FILE.svg", value_parser = chart_file)]
-    chart: Option<PathBuf>,
+    /// Draw a chart into this file, as SVG or PNG.
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    chart: Option<Picture>,
     /// Run the same scenario under every policy, in Centralized mode, and with plain HPAs whose bounds are divided once.
     #[arg(long)]
     compare: bool,
@@ -168,7 +169,8 @@ impl Args {
         if self.compare {
             let runs = comparison::runs(&scenario, words.policy(), subject.document.sample);
             if let Some(file) = &self.chart {
-                write(file, &chart::compared(&title, &scenario, &runs).map_err(SimulateError::unreadable)?)?;
+                let drawn = chart::compared(&title, &scenario, &runs).map_err(SimulateError::unreadable)?;
+                file.write(&drawn).map_err(SimulateError::unreadable)?;
             }
             return Ok(match self.output {
                 Output::Table => comparison::table(&title, &runs),
@@ -179,7 +181,7 @@ impl Args {
         let outcome = Outcome::of(&scenario, subject.document.sample);
         if let Some(file) = &self.chart {
             let drawn = chart::single(&title, &scenario, &outcome).map_err(SimulateError::unreadable)?;
-            write(file, &drawn)?;
+            file.write(&drawn).map_err(SimulateError::unreadable)?;
         }
         Ok(match self.output {
             Output::Table => table::render(&title, words.policy(), &scenario, &outcome),
@@ -193,14 +195,4 @@ impl Args {
 fn title(subject: &given::SimulationInput) -> String {
     let stem = Path::new(&subject.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     printable(&stem.unwrap_or_else(|| "scenario".to_owned()))
-}
-
-fn write(file: &Path, text: &str) -> Result<(), SimulateError> {
-    fs::write(file, text).map_err(|error| SimulateError::unreadable(format!("{}: {error}", file.display())))
-}
-
-fn chart_file(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
-    if svg { Ok(path) } else { Err("charts are drawn as SVG: name the file so, such as burst.svg".to_owned()) }
 }
