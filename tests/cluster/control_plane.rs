@@ -32,8 +32,16 @@ const ATTEMPTS: usize = 200;
 pub struct ControlPlane {
     directory: PathBuf,
     assets: PathBuf,
-    _etcd: Program,
-    _apiserver: Program,
+    etcd_url: String,
+    ports: Ports,
+    /// etcd and kube-apiserver; those that were killed stay here, as their files go with them.
+    programs: Vec<Program>,
+}
+
+#[derive(Clone, Copy)]
+struct Ports {
+    peer: u16,
+    secure: u16,
 }
 
 impl ControlPlane {
@@ -74,25 +82,52 @@ impl ControlPlane {
     /// Starts a plane and waits until it is ready.
     fn start(assets: &Path) -> Self {
         let directory = tempfile::Builder::new().prefix("fhpa-plane").tempdir().unwrap().keep();
-        let etcd_home = home(&directory, "etcd");
         let server_home = home(&directory, "apiserver");
-        let [client_port, peer_port, secure_port] = free_ports();
+        let [client_port, peer, secure] = free_ports();
+        authority::write(&server_home, secure, &Authority::new("fhpa test authority"));
         let etcd_url = format!("http://127.0.0.1:{client_port}");
-        let etcd = Program::start(&etcd_home, &assets.join("etcd"), &program::etcd(&etcd_home, &etcd_url, peer_port));
-        authority::write(&server_home, secure_port, &Authority::new("fhpa test authority"));
-        let mut arguments = program::kube_apiserver(&server_home, &etcd_url, secure_port);
+        let ports = Ports { peer, secure };
+        let mut plane = Self { directory, assets: assets.to_owned(), etcd_url, ports, programs: Vec::new() };
+        plane.run("etcd", "apiserver");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(plane.is_ready());
+        plane
+    }
+
+    /// Starts both programs, whose files are in these folders; keys and certificates are where they first were.
+    fn run(&mut self, etcd: &str, apiserver: &str) {
+        let (etcd_home, server_home) = (home(&self.directory, etcd), home(&self.directory, apiserver));
+        let arguments = program::etcd(&etcd_home, &self.etcd_url, self.ports.peer);
+        self.programs.push(Program::start(&etcd_home, &self.assets.join("etcd"), &arguments));
+        let mut arguments =
+            program::kube_apiserver(&self.directory.join("apiserver"), &self.etcd_url, self.ports.secure);
         arguments.push("--service-cluster-ip-range=10.0.0.0/24".into());
         arguments.push("--disable-admission-plugins=ServiceAccount".into());
-        let apiserver = Program::start(&server_home, &assets.join("kube-apiserver"), &arguments);
-        let plane = Self { directory, assets: assets.to_owned(), _etcd: etcd, _apiserver: apiserver };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            if tokio::time::timeout(READY_WITHIN, plane.ready()).await.is_err() {
-                let tail = plane._apiserver.tail(20);
-                panic!("kube-apiserver was not ready in {READY_WITHIN:?}; its last lines, newest first:\n{tail}");
-            }
-        });
-        plane
+        self.programs.push(Program::start(&server_home, &self.assets.join("kube-apiserver"), &arguments));
+    }
+
+    /// Kills both programs, and starts them again on what etcd has now, or on a backup. Returns the folder of what etcd
+    /// had in this moment: a backup.
+    pub async fn restart(&mut self, backup: Option<&Path>) -> PathBuf {
+        let number = self.programs.len() / 2;
+        for program in self.programs.iter().skip(2 * (number - 1)) {
+            program.signal("KILL");
+        }
+        let folder = |number: usize| if number == 1 { "etcd".to_owned() } else { format!("etcd-{number}") };
+        let last = self.directory.join(folder(number)).join("data");
+        let next = home(&self.directory, &folder(number + 1)).join("data");
+        let copied = Command::new("cp").arg("-r").arg(backup.unwrap_or(&last)).arg(&next).status().unwrap();
+        assert!(copied.success());
+        self.run(&folder(number + 1), &format!("apiserver-{}", number + 1));
+        self.is_ready().await;
+        last
+    }
+
+    async fn is_ready(&self) {
+        if tokio::time::timeout(READY_WITHIN, self.ready()).await.is_err() {
+            let tail = self.programs.last().map(|apiserver| apiserver.tail(20)).unwrap_or_default();
+            panic!("kube-apiserver was not ready in {READY_WITHIN:?}; its last lines, newest first:\n{tail}");
+        }
     }
 
     /// Applies our CRDs and waits until both are served.

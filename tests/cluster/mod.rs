@@ -3,6 +3,8 @@
 mod admission;
 pub mod control_plane;
 mod crds;
+#[cfg(feature = "playground")]
+mod restore;
 mod status;
 
 use control_plane::ControlPlane;

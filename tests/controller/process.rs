@@ -157,7 +157,7 @@ impl Replica {
     }
 
     /// Waits for a line of the log whose message begins like this.
-    async fn says(&mut self, words: &str) -> Value {
+    pub async fn says(&mut self, words: &str) -> Value {
         said_in(&mut self.log, words).await
     }
 
