@@ -24,6 +24,15 @@ pub struct Stand {
     pub observer: Observer,
 }
 
+impl Drop for Stand {
+    /// Shows what the replicas said last, when a story fails.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.fhpa.tail(40));
+        }
+    }
+}
+
 impl Stand {
     pub async fn start(assets: Assets) -> Self {
         let lab = Lab::start(assets, &MEMBERS).await;

@@ -27,6 +27,7 @@ pub async fn a_workload_that_runs_nowhere_keeps_its_replicas(stand: &mut Stand) 
             hpa["status"]["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty())
         })
         .await;
+    stand.soon("Karmada makes a binding", async |stand| stand.binding(name).await.is_some()).await;
     stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
     stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
     assert_eq!(asked(stand, name).await, 3);
