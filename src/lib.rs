@@ -3,7 +3,8 @@
 //! The modules and the dependencies between them: `api` (wire) and `decision` (pure core) never import each other (both
 //! use `limits`, plain numbers); `convert` knows both; `simulation` runs the core in virtual time; `admission` and
 //! `runtime` are around them; `controller` and `estimator` are the building blocks of `reconcile`; `install` manages
-//! their objects in the control plane; `run` combines them into processes; `cli` and `main` start these.
+//! their objects in the control plane; `overview` and `dashboard` show what runs; `run` combines them into processes;
+//! `cli` and `main` start these.
 
 // Dependencies of tests only are not checked.
 #![cfg_attr(not(test), warn(unused_crate_dependencies))]
@@ -13,6 +14,7 @@ pub mod api;
 pub mod cli;
 pub mod controller;
 pub mod convert;
+pub mod dashboard;
 pub mod decision;
 pub mod estimator;
 pub mod install;

@@ -25,6 +25,8 @@ mod controller;
 mod crds;
 mod cron;
 #[cfg(feature = "playground")]
+mod dashboard;
+#[cfg(feature = "playground")]
 mod forecast;
 #[cfg(feature = "playground")]
 mod histories;

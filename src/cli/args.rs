@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
-use super::{completions, crds, cron, doctor, install, plan, simulate, status, trial, uninstall, validate};
+use super::{completions, crds, cron, dashboard, doctor, install, plan, simulate, status, trial, uninstall, validate};
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
 
@@ -48,6 +48,8 @@ Examples:
     fhpa cron '30 8 * * 1-5' --time-zone Europe/Berlin
   What runs on a control plane, at each change?
     fhpa status -A -w
+  The same as a web page, with a form that shows what an edit would do:
+    fhpa dashboard
   Install what a control plane needs, and see what would change before:
     fhpa install --kubeconfig karmada.config --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt --dry-run
   Serve the webhook, without a cluster:
@@ -82,6 +84,8 @@ pub enum Command {
     Uninstall(Box<uninstall::Args>),
     /// Show what runs: who has which bounds, who wants more, and what comes next.
     Status(Box<status::Args>),
+    /// Serve a web page of what runs, on this machine alone.
+    Dashboard(Box<dashboard::Args>),
     /// Check an installation and say how to fix it.
     Doctor(doctor::Args),
     /// Print the CustomResourceDefinitions of both kinds.
@@ -136,10 +140,11 @@ impl Cli {
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),
             Command::Status(args) => args.run(self.color),
+            Command::Dashboard(args) => args.run(self.color),
             Command::Doctor(args) => args.run(self.color),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]
-            Command::Playground(args) => args.run(),
+            Command::Playground(args) => args.run(plan::Planner::usual()),
             Command::Completions(args) => args.run(),
         }
     }

@@ -2,8 +2,10 @@
 
 mod args;
 mod completions;
+mod connection;
 mod crds;
 mod cron;
+mod dashboard;
 mod doctor;
 mod install;
 mod manifest;

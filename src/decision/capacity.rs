@@ -81,6 +81,11 @@ impl Summary {
         Self(stocks)
     }
 
+    /// The resources by name.
+    pub fn stocks(&self) -> impl Iterator<Item = (&str, &Stock)> {
+        self.0.iter().map(|(name, stock)| (name.as_str(), stock))
+    }
+
     /// Further replicas that fit beside the existing ones.
     #[must_use]
     pub fn available(&self, demand: &Demand) -> Replicas {

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 
 use super::metric;
 use super::model::ClusterView;
 use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::api::replica_requirements::ReplicaRequirements;
 use crate::api::resource_binding::WorkloadStatus;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding};
+use crate::convert::capacity;
 use crate::convert::fleet::readiness;
+use crate::decision::capacity::Demand;
 use crate::decision::fleet::Readiness;
 use crate::decision::health::{ABLE_TO_SCALE, DISABLED, SCALING_ACTIVE};
 use crate::decision::plan::{Cause, Reason};
@@ -27,19 +31,31 @@ struct Known<'a> {
 
 /// What is not as it should be, or why a cluster has its bounds.
 #[derive(Default)]
-struct Standing {
-    reason: String,
-    message: String,
-    since: Option<Time>,
-    needs_attention: bool,
+pub(super) struct Standing {
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) since: Option<Time>,
+    pub(super) needs_attention: bool,
 }
 
 /// The clusters by name: those with bounds, and those of the binding.
-pub(super) fn views(hpa: &FederatedHPA, binding: Option<&ResourceBinding>, clusters: &[Cluster]) -> Vec<ClusterView> {
+#[must_use]
+pub fn views(hpa: &FederatedHPA, binding: Option<&ResourceBinding>, clusters: &[&Cluster]) -> Vec<ClusterView> {
+    views_of(hpa, binding, clusters, |_| true)
+}
+
+/// As [`views`], of the clusters whose name is wanted.
+pub(super) fn views_of(
+    hpa: &FederatedHPA,
+    binding: Option<&ResourceBinding>,
+    clusters: &[&Cluster],
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<ClusterView> {
     let status = hpa.status.as_ref();
     let metrics = hpa.spec.metrics.as_deref().unwrap_or_default();
-    let mut known = known(status, binding);
-    for cluster in clusters {
+    let demand = binding.and_then(|binding| binding.spec.replica_requirements.as_ref()).and_then(demand);
+    let mut known = known(status, binding, wanted);
+    for cluster in clusters.iter().copied() {
         if let Some(known) = cluster.metadata.name.as_deref().and_then(|name| known.get_mut(name)) {
             known.cluster = Some(cluster);
         }
@@ -61,29 +77,44 @@ pub(super) fn views(hpa: &FederatedHPA, binding: Option<&ResourceBinding>, clust
                 ready_replicas: ready,
                 pending_replicas: pending,
                 desired_replicas: known.hpa.and_then(|hpa| hpa.desired_replicas),
+                available_replicas: known.cluster.zip(demand.as_ref()).and_then(|(cluster, demand)| {
+                    capacity::summary(&cluster.status.resource_summary).map(|summary| summary.available(demand))
+                }),
                 metrics: current.map_or_else(Vec::new, |current| metric::views(metrics, current)),
                 reason,
                 message,
                 since,
                 needs_attention,
+                blocked: known.desired.is_some_and(|desired| desired.scale_up_blocked_reason.is_some()),
             }
         })
         .collect()
 }
 
+/// What a replica asks for; `None` where it asks for nothing.
+fn demand(requirements: &Value) -> Option<Demand> {
+    let requirements: ReplicaRequirements = serde_json::from_value(requirements.clone()).ok()?;
+    if requirements.resource_request.is_empty() { None } else { capacity::demand(&requirements) }
+}
+
 fn known<'a>(
     status: Option<&'a FederatedHPAStatus>,
     binding: Option<&'a ResourceBinding>,
+    wanted: impl Fn(&str) -> bool,
 ) -> BTreeMap<&'a str, Known<'a>> {
     let mut known: BTreeMap<&str, Known<'_>> = BTreeMap::new();
     for desired in status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten() {
-        known.entry(&desired.cluster_name).or_default().desired = Some(desired);
+        if wanted(&desired.cluster_name) {
+            known.entry(&desired.cluster_name).or_default().desired = Some(desired);
+        }
     }
     for member in status.and_then(|status| status.aggregated_status.as_ref()).into_iter().flatten() {
-        known.entry(&member.cluster_name).or_default().hpa = Some(&member.status);
+        if wanted(&member.cluster_name) {
+            known.entry(&member.cluster_name).or_default().hpa = Some(&member.status);
+        }
     }
     let Some(binding) = binding else { return known };
-    for entry in &binding.spec.clusters {
+    for entry in binding.spec.clusters.iter().filter(|entry| wanted(&entry.name)) {
         known.entry(&entry.name).or_default().entry = Some(entry.replicas);
     }
     for report in &binding.status.aggregated_status {
@@ -123,7 +154,7 @@ fn standing(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHP
 }
 
 /// A cluster that does not answer: what is known of it is old.
-fn silent(cluster: &Cluster) -> Option<Standing> {
+pub(super) fn silent(cluster: &Cluster) -> Option<Standing> {
     let since = match readiness(cluster) {
         Readiness::Ready => return None,
         Readiness::NotReady(since) | Readiness::Unknown(since) => Some(Time(since)),

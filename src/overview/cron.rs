@@ -1,16 +1,18 @@
 //! Runs of CronFederatedHPAs: the last and the next. No I/O.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::conditions;
-use super::model::{CronSummary, LastRun, NextRun};
+use super::model::{CronDetail, CronSummary, LastRun, NextRun, PastRun, RuleView, RunView};
 use super::summary::target;
 use crate::api::cron_federated_hpa::{CronFederatedHPARule, ExecutionHistory};
 use crate::api::{CronFederatedHPA, FederatedHPA};
 use crate::decision::api_version::GROUP;
+use crate::decision::cron::upcoming::{Run, upcoming};
 use crate::decision::cron::zones::Zones;
 use crate::decision::cron::{Schedule, zone_name};
+use crate::runtime::metrics::LATE_AFTER;
 
 /// What the next run of a rule is computed with, where no controller has written it.
 #[derive(Clone, Copy)]
@@ -30,7 +32,8 @@ impl std::fmt::Debug for Clock<'_> {
 }
 
 /// One line of a CronFederatedHPA.
-pub(super) fn summary(cron: &CronFederatedHPA, clock: Clock<'_>) -> CronSummary {
+#[must_use]
+pub fn summary(cron: &CronFederatedHPA, clock: Clock<'_>) -> CronSummary {
     let status = cron.status.as_ref();
     CronSummary {
         namespace: cron.metadata.namespace.clone().unwrap_or_default(),
@@ -42,6 +45,104 @@ pub(super) fn summary(cron: &CronFederatedHPA, clock: Clock<'_>) -> CronSummary 
         suspended_rules: cron.spec.rules.iter().filter(|rule| is_suspended(rule)).count(),
         ready: conditions::ready(status.and_then(|status| status.conditions.as_deref()).unwrap_or_default()),
     }
+}
+
+/// Most runs of a rule that are shown.
+const RUNS: usize = 60;
+
+/// A CronFederatedHPA with its runs of the next `days`, and its history.
+#[must_use]
+pub fn cron_detail(cron: &CronFederatedHPA, clock: Clock<'_>, days: i64) -> CronDetail {
+    let status = cron.status.as_ref();
+    let known = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let until = clock.now.checked_add(SignedDuration::from_hours(days.saturating_mul(24))).unwrap_or(Timestamp::MAX);
+    CronDetail {
+        summary: summary(cron, clock),
+        conditions: conditions::views(known, false),
+        schedule: cron.spec.rules.iter().map(|one| rule(cron, one, clock, until)).collect(),
+    }
+}
+
+fn rule(cron: &CronFederatedHPA, rule: &CronFederatedHPARule, clock: Clock<'_>, until: Timestamp) -> RuleView {
+    let time_zone = rule.time_zone.as_deref().unwrap_or(clock.zone);
+    let suspended = is_suspended(rule);
+    let (mut runs, problem) = match coming(rule, time_zone, clock, until) {
+        Ok(runs) => (if suspended { Vec::new() } else { runs }, String::new()),
+        Err(problem) => (Vec::new(), problem),
+    };
+    let more = runs.len() > RUNS;
+    runs.truncate(RUNS);
+    RuleView {
+        name: rule.name.clone(),
+        schedule: rule.schedule.clone(),
+        time_zone: time_zone.to_owned(),
+        suspended,
+        sets: sets(rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas),
+        problem,
+        runs,
+        more,
+        history: past(cron, &rule.name),
+    }
+}
+
+/// The runs until `until`, and one more than are shown; or why there are none.
+fn coming(rule: &CronFederatedHPARule, zone: &str, clock: Clock<'_>, until: Timestamp) -> Result<Vec<RunView>, String> {
+    let schedule = Schedule::parse(&rule.schedule).map_err(|error| error.message)?;
+    let zone = zone_name::find(clock.zones, zone).map_err(|error| format!("{zone:?} {error}"))?;
+    let runs = upcoming(&schedule, &zone, clock.now).take_while(|run| run.at <= until);
+    let view = |run: Run| RunView {
+        time: Time(run.at),
+        day: run.wall().strftime("%Y-%m-%d").to_string(),
+        clock: run.wall().strftime("%H:%M").to_string(),
+        offset: run.offset_text(),
+        notes: run.notes,
+    };
+    Ok(runs.take(RUNS.saturating_add(1)).map(view).collect())
+}
+
+/// What a run sets: `replicas 4`, `min 3, max 9`.
+#[must_use]
+pub fn sets(replicas: Option<i32>, min: Option<i32>, max: Option<i32>) -> String {
+    let part = |name: &str, number: Option<i32>| number.map(|number| format!("{name} {number}"));
+    let parts = [part("replicas", replicas), part("min", min), part("max", max)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The runs of a rule that are over, newest first.
+fn past(cron: &CronFederatedHPA, rule: &str) -> Vec<PastRun> {
+    let all = cron.status.as_ref().and_then(|status| status.execution_histories.as_deref());
+    let of_rule = histories(all).filter(|history| history.rule_name == rule);
+    let mut runs: Vec<PastRun> = of_rule.flat_map(runs_of).collect();
+    runs.sort_by_key(|run| std::cmp::Reverse(run.run.execution_time.as_ref().map(|time| time.0)));
+    runs
+}
+
+fn runs_of(history: &ExecutionHistory) -> Vec<PastRun> {
+    let run = |schedule_time: &Option<Time>, execution_time: &Option<Time>| LastRun {
+        rule: history.rule_name.clone(),
+        schedule_time: schedule_time.clone(),
+        execution_time: execution_time.clone(),
+        succeeded: true,
+        message: String::new(),
+    };
+    let well = history.successful_executions.iter().flatten().map(|one| {
+        let run = run(&one.schedule_time, &one.execution_time);
+        let set = sets(one.applied_replicas, one.applied_min_replicas, one.applied_max_replicas);
+        PastRun { late_seconds: late(&run), run, set }
+    });
+    let failed = history.failed_executions.iter().flatten().map(|one| {
+        let run = run(&one.schedule_time, &one.execution_time);
+        let run = LastRun { succeeded: false, message: one.message.clone(), ..run };
+        PastRun { run, late_seconds: None, set: String::new() }
+    });
+    well.chain(failed).collect()
+}
+
+/// By how many seconds a run was late, where that is late by the metrics of the controller, too.
+fn late(run: &LastRun) -> Option<i64> {
+    let (due, done) = run.schedule_time.as_ref().zip(run.execution_time.as_ref())?;
+    let by = done.0.duration_since(due.0);
+    (by.unsigned_abs() >= LATE_AFTER && by.is_positive()).then(|| by.as_secs())
 }
 
 /// The next run of each rule that is not suspended.
@@ -94,22 +195,6 @@ fn histories(all: Option<&[ExecutionHistory]>) -> impl Iterator<Item = &Executio
 
 fn last_run(cron: &CronFederatedHPA) -> Option<LastRun> {
     let all = cron.status.as_ref().and_then(|status| status.execution_histories.as_deref());
-    let runs = histories(all).flat_map(|history| {
-        let run = |schedule_time: &Option<Time>, execution_time: &Option<Time>| LastRun {
-            rule: history.rule_name.clone(),
-            schedule_time: schedule_time.clone(),
-            execution_time: execution_time.clone(),
-            succeeded: true,
-            message: String::new(),
-        };
-        let well = history.successful_executions.iter().flatten();
-        let well = well.map(move |one| run(&one.schedule_time, &one.execution_time));
-        let failed = history.failed_executions.iter().flatten().map(move |one| LastRun {
-            succeeded: false,
-            message: one.message.clone(),
-            ..run(&one.schedule_time, &one.execution_time)
-        });
-        well.chain(failed).collect::<Vec<_>>()
-    });
+    let runs = histories(all).flat_map(runs_of).map(|past| past.run);
     runs.max_by_key(|run| run.execution_time.as_ref().map(|time| time.0))
 }

@@ -5,10 +5,10 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::gather::Objects;
-use super::model::{ClusterCounts, Decision, Detail, MetricView, NextRun, Waiting};
+use super::model::{Decision, Detail, MetricView, NextRun, Waiting};
 use super::{Clock, clusters, conditions, cron, metric, summary};
-use crate::api::FederatedHPA;
 use crate::api::hpa_status::MetricStatus;
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 
 /// Most decisions that are shown.
 const DECISIONS: usize = 10;
@@ -19,28 +19,47 @@ const RUNS: usize = 10;
 #[must_use]
 pub fn detail(objects: &Objects, clock: Clock<'_>) -> Option<Detail> {
     let hpa = objects.federated_hpas.first()?;
+    let related = Related {
+        binding: objects.binding.as_ref(),
+        clusters: objects.clusters.iter().collect(),
+        crons: objects.cron_federated_hpas.iter().collect(),
+        events: objects.events.iter().collect(),
+    };
+    Some(Detail { unread: objects.unread.clone(), ..detail_of(hpa, &related, clock) })
+}
+
+/// What belongs to a FederatedHPA.
+#[derive(Clone, Debug, Default)]
+pub struct Related<'a> {
+    /// The binding of its workload.
+    pub binding: Option<&'a ResourceBinding>,
+    /// The member clusters.
+    pub clusters: Vec<&'a Cluster>,
+    /// The CronFederatedHPAs of its namespace.
+    pub crons: Vec<&'a CronFederatedHPA>,
+    /// Events about it.
+    pub events: Vec<&'a Event>,
+}
+
+/// The model of `hpa`; nothing of it is unread.
+#[must_use]
+pub fn detail_of(hpa: &FederatedHPA, related: &Related<'_>, clock: Clock<'_>) -> Detail {
     let status = hpa.status.as_ref();
     let known = summary::conditions_of(status);
-    let counts = status.and_then(|status| status.clusters).unwrap_or_default();
+    let summary = summary::summary(hpa);
+    let counts = summary.cluster_counts;
     let at_zero = counts.total > 0 && counts.scaled_to_zero == counts.total;
-    Some(Detail {
-        summary: summary::summary(hpa),
+    Detail {
+        summary,
         last_scale_time: status.and_then(|status| status.last_scale_time.clone()),
         conditions: conditions::views(known, at_zero),
         metrics: metrics(hpa),
-        cluster_counts: ClusterCounts {
-            total: counts.total,
-            ready: counts.ready,
-            limited: counts.limited,
-            unknown: counts.unknown,
-            scaled_to_zero: counts.scaled_to_zero,
-        },
-        clusters: clusters::views(hpa, objects.binding.as_ref(), &objects.clusters),
+        clusters: clusters::views(hpa, related.binding, &related.clusters),
         waits_for: waits(hpa, clock.now),
-        decisions: decisions(hpa, &objects.events),
-        next_runs: runs(hpa, objects, clock),
-        unread: objects.unread.clone(),
-    })
+        decisions: decisions(hpa, &related.events),
+        next_runs: runs(hpa, &related.crons, clock),
+        unread: Vec::new(),
+    }
 }
 
 /// The metrics over all clusters: as the status has them, or else from the HPAs of all members.
@@ -95,14 +114,14 @@ fn waits(hpa: &FederatedHPA, now: Timestamp) -> Vec<Waiting> {
 }
 
 /// The newest Events of the object first; equal ones in a row are one.
-fn decisions(hpa: &FederatedHPA, events: &[Event]) -> Vec<Decision> {
-    let is_about = |event: &&Event| {
+fn decisions(hpa: &FederatedHPA, events: &[&Event]) -> Vec<Decision> {
+    let is_about = |event: &Event| {
         let Some(regarding) = &event.regarding else { return false };
         // An object of the same name may have been there before.
         let same = regarding.uid.is_none() || regarding.uid == hpa.metadata.uid;
         regarding.kind.as_deref() == Some("FederatedHPA") && regarding.name == hpa.metadata.name && same
     };
-    let mut events: Vec<&Event> = events.iter().filter(is_about).collect();
+    let mut events: Vec<&Event> = events.iter().copied().filter(|event| is_about(event)).collect();
     events.sort_by_key(|event| (std::cmp::Reverse(time(event)), event.metadata.name.clone()));
     let mut decisions: Vec<Decision> = Vec::new();
     for event in events {
@@ -127,7 +146,8 @@ fn decisions(hpa: &FederatedHPA, events: &[Event]) -> Vec<Decision> {
 }
 
 /// When an Event last took place.
-fn time(event: &Event) -> Option<Timestamp> {
+#[must_use]
+pub fn time(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().map(|series| series.last_observed_time.0);
     let of_event = || event.event_time.as_ref().map(|time| time.0);
     let older = || event.deprecated_last_timestamp.as_ref().map(|time| time.0);
@@ -135,8 +155,8 @@ fn time(event: &Event) -> Option<Timestamp> {
 }
 
 /// The next runs of rules that move the object.
-fn runs(hpa: &FederatedHPA, objects: &Objects, clock: Clock<'_>) -> Vec<NextRun> {
-    let crons = objects.cron_federated_hpas.iter().filter(|one| cron::moves(one, hpa));
+fn runs(hpa: &FederatedHPA, crons: &[&CronFederatedHPA], clock: Clock<'_>) -> Vec<NextRun> {
+    let crons = crons.iter().copied().filter(|one| cron::moves(one, hpa));
     let mut runs: Vec<NextRun> = crons.flat_map(|one| cron::next_runs(one, clock)).collect();
     runs.sort_by(|a, b| (a.time.0, &a.name, &a.rule).cmp(&(b.time.0, &b.name, &b.rule)));
     runs.truncate(RUNS);

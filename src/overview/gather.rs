@@ -187,18 +187,19 @@ impl Objects {
     fn take_list<T>(&mut self, read: Result<Listed<T>, Failure>, resource: Resource) -> Vec<T> {
         let Listed { items, undecoded } = self.take(read, "list", resource);
         if let Some((count, error)) = undecoded {
-            self.unread.push(Unread {
-                verb: "decode".to_owned(),
-                resource: resource.plural.to_owned(),
-                reason: format!("{count} of them"),
-                message: format!("{count} of the {} cannot be decoded: {error}", resource.plural),
-            });
+            self.unread.push(undecoded_of(resource.plural, count, &error));
         }
         items
     }
 }
 
 fn unread(verb: &str, resource: Resource, failure: &Failure) -> Unread {
+    unread_of(verb, resource.plural, failure)
+}
+
+/// What could not be read, and why.
+#[must_use]
+pub fn unread_of(verb: &str, plural: &str, failure: &Failure) -> Unread {
     let reason = match failure.reason {
         reason::FORBIDDEN => "forbidden",
         reason::UNAUTHORIZED => "the credentials are not accepted",
@@ -208,9 +209,20 @@ fn unread(verb: &str, resource: Resource, failure: &Failure) -> Unread {
     };
     Unread {
         verb: verb.to_owned(),
-        resource: resource.plural.to_owned(),
+        resource: plural.to_owned(),
         reason: reason.to_owned(),
         message: failure.message.clone(),
+    }
+}
+
+/// That `count` objects could not be decoded, and why the first of them.
+#[must_use]
+pub fn undecoded_of(plural: &str, count: usize, error: &str) -> Unread {
+    Unread {
+        verb: "decode".to_owned(),
+        resource: plural.to_owned(),
+        reason: format!("{count} of them"),
+        message: format!("{count} of the {plural} cannot be decoded: {error}"),
     }
 }
 

@@ -2,6 +2,8 @@
 //! (docs/cli.md#a-running-system). `gather` talks to the API server and only reads; all else is without I/O.
 
 pub mod advice;
+pub mod age;
+mod cluster;
 mod clusters;
 mod conditions;
 mod cron;
@@ -11,6 +13,8 @@ mod metric;
 pub mod model;
 mod summary;
 
-pub use cron::Clock;
-pub use detail::detail;
-pub use summary::overview;
+pub use cluster::{cluster, cluster_use, eviction};
+pub use clusters::views as cluster_views;
+pub use cron::{Clock, cron_detail, sets, summary as cron_summary};
+pub use detail::{Related, detail, detail_of, time as event_time};
+pub use summary::{overview, summary};

@@ -43,6 +43,17 @@ pub struct FederatedHpaSummary {
     pub deleting: bool,
     /// The condition `Ready`.
     pub ready: ConditionView,
+    /// How many clusters are how.
+    pub cluster_counts: ClusterCounts,
+}
+
+impl FederatedHpaSummary {
+    /// Whether a user should look at it: it is not ready, at its max, or a cluster is limited or unknown.
+    #[must_use]
+    pub fn needs_attention(&self) -> bool {
+        let counts = self.cluster_counts;
+        self.ready.status != "True" || self.at_max || counts.limited > 0 || counts.unknown > 0
+    }
 }
 
 /// The object that is scaled.
@@ -150,8 +161,6 @@ pub struct Detail {
     pub conditions: Vec<ConditionView>,
     /// Its metrics over all clusters.
     pub metrics: Vec<MetricView>,
-    /// How many clusters are how.
-    pub cluster_counts: ClusterCounts,
     /// The clusters, by name.
     pub clusters: Vec<ClusterView>,
     /// What is waited for.
@@ -215,6 +224,8 @@ pub struct ClusterView {
     pub pending_replicas: Option<i32>,
     /// Replicas that its HPA wants.
     pub desired_replicas: Option<i32>,
+    /// Replicas that would still fit by what the Cluster says of its resources.
+    pub available_replicas: Option<u32>,
     /// Its metrics.
     pub metrics: Vec<MetricView>,
     /// Why it has these bounds, or what is not as it should be.
@@ -225,6 +236,177 @@ pub struct ClusterView {
     pub since: Option<Time>,
     /// Whether something is not as it should be.
     pub needs_attention: bool,
+    /// Whether it cannot scale up.
+    pub blocked: bool,
+}
+
+/// How much of its bounds a cluster uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Pressure {
+    /// Its replicas or its max are not known.
+    #[default]
+    Unknown,
+    /// It runs nothing.
+    Idle,
+    /// Below half of its max.
+    Low,
+    /// From half of its max.
+    Medium,
+    /// From four fifths of its max.
+    High,
+    /// At its max.
+    Full,
+    /// It cannot have the replicas that it wants.
+    Blocked,
+}
+
+impl ClusterView {
+    /// How much of its bounds it uses.
+    #[must_use]
+    pub fn pressure(&self) -> Pressure {
+        let (Some(replicas), Some(max)) = (self.replicas, self.max_replicas) else { return Pressure::Unknown };
+        let (replicas, max) = (i64::from(replicas), i64::from(max));
+        let wants_more = self.desired_replicas.is_some_and(|desired| i64::from(desired) > replicas.min(max));
+        match () {
+            () if self.blocked || wants_more && replicas >= max => Pressure::Blocked,
+            () if replicas <= 0 => Pressure::Idle,
+            () if replicas >= max => Pressure::Full,
+            () if replicas.saturating_mul(5) >= max.saturating_mul(4) => Pressure::High,
+            () if replicas.saturating_mul(2) >= max => Pressure::Medium,
+            () => Pressure::Low,
+        }
+    }
+}
+
+/// A member cluster with all that uses it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterDetail {
+    /// Its name.
+    pub name: String,
+    /// Its condition `Ready`.
+    pub ready: ConditionView,
+    /// Version of Kubernetes; may be empty.
+    pub kubernetes_version: String,
+    /// `Push` or `Pull`.
+    pub sync_mode: String,
+    /// Provider, region and zones, as far as they are set.
+    pub location: Vec<String>,
+    /// Its taints as `key=value:effect`, with the time since when.
+    pub taints: Vec<(String, Option<Time>)>,
+    /// Its resources.
+    pub resources: Vec<ResourceView>,
+    /// The FederatedHPAs with bounds or replicas there.
+    pub uses: Vec<ClusterUse>,
+    /// Workloads that leave it.
+    pub evictions: Vec<Eviction>,
+}
+
+/// A resource of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceView {
+    /// Its name.
+    pub name: String,
+    /// What its nodes have, as a quantity.
+    pub allocatable: String,
+    /// What pods have or wait for, as a quantity.
+    pub used: String,
+    /// The used part in percent; absent where nothing is allocatable.
+    pub percent: Option<i64>,
+}
+
+/// A FederatedHPA in a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterUse {
+    /// Namespace of the FederatedHPA.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What is known of it in the cluster.
+    #[serde(flatten)]
+    pub view: ClusterView,
+}
+
+/// A workload that Karmada moves away from a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Eviction {
+    /// Namespace of the workload.
+    pub namespace: String,
+    /// Kind of the workload.
+    pub kind: String,
+    /// Name of the workload.
+    pub name: String,
+    /// Why, as Karmada names it.
+    pub reason: String,
+}
+
+/// A CronFederatedHPA with its runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronDetail {
+    /// The line of the object.
+    #[serde(flatten)]
+    pub summary: CronSummary,
+    /// Its conditions.
+    pub conditions: Vec<ConditionView>,
+    /// Its rules in their order.
+    pub schedule: Vec<RuleView>,
+}
+
+/// A rule of a CronFederatedHPA.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleView {
+    /// Its name.
+    pub name: String,
+    /// Its schedule.
+    pub schedule: String,
+    /// Its time zone.
+    pub time_zone: String,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// What it sets, as `replicas 4` or `min 3, max 9`.
+    pub sets: String,
+    /// Why it has no runs; empty where it can run.
+    pub problem: String,
+    /// The runs to come, the first run first.
+    pub runs: Vec<RunView>,
+    /// Whether there are further runs in the days that are shown.
+    pub more: bool,
+    /// The last runs, newest first.
+    pub history: Vec<PastRun>,
+}
+
+/// A run to come, on the clocks of its zone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// When.
+    pub time: Time,
+    /// Its day there, as `2027-03-28`.
+    pub day: String,
+    /// Its time there, as `08:30`.
+    pub clock: String,
+    /// The offset of the zone, as `+01:00`.
+    pub offset: String,
+    /// What a clock change means for it; empty where there is none.
+    pub notes: Vec<String>,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastRun {
+    /// The run.
+    #[serde(flatten)]
+    pub run: LastRun,
+    /// By how many seconds it was late; absent where it was not, or did not take place.
+    pub late_seconds: Option<i64>,
+    /// What it set; empty where it failed.
+    pub set: String,
 }
 
 /// Something that is waited for.

@@ -1,7 +1,7 @@
 //! Objects -> one line each. No I/O.
 
 use super::gather::Objects;
-use super::model::{FederatedHpaSummary, Overview, Target};
+use super::model::{ClusterCounts, FederatedHpaSummary, Overview, Target};
 use super::{Clock, conditions, cron};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -23,7 +23,8 @@ pub fn overview(objects: &Objects, clock: Clock<'_>) -> Overview {
 }
 
 /// One line of a FederatedHPA.
-pub(super) fn summary(hpa: &FederatedHPA) -> FederatedHpaSummary {
+#[must_use]
+pub fn summary(hpa: &FederatedHPA) -> FederatedHpaSummary {
     let (metadata, spec, status) = (&hpa.metadata, &hpa.spec, hpa.status.as_ref());
     let mirror = || metadata.annotations.as_ref().and_then(|all| all.get(MODE).cloned());
     let current = status.and_then(|status| status.current_replicas);
@@ -39,6 +40,18 @@ pub(super) fn summary(hpa: &FederatedHPA) -> FederatedHpaSummary {
         at_max: current.is_some_and(|current| current >= spec.max_replicas),
         deleting: metadata.deletion_timestamp.is_some(),
         ready: conditions::ready(conditions_of(status)),
+        cluster_counts: counts(status),
+    }
+}
+
+fn counts(status: Option<&FederatedHPAStatus>) -> ClusterCounts {
+    let counts = status.and_then(|status| status.clusters).unwrap_or_default();
+    ClusterCounts {
+        total: counts.total,
+        ready: counts.ready,
+        limited: counts.limited,
+        unknown: counts.unknown,
+        scaled_to_zero: counts.scaled_to_zero,
     }
 }
 

@@ -49,6 +49,11 @@ enum When {
 }
 
 impl EstimatorArgs {
+    /// Where the estimator of a cluster is.
+    pub fn address(&self) -> Address {
+        self.estimator_address.clone()
+    }
+
     /// Settings of the estimators; `None`: they are not queried. `usual` is the default.
     pub fn settings(self, usual: bool) -> Option<grpc::Settings> {
         let Self { estimators, estimator_address: address, estimator_ca, estimator_cert, estimator_key } = self;

@@ -107,6 +107,19 @@ impl Listener {
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
+        Ok(Self::on(socket, security, router, limits, reserve, lifecycle, metrics))
+    }
+
+    /// Accepts on a bound socket, for routers that must know its address.
+    pub fn on(
+        socket: TcpListener,
+        security: Security,
+        router: Router,
+        limits: Limits,
+        reserve: Option<Reserve>,
+        lifecycle: Arc<Lifecycle>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let slots = Slots::new(limits.connections);
         let connections =
             connection::Server::new(router, limits.connection, Arc::clone(&lifecycle), Arc::clone(&slots));
@@ -117,7 +130,7 @@ impl Listener {
             (server.once(), slots)
         });
         let shared = Shared { security, connections, slots, reserve, limits, lifecycle, metrics };
-        Ok(Self { socket, shared: Arc::new(shared) })
+        Self { socket, shared: Arc::new(shared) }
     }
 
     /// The address that was bound.

@@ -1,9 +1,9 @@
 //! `fhpa status` on an embedded API server with objects as a controller leaves them.
 
 mod command;
-mod errors;
+pub mod errors;
 mod model;
-mod objects;
+pub mod objects;
 mod watch;
 
 use embedded_apiserver::ApiServer;

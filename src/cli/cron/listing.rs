@@ -1,9 +1,9 @@
 //! A schedule and a zone -> the next runs, with notes on unusual ones. No I/O.
 
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::rules::RuleLocation;
+use crate::decision::cron::upcoming::{Run, upcoming};
 use crate::decision::cron::zones::Zones;
 use crate::decision::cron::{Schedule, zone_name};
 use crate::runtime::zones::ZoneDatabase;
@@ -23,14 +23,6 @@ pub(super) struct Listing {
     pub(super) expression: String,
     pub(super) time_zone: String,
     pub(super) outcome: Result<Vec<Run>, Refusal>,
-}
-
-/// One run.
-pub(super) struct Run {
-    pub(super) at: Timestamp,
-    pub(super) offset: Offset,
-    /// Effects of a clock change on it.
-    pub(super) notes: Vec<String>,
 }
 
 /// An invalid schedule or zone.
@@ -54,22 +46,7 @@ impl Question<'_> {
         })?;
         let zone = zone_name::find(self.zones, time_zone)
             .map_err(|error| Refusal { field: "timeZone", message: format!("{time_zone:?} {error}") })?;
-        Ok(self.runs(&schedule, &zone))
-    }
-
-    fn runs(&self, schedule: &Schedule, zone: &TimeZone) -> Vec<Run> {
-        let first = schedule.next_after(zone, self.after);
-        let mut offset = zone.to_offset(self.after);
-        std::iter::successors(first, |at| schedule.next_after(zone, *at))
-            .take(self.count)
-            .map(|at| {
-                let before = std::mem::replace(&mut offset, zone.to_offset(at));
-                let mut notes: Vec<String> =
-                    schedule.dst_effect(zone, at).map(|effect| effect.to_string()).into_iter().collect();
-                notes.extend(offset_change(before, offset));
-                Run { at, offset, notes }
-            })
-            .collect()
+        Ok(upcoming(&schedule, &zone, self.after).take(self.count).collect())
     }
 
     /// Description of the zone database.
@@ -82,15 +59,5 @@ impl Listing {
     /// The same result, for a rule at `place`.
     pub(super) fn of(self, place: RuleLocation) -> Self {
         Self { place: Some(place), ..self }
-    }
-}
-
-/// The change of the offset since the previous run, as text.
-fn offset_change(before: Offset, now: Offset) -> Option<String> {
-    let by = before.duration_until(now);
-    match by.cmp(&SignedDuration::ZERO) {
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => Some(format!("clocks went forward by {by:#}")),
-        std::cmp::Ordering::Less => Some(format!("clocks went back by {:#}", by.abs())),
     }
 }

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use jiff::tz::Offset;
-
 use super::super::terminal::printable;
-use super::listing::{Listing, Question, Refusal, Run};
+use super::listing::{Listing, Question, Refusal};
 use super::rules::RuleLocation;
 use crate::decision::cron::Field;
+use crate::decision::cron::upcoming::Run;
 
 /// The result for a schedule given as an argument.
 pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
@@ -52,16 +51,9 @@ fn runs(listing: &Listing, question: &Question<'_>) -> String {
 }
 
 fn line(run: &Run) -> String {
-    let wall = run.offset.to_datetime(run.at).strftime("%a %Y-%m-%d %H:%M");
+    let wall = run.wall().strftime("%a %Y-%m-%d %H:%M");
     let notes = if run.notes.is_empty() { String::new() } else { format!("  {}", run.notes.join("; ")) };
-    format!("  {wall} {}  {}{notes}\n", offset(run.offset), run.at)
-}
-
-/// `+01:00`.
-fn offset(offset: Offset) -> String {
-    let minutes = offset.seconds() / 60;
-    let sign = if minutes < 0 { '-' } else { '+' };
-    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+    format!("  {wall} {}  {}{notes}\n", run.offset_text(), run.at)
 }
 
 /// The message below the invalid field.

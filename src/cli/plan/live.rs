@@ -9,17 +9,15 @@ use jiff::Timestamp;
 use super::centralized::outline::Outline as CentralizedOutline;
 use super::given::{Manifests, Measured, PlanInput};
 use super::outline::CodedMessage;
-use super::{PlanError, is_distributed};
+use super::{PlanError, Planner, is_distributed};
 use crate::decision::defaults::Mode;
 use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::centralized::{Computation, Settings as CentralizedSettings};
 use crate::run::forecast::{Objects, Rooms, live};
 use crate::runtime::control_plane::{self, Origin};
 
-/// Access to the clusters.
+/// How objects are read and computed.
 pub(super) struct LiveSource {
-    pub(super) kubeconfig: PathBuf,
-    pub(super) context: Option<String>,
     /// Settings of the estimators; `None`: they are not queried.
     pub(super) estimators: Option<Settings>,
     /// How Centralized objects are scaled.
@@ -28,6 +26,15 @@ pub(super) struct LiveSource {
     pub(super) default_mode: Mode,
     /// The time.
     pub(super) now: Timestamp,
+}
+
+impl LiveSource {
+    /// As the settings of `planner` have it.
+    pub(super) fn of(planner: &Planner, now: Timestamp) -> Self {
+        let Planner { estimators, centralized, rules } = planner;
+        let (estimators, centralized) = (estimators.clone(), centralized.clone());
+        Self { estimators, centralized, default_mode: rules.default_mode, now }
+    }
 }
 
 /// Whether an argument is the name of an object, not a file.
@@ -43,19 +50,32 @@ fn parts(input: &Path) -> Option<(&str, &str)> {
 }
 
 /// The stored objects of these names and the given ones, each with its related objects in the control plane.
-pub(super) fn subjects(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
+pub(super) fn subjects(
+    given: &Manifests,
+    names: &[PathBuf],
+    (kubeconfig, context): (PathBuf, Option<String>),
+    place: LiveSource,
+) -> Result<Vec<PlanInput>, PlanError> {
     let runtime = crate::cli::runtime().map_err(PlanError::unreadable)?;
-    runtime.block_on(read(given, names, place))
+    runtime.block_on(async {
+        let origin = Origin::find(Some(kubeconfig), None, context)
+            .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
+        let connected = control_plane::connect_once(origin).await;
+        let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
+        read(&client, given, names, place).await
+    })
 }
 
-async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result<Vec<PlanInput>, PlanError> {
-    let origin = Origin::find(Some(place.kubeconfig.clone()), None, place.context.clone())
-        .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
-    let connected = control_plane::connect_once(origin).await;
-    let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
+/// As [`subjects`], with a client.
+pub(super) async fn read(
+    client: &Client,
+    given: &Manifests,
+    names: &[PathBuf],
+    place: LiveSource,
+) -> Result<Vec<PlanInput>, PlanError> {
     let mut hpas = given.hpas.clone();
     for (namespace, name) in names.iter().filter_map(|name| parts(name)) {
-        let stored = live::federated_hpa(&client, namespace, name).await.map_err(|error| unasked(&error))?;
+        let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
         hpas.push(stored.ok_or_else(|| PlanError::wrong(format!("there is no FederatedHPA {namespace}/{name}")))?);
     }
     if hpas.is_empty() {
@@ -64,7 +84,7 @@ async fn read(given: &Manifests, names: &[PathBuf], place: LiveSource) -> Result
     let rooms = place.estimators.clone().map(patient);
     let mut subjects = Vec::new();
     for hpa in hpas {
-        subjects.push(subject(&client, hpa, rooms.as_ref(), &place).await?);
+        subjects.push(subject(client, hpa, rooms.as_ref(), &place).await?);
     }
     Ok(subjects)
 }

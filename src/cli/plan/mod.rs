@@ -5,24 +5,32 @@ mod given;
 mod live;
 mod outline;
 mod policy;
+mod preview;
 mod scenario;
 mod text;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+#[cfg(feature = "playground")]
+use std::sync::Arc;
 
 use clap::ValueEnum;
+use jiff::Timestamp;
 use serde::Serialize;
 
+use super::manifest::Source;
 use super::terminal::Color;
-use super::validate::{examine, text as findings};
+use super::validate::inputs::{self, Unreadable};
+use super::validate::{File, Report, examine, text as findings};
 use crate::decision::defaults::Mode;
+use crate::decision::validation::Settings as RuleSettings;
 use crate::run::CentralizedArgs;
-use crate::run::estimators::EstimatorArgs;
+use crate::run::estimators::{EstimatorArgs, Settings as EstimatorSettings};
+use crate::run::forecast::centralized::Settings as CentralizedSettings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
-use given::Manifests;
+use given::{Manifests, PlanInput};
 use live::LiveSource;
 use outline::Outline;
 
@@ -181,33 +189,73 @@ impl Args {
     /// The plans; findings that deny an object are printed as in `fhpa validate`.
     fn outlines(self, out: &mut impl Write) -> Result<Vec<Told>, PlanError> {
         let Self { inputs, namespace, kubeconfig, context, estimators, centralized, rules, .. } = self;
-        let centralized = centralized.settings();
-        let estimators = estimators.settings(false);
-        if kubeconfig.is_none() && estimators.is_some() {
+        let planner = Planner::of(estimators, centralized, rules);
+        if kubeconfig.is_none() && planner.estimators.is_some() {
             return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
         }
-        let (now, settings) = (clock::wall(), rules.settings());
+        let now = clock::wall();
         let (names, paths): (Vec<_>, Vec<_>) =
             inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
-        let (files, found) = examine(&paths, &namespace, settings.clone(), now)
-            .map_err(|error| PlanError::unreadable(error.to_string()))?;
+        let (files, found) = planner.examine(inputs::read(&paths), &namespace, now)?;
         let code = found.exit_code(false);
         if code != FINE {
             let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
             return Err(PlanError { code, message: String::new() });
         }
         anstream::eprint!("{}", findings::warnings(&found));
-        let given = Manifests::of(files.iter().flatten().flatten(), settings.default_mode)?;
+        let given = planner.manifests(&files)?;
         let subjects = match kubeconfig {
-            Some(kubeconfig) => {
-                let default_mode = settings.default_mode;
-                let (centralized, estimators) = (centralized.clone(), estimators);
-                let place = LiveSource { kubeconfig, context, estimators, centralized, default_mode, now };
-                live::subjects(&given, &names, place)?
-            }
+            Some(kubeconfig) => live::subjects(&given, &names, (kubeconfig, context), LiveSource::of(&planner, now))?,
             None => given.subjects()?,
         };
-        subjects.into_iter().map(|subject| subject.outline(settings.default_mode, &centralized, now)).collect()
+        planner.told(subjects, now)
+    }
+}
+
+/// Settings of plans.
+pub(super) struct Planner {
+    /// Settings of the estimators; `None`: they are not queried.
+    estimators: Option<EstimatorSettings>,
+    /// How Centralized objects are scaled.
+    centralized: CentralizedSettings,
+    /// Settings of the webhook's operator.
+    rules: RuleSettings,
+}
+
+impl Planner {
+    /// As these arguments have it.
+    pub(super) fn of(estimators: EstimatorArgs, centralized: CentralizedArgs, rules: RuleArgs) -> Self {
+        let (estimators, centralized) = (estimators.settings(false), centralized.settings());
+        Self { estimators, centralized, rules: rules.settings() }
+    }
+
+    /// As without any argument.
+    #[cfg(feature = "playground")]
+    pub(super) fn usual() -> Arc<Self> {
+        let (centralized, rules) = (CentralizedSettings::default(), RuleSettings::default());
+        Arc::new(Self { estimators: None, centralized, rules })
+    }
+
+    /// The objects of `sources`, and what is found in them.
+    fn examine(
+        &self,
+        sources: Vec<Result<Source, Unreadable>>,
+        namespace: &str,
+        now: Timestamp,
+    ) -> Result<(Vec<File>, Report), PlanError> {
+        let examined = examine(sources, namespace, self.rules.clone(), now);
+        examined.map_err(|error| PlanError::unreadable(error.to_string()))
+    }
+
+    /// The objects of files in which nothing is wrong, by kind.
+    fn manifests(&self, files: &[File]) -> Result<Manifests, PlanError> {
+        Manifests::of(files.iter().flatten().flatten(), self.rules.default_mode)
+    }
+
+    /// The plan of each object.
+    fn told(&self, subjects: Vec<PlanInput>, now: Timestamp) -> Result<Vec<Told>, PlanError> {
+        let mode = self.rules.default_mode;
+        subjects.into_iter().map(|subject| subject.outline(mode, &self.centralized, now)).collect()
     }
 }
 

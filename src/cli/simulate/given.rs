@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::super::validate::inputs;
 use super::super::validate::{Class, Given, Kind, Report, completed, examine, text as findings};
 use super::SimulateError;
 use super::document::Document;
@@ -36,7 +37,7 @@ pub(super) fn subject(
     namespace: &str,
     settings: &Settings,
 ) -> Result<SimulationInput, SimulateError> {
-    let (files, mut found) = examine(paths, namespace, settings.clone(), clock::wall())
+    let (files, mut found) = examine(inputs::read(paths), namespace, settings.clone(), clock::wall())
         .map_err(|error| SimulateError::unreadable(error.to_string()))?;
     let given: Vec<&Given> = files.iter().flatten().flatten().collect();
     let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();

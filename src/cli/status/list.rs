@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::super::terminal::{BOLD, GREEN, PLAIN, RED, YELLOW, aligned, printable};
-use super::age::{since, until};
 use super::screen::Layout;
+use crate::overview::age::{since, until};
 use crate::overview::model::{ConditionView, CronSummary, FederatedHpaSummary, Overview, Target};
 
 pub(super) fn render(overview: &Overview, layout: Layout) -> String {

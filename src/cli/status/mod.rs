@@ -1,12 +1,10 @@
 //! `fhpa status`: the FederatedHPAs and CronFederatedHPAs of a running control plane, or one with its clusters.
 
-mod age;
 mod changes;
 mod list;
 mod object;
 mod screen;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -14,12 +12,12 @@ use kube::Client;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::connection::ConnectionArgs;
 use super::terminal::Color;
 use crate::overview::gather::{self, GatherError};
 use crate::overview::model::{Detail, Overview, Unread};
 use crate::overview::{Clock, detail, overview};
 use crate::runtime::clock;
-use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::zones::{self, ZoneDatabase};
 use changes::Changes;
 use screen::{Layout, Screen};
@@ -45,12 +43,8 @@ pub struct Args {
     /// How to print it.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
-    /// Kubeconfig of karmada-apiserver. Default: the variable KUBECONFIG, or else ~/.kube/config.
-    #[arg(long, value_name = "FILE", help_heading = "Control plane")]
-    kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig. Default: its current one.
-    #[arg(long, value_name = "NAME", help_heading = "Control plane")]
-    context: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
 }
 
 /// How it is printed.
@@ -132,8 +126,8 @@ impl Args {
     }
 
     async fn follow(self, color: Color) -> Result<(), Failed> {
-        let Self { name, namespace, all_namespaces, watch, all_clusters, output, kubeconfig, context } = self;
-        let client = connect(kubeconfig, context).await.map_err(|problem| (UNUSABLE, problem))?;
+        let Self { name, namespace, all_namespaces, watch, all_clusters, output, connection } = self;
+        let client = connection.connect().await.map_err(|problem| (UNUSABLE, problem))?;
         let own = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         let namespace = (!all_namespaces).then_some(own);
         let request = Request { client, namespace, name, zones: ZoneDatabase::open() };
@@ -171,16 +165,6 @@ impl Request {
     fn watched(&self) -> Vec<String> {
         gather::watched(self.namespace.as_deref(), self.name.is_some())
     }
-}
-
-/// A client of the control plane. Unlike the processes this command only reads, so that the usual kubeconfig will do.
-async fn connect(kubeconfig: Option<PathBuf>, context: Option<String>) -> Result<Client, String> {
-    let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
-    let usual = || home().filter(|file| variable.is_none() && file.exists());
-    let origin = Origin::find(kubeconfig.or_else(usual), variable.as_deref(), context)
-        .ok_or("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")?;
-    control_plane::connect_once(origin).await.map_err(|error| error.to_string())
 }
 
 fn render(view: &Result<View, String>, output: Output, layout: Layout) -> String {

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::super::terminal::{BOLD, GREEN, PLAIN, RED, YELLOW, aligned, cut, printable};
-use super::age::{since, until};
 use super::list::{number, replicas, status, target};
 use super::screen::Layout;
-use crate::overview::model::{ClusterView, ConditionView, Detail, MetricView, NextRun, Waiting};
+use crate::overview::age::{since, until};
+use crate::overview::model::{ClusterView, ConditionView, Detail, MetricView, Waiting};
+use crate::overview::sets;
 
 /// Most clusters that are shown without `--all-clusters`.
 const ROWS: usize = 40;
@@ -50,7 +51,7 @@ fn head(detail: &Detail, layout: Layout) -> String {
         ],
         vec!["  ready".to_owned(), ready(&hpa.ready, layout)],
     ];
-    let counts = detail.cluster_counts;
+    let counts = detail.summary.cluster_counts;
     if counts.total > 0 {
         let of = |count: i32, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
         let text = format!(
@@ -194,21 +195,14 @@ fn runs(detail: &Detail, layout: Layout) -> String {
         .iter()
         .map(|run| {
             let name = printable(&format!("{}, rule {}", run.name, run.rule));
-            vec![format!("  {}", until(&run.time, layout.now)), name, sets(run)]
+            vec![
+                format!("  {}", until(&run.time, layout.now)),
+                name,
+                sets(run.target_replicas, run.target_min_replicas, run.target_max_replicas),
+            ]
         })
         .collect();
     section("Next cron runs", aligned(&lines))
-}
-
-/// What a run sets.
-fn sets(run: &NextRun) -> String {
-    let part = |name: &str, number: Option<i32>| number.map(|number| format!("{name} {number}"));
-    let parts = [
-        part("replicas", run.target_replicas),
-        part("min", run.target_min_replicas),
-        part("max", run.target_max_replicas),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn section(title: &str, lines: String) -> String {

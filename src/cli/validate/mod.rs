@@ -23,12 +23,14 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
+use super::manifest::Source;
 use super::terminal::Color;
 use crate::api::crd::CrdError;
 use crate::decision::validation::Settings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
+use inputs::Unreadable;
 
 /// Default number of findings shown as text.
 const SHOWN: usize = 100;
@@ -89,15 +91,15 @@ Exit codes:
   1  an object would be refused
   2  a file could not be read: it is missing, not UTF-8, or has a syntax error";
 
-/// The files below `paths`, and what is found in them. Reads files.
+/// The objects of `sources`, and what is found in them.
 pub(super) fn examine(
-    paths: &[PathBuf],
+    sources: Vec<Result<Source, Unreadable>>,
     namespace: &str,
     settings: Settings,
     now: Timestamp,
 ) -> Result<(Vec<File>, Report), CrdError> {
     let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
-    let files: Vec<File> = inputs::read(paths).into_iter().map(|source| file(source, namespace)).collect();
+    let files: Vec<File> = sources.into_iter().map(|source| file(source, namespace)).collect();
     let report = check::check(&files, &check::Surroundings { zones, now, schemas, settings });
     Ok((files, report))
 }
@@ -106,7 +108,7 @@ impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
         let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
-        let report = match examine(&paths, &self.namespace, self.rules.settings(), clock::wall()) {
+        let report = match examine(inputs::read(&paths), &self.namespace, self.rules.settings(), clock::wall()) {
             Ok((_, report)) => report,
             Err(error) => {
                 anstream::eprintln!("fhpa validate: the schemas cannot be made: {error}");

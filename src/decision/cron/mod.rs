@@ -18,6 +18,7 @@ mod schedule;
 pub mod settle;
 pub mod supersede;
 mod unsatisfiable;
+pub mod upcoming;
 pub mod zone_name;
 pub mod zones;
 

@@ -9,8 +9,12 @@ mod word;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Subcommand;
+
+use crate::dashboard::loopback;
+use crate::dashboard::preview::Preview;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -61,12 +65,6 @@ struct Start {
     failover: bool,
 }
 
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text.parse().map_err(|_| format!("{text:?} is not ADDRESS:PORT"))?;
-    let own = address.ip().is_loopback();
-    own.then_some(address).ok_or_else(|| format!("{} is not an address of this machine alone", address.ip()))
-}
-
 /// What can be told to a playground that runs.
 #[derive(Clone, Debug, Subcommand)]
 enum Word {
@@ -103,8 +101,9 @@ enum Word {
 }
 
 impl Args {
-    /// Starts a playground and runs it until a signal ends it, or sends a command to the running one.
-    pub fn run(self) -> ExitCode {
+    /// Starts a playground and runs it until a signal ends it, or sends a command to the running one. `preview` is what
+    /// its dashboard asks.
+    pub fn run(self, preview: Arc<dyn Preview>) -> ExitCode {
         let Self { word, start, directory } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = match runtime {
@@ -114,7 +113,7 @@ impl Args {
         let done = runtime.block_on(async {
             let directory = directory::Directory::find(directory)?;
             match word {
-                None => serving::serve(&start, &directory).await,
+                None => serving::serve(&start, &directory, preview).await,
                 Some(word) => word::tell(&word, &directory).await,
             }
         });
@@ -144,6 +143,8 @@ enum Error {
     NotRunning(PathBuf),
     #[error("there is no directory for its files: neither XDG_RUNTIME_DIR nor HOME is set; give one with --directory")]
     NoDirectory,
+    #[error(transparent)]
+    Dashboard(#[from] crate::dashboard::Error),
     #[error(transparent)]
     Fleet(#[from] super::fleet::Fault),
     #[error(transparent)]

@@ -13,12 +13,16 @@ use super::samples::{MINUTES, MINUTES_TEXT, REFUSED, REFUSED_TEXT, SHOP, SHOP_TE
 use super::{Error, Start};
 use crate::admission::registration::Location;
 use crate::api::crd;
+use crate::dashboard::preview::Preview;
+use crate::dashboard::{Dashboard, Probes};
 use crate::decision::lease::Timings;
 use crate::install::manifests;
 use crate::playground::fleet::{Fleet, Plan};
 use crate::playground::{karmada, member};
+use crate::run::EstimatorAddress;
 use crate::run::process::{Centralized, ControlPlane, ControllerOptions, Failover, Options, Server};
 use crate::runtime::clock;
+use crate::runtime::zones::{self, ZoneDatabase};
 use embedded_apiserver::serve::{Listening, kubeconfig};
 
 /// Durations that show effects within seconds; the real ones are five times as long.
@@ -50,10 +54,12 @@ struct Running {
     control_plane: Listening,
     members: Vec<(String, Listening)>,
     webhook: SocketAddr,
+    /// With its token.
+    dashboard: String,
 }
 
 /// Runs a playground until a signal ends it.
-pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Error> {
+pub(super) async fn serve(start: &Start, directory: &Directory, preview: Arc<dyn Preview>) -> Result<(), Error> {
     let begun = clock::monotonic();
     if let Some(address) = directory.control()
         && super::word::ask(address, "GET", "/status", &Value::Null).await.is_ok()
@@ -69,7 +75,8 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
     install(&fleet, &fhpa).await?;
     let (handle, address) = (fhpa.handle(), fhpa.local_addr());
     let fhpa = tokio::spawn(fhpa.run());
-    let running = listen(start, &fleet, address).await?;
+    let dashboard = dashboard(start, &fleet, preview).await?;
+    let running = listen(start, &fleet, address, dashboard.url()).await?;
     directory.make()?;
     let control =
         control::listen(fleet.clone()).await.map_err(|source| Error::Listen { address: control::ADDRESS, source })?;
@@ -80,7 +87,7 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
         let fleet = fleet.clone();
         async move { fleet.run().await }
     });
-    ended().await;
+    dashboard.run(ended()).await;
     controllers.abort();
     directory.clean(&[SHOP, MINUTES, REFUSED]);
     handle.shut_down();
@@ -92,7 +99,15 @@ pub(super) async fn serve(start: &Start, directory: &Directory) -> Result<(), Er
 
 /// Options of the webhook and the controller, as in `fhpa run`.
 fn options(fleet: &Fleet) -> Options {
-    let controller = ControllerOptions {
+    Options {
+        controller: Some(controller()),
+        control_plane: ControlPlane::Watched(fleet.control().client()),
+        ..Options::loopback()
+    }
+}
+
+fn controller() -> ControllerOptions {
+    ControllerOptions {
         namespace: "karmada-system".to_owned(),
         lease: "fhpa".to_owned(),
         identity: "playground".to_owned(),
@@ -105,11 +120,6 @@ fn options(fleet: &Fleet) -> Options {
         freeze: None,
         estimators: None,
         guard: None,
-    };
-    Options {
-        controller: Some(controller),
-        control_plane: ControlPlane::Watched(fleet.control().client()),
-        ..Options::loopback()
     }
 }
 
@@ -123,7 +133,24 @@ async fn install(fleet: &Fleet, webhook: &Server) -> Result<(), Error> {
     Ok(())
 }
 
-async fn listen(start: &Start, fleet: &Fleet, webhook: SocketAddr) -> Result<Running, Error> {
+/// The dashboard, of the control plane as `fhpa dashboard` shows it.
+async fn dashboard(start: &Start, fleet: &Fleet, preview: Arc<dyn Preview>) -> Result<Dashboard, Error> {
+    let ControllerOptions { namespace, lease, .. } = controller();
+    let zones = ZoneDatabase::open();
+    let options = crate::dashboard::Options {
+        client: fleet.control().client(),
+        namespace: None,
+        listen: SocketAddr::new(start.listen.ip(), 0),
+        clock: Arc::new(clock::wall),
+        zone: zones::process_zone(&zones),
+        zones: Arc::new(zones),
+        probes: Probes { lease: (namespace, lease), estimators: EstimatorAddress::default() },
+        preview,
+    };
+    Ok(Dashboard::bind(options).await?)
+}
+
+async fn listen(start: &Start, fleet: &Fleet, webhook: SocketAddr, dashboard: String) -> Result<Running, Error> {
     let address = start.listen;
     let control_plane = fleet.control().listen(address).await.map_err(|source| Error::Listen { address, source })?;
     let mut members = Vec::new();
@@ -133,7 +160,7 @@ async fn listen(start: &Start, fleet: &Fleet, webhook: SocketAddr) -> Result<Run
             fleet.member(name)?.listen(address).await.map_err(|source| Error::Listen { address, source })?;
         members.push((name.to_owned(), listening));
     }
-    Ok(Running { control_plane, members, webhook })
+    Ok(Running { control_plane, members, webhook, dashboard })
 }
 
 fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
@@ -159,7 +186,7 @@ fn tell(start: &Start, directory: &Directory, running: &Running, begun: Instant)
     let (kubeconfig, folder) = (directory.kubeconfig(), directory.path());
     let (kubeconfig, folder) = (kubeconfig.display(), folder.display());
     let url = running.control_plane.url();
-    let webhook = running.webhook;
+    let Running { webhook, dashboard, .. } = running;
     anstream::println!(
         "\
 A Karmada with {clusters} member clusters runs here ({took} ms). It is for trying and testing only: all is in memory,
@@ -168,6 +195,7 @@ and there is no authentication. Ctrl-C ends it and removes its files.
   control plane  {url}
   members        {names} {nodes} nodes of {cpu} CPUs
   webhook        https://{webhook}, asked before FederatedHPAs and CronFederatedHPAs are stored
+  dashboard      {dashboard}
   kubeconfig     {kubeconfig} (contexts karmada, member1, ...)
 
 Try, in another shell:

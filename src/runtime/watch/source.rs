@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
@@ -36,6 +37,10 @@ pub trait EventHandler<K>: Send {
     fn take(&mut self, namespace: &str, name: &str);
     /// All objects of the kind were read through a foreign CRD: they no longer count, and a list follows.
     fn forget(&mut self) {}
+    /// An object, of a list or changed, cannot be decoded.
+    fn undecodable(&mut self, _namespace: &str, _name: &str, _error: &str) {}
+    /// The list or the watch failed; it is tried again.
+    fn failed(&mut self, _error: &watcher::Error) {}
 }
 
 /// Handlers of the objects of one kind.
@@ -58,6 +63,10 @@ pub struct Readers {
     pub definitions: Option<Arc<Definitions>>,
     /// Handlers of customizations of Karmada's interpreter.
     pub customizations: Intakes<ResourceInterpreterCustomization>,
+    /// Handlers of Events about FederatedHPAs.
+    pub events: Intakes<Event>,
+    /// The one namespace whose objects are watched; `None`: all of them. Clusters have none.
+    pub namespace: Option<String>,
 }
 
 impl Readers {
@@ -100,13 +109,17 @@ impl Watches {
             works,
             customizations,
             definitions,
+            events,
+            namespace,
         } = readers;
+        let all = || Scope { namespace: namespace.clone(), config: watcher::Config::default() };
         let mut watches = Self(Vec::new());
         let [one, other] =
             [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |definitions| Listing::By(definitions, kind)));
-        watches.add_by(one, "FederatedHPA", federated_hpas, readiness.condition("FederatedHPAs are not listed yet"));
+        let listed = readiness.condition("FederatedHPAs are not listed yet");
+        watches.add_by(one, "FederatedHPA", federated_hpas, listed, all());
         let listed = readiness.condition("CronFederatedHPAs are not listed yet");
-        watches.add_by(other, "CronFederatedHPA", cron_federated_hpas, listed);
+        watches.add_by(other, "CronFederatedHPA", cron_federated_hpas, listed, all());
         if let Some(definitions) = definitions {
             watches.0.push(Box::new(move |client, metrics| {
                 Box::pin(async move { definitions.watch(&client, &metrics).await })
@@ -114,51 +127,59 @@ impl Watches {
         }
         if !resource_bindings.is_empty() {
             let listed = readiness.condition("ResourceBindings are not listed yet");
-            watches.add("ResourceBinding", resource_bindings, listed, None);
+            watches.add("ResourceBinding", resource_bindings, listed, all());
         }
         if !clusters.is_empty() {
-            watches.add("Cluster", clusters, readiness.condition("Clusters are not listed yet"), None);
+            let listed = readiness.condition("Clusters are not listed yet");
+            watches.add("Cluster", clusters, listed, Scope::default());
         }
         if !works.is_empty() {
-            let label = format!("{MANAGED_BY}={OURS}");
-            watches.add("Work", works, readiness.condition("Works are not listed yet"), Some(label));
+            let ours = watcher::Config::default().labels(&format!("{MANAGED_BY}={OURS}"));
+            let scope = Scope { config: ours, ..all() };
+            watches.add("Work", works, readiness.condition("Works are not listed yet"), scope);
         }
         if !customizations.is_empty() {
             // Until customizations are listed, no kind is known to be unsupported, so nothing is rejected: readiness
             // does not need them.
             let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
-            watches.add("ResourceInterpreterCustomization", customizations, listed, None);
+            watches.add("ResourceInterpreterCustomization", customizations, listed, Scope::default());
+        }
+        if !events.is_empty() {
+            let about = watcher::Config::default().fields("regarding.kind=FederatedHPA");
+            let scope = Scope { config: about, ..all() };
+            watches.add("Event", events, readiness.condition("Events are not listed yet"), scope);
         }
         watches
     }
 
     /// A kind of fhpa, whose CRD may be foreign.
-    fn add_by<K>(&mut self, listing: Listing, kind: &'static str, intakes: Intakes<K>, listed: Condition)
+    fn add_by<K>(&mut self, listing: Listing, kind: &'static str, intakes: Intakes<K>, listed: Condition, scope: Scope)
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
     {
         self.0.push(Box::new(move |client, metrics| {
-            let config = watcher::Config::default();
-            Box::pin(async move { watch_by(&listing, &client, kind, config, intakes, listed, &metrics).await })
+            Box::pin(async move { watch_by(&listing, &client, kind, scope, intakes, listed, &metrics).await })
         }));
     }
 
-    fn add<K>(&mut self, kind: &'static str, intakes: Intakes<K>, listed: Condition, labels: Option<String>)
+    fn add<K>(&mut self, kind: &'static str, intakes: Intakes<K>, listed: Condition, scope: Scope)
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
     {
-        let config = labels.map_or_else(watcher::Config::default, |labels| watcher::Config::default().labels(&labels));
-        self.0.push(Box::new(move |client, metrics| {
-            Box::pin(async move {
-                watch_by(&Listing::Free, &client, kind, config, intakes, listed, &metrics).await;
-            })
-        }));
+        self.add_by(Listing::Free, kind, intakes, listed, scope);
     }
 
     /// Sends all objects and their changes to the handlers, without end.
     pub async fn run(self, client: Client, metrics: Arc<Metrics>) {
         join_all(self.0.into_iter().map(|watch| watch(client.clone(), Arc::clone(&metrics)))).await;
     }
+}
+
+/// Which objects of a kind are watched.
+#[derive(Clone, Debug, Default)]
+struct Scope {
+    namespace: Option<String>,
+    config: watcher::Config,
 }
 
 /// Objects in one page of a list. Each page is decoded as a whole; the memory of a large one is seldom returned.
@@ -169,7 +190,7 @@ async fn watch_by<K>(
     listing: &Listing,
     client: &Client,
     kind: &'static str,
-    config: watcher::Config,
+    scope: Scope,
     mut intakes: Intakes<K>,
     listed: Condition,
     metrics: &Metrics,
@@ -181,7 +202,7 @@ async fn watch_by<K>(
         tell(&mut intakes, |intake| intake.forget());
         let list = Listed { listing, term, condition: &listed };
         tokio::select! {
-            () = watch(client, kind, config.clone(), &mut intakes, list, metrics) => {}
+            () = watch(client, kind, scope.clone(), &mut intakes, list, metrics) => {}
             () = listing.over(term) => info!(kind, "all objects are listed again: their definition is fhpa's again"),
         }
     }
@@ -199,7 +220,7 @@ struct Listed<'a> {
 async fn watch<K>(
     client: &Client,
     kind: &'static str,
-    config: watcher::Config,
+    scope: Scope,
     intakes: &mut Intakes<K>,
     listed: Listed<'_>,
     metrics: &Metrics,
@@ -208,8 +229,11 @@ async fn watch<K>(
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let events = watcher(objects, config.page_size(PAGE));
+    let objects: Api<DynamicObject> = match &scope.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let events = watcher(objects, scope.config.page_size(PAGE));
     pin_mut!(events);
     let mut known = BTreeSet::new();
     let mut retries = Retries::new(kind);
@@ -225,8 +249,10 @@ async fn watch<K>(
                 tell(intakes, |intake| intake.begin());
             }
             Ok(watcher::Event::InitApply(object)) => {
-                if let Some(object) = decoded::<K>(object, kind, &mut known) {
-                    tell(intakes, |intake| intake.listed(&object));
+                let (namespace, name) = key(&object.metadata);
+                match decoded::<K>(object, kind, &mut known) {
+                    Ok(object) => tell(intakes, |intake| intake.listed(&object)),
+                    Err(error) => tell(intakes, |intake| intake.undecodable(&namespace, &name, &error)),
                 }
             }
             Ok(watcher::Event::InitDone) => {
@@ -235,10 +261,13 @@ async fn watch<K>(
                 listed.condition.met();
             }
             Ok(watcher::Event::Apply(object)) => {
-                let key = key(&object.metadata);
+                let (namespace, name) = key(&object.metadata);
                 match decoded::<K>(object, kind, &mut known) {
-                    Some(object) => tell(intakes, |intake| intake.put(&object)),
-                    None => tell(intakes, |intake| intake.take(&key.0, &key.1)),
+                    Ok(object) => tell(intakes, |intake| intake.put(&object)),
+                    Err(error) => tell(intakes, |intake| {
+                        intake.take(&namespace, &name);
+                        intake.undecodable(&namespace, &name, &error);
+                    }),
                 }
             }
             Ok(watcher::Event::Delete(object)) => {
@@ -249,6 +278,7 @@ async fn watch<K>(
             Err(error) => {
                 metrics.watch_failed(kind);
                 metrics.watch_fails(kind, true);
+                tell(intakes, |intake| intake.failed(&error));
                 let Pause { wait, say } = retries.failed(is_refusal(&error));
                 if let Some(failures) = say {
                     let what = error.to_string();
@@ -300,8 +330,8 @@ impl<K, R: Known> EventHandler<K> for Indexing<K, R> {
     }
 }
 
-/// The object; `None`, with a log line, when it cannot be decoded.
-fn decoded<K>(object: DynamicObject, kind: &'static str, known: &mut BTreeSet<Key>) -> Option<K>
+/// The object; where it cannot be decoded the reason, which is logged.
+fn decoded<K>(object: DynamicObject, kind: &'static str, known: &mut BTreeSet<Key>) -> Result<K, String>
 where
     K: Resource + DeserializeOwned,
 {
@@ -309,12 +339,12 @@ where
     match object.try_parse::<K>() {
         Ok(typed) => {
             known.insert(key);
-            Some(typed)
+            Ok(typed)
         }
         Err(error) => {
             warn!(kind, object = %format_args!("{}/{}", key.0, key.1), %error, "a stored object cannot be decoded");
             known.remove(&key);
-            None
+            Err(excerpt(&error.to_string(), ERROR).to_owned())
         }
     }
 }

@@ -86,6 +86,11 @@ pub(super) struct Condition {
 }
 
 impl Outline {
+    /// Namespace and name of the object.
+    pub(in crate::cli::plan) fn name(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
+    }
+
     /// `assumed`: the requests of pods are not known.
     pub(in crate::cli::plan) fn of(hpa: &FederatedHPA, of: &Computation<'_>, assumed: bool) -> Self {
         let Computation { current, controls, gathered, observed, decision, settled, .. } = of;

@@ -9,12 +9,12 @@ const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
 /// How long ago `time` was; `-` where it is unknown.
-pub(super) fn since(time: Option<&Time>, now: Timestamp) -> String {
+pub fn since(time: Option<&Time>, now: Timestamp) -> String {
     time.map_or_else(|| "-".to_owned(), |time| human(now.duration_since(time.0)))
 }
 
 /// When a time to come is.
-pub(super) fn until(time: &Time, now: Timestamp) -> String {
+pub fn until(time: &Time, now: Timestamp) -> String {
     format!("in {}", human(time.0.duration_since(now)))
 }
 

@@ -1,0 +1,112 @@
+//! `fhpa dashboard`: a web page of what runs on a control plane, on this machine alone.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::connection::ConnectionArgs;
+use super::plan::Planner;
+use super::terminal::Color;
+use crate::dashboard::{Dashboard, Options, Probes, loopback};
+use crate::run::estimators::EstimatorArgs;
+use crate::run::{CentralizedArgs, LeaseArgs};
+use crate::runtime::clock;
+use crate::runtime::settings::RuleArgs;
+use crate::runtime::zones::{self, ZoneDatabase};
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Address of the page, of the loopback interface: others cannot reach it. Port 0 is any free one.
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT", value_parser = loopback)]
+    listen: SocketAddr,
+    /// The one namespace that is shown, for users who may not list objects of all. Default: all of them.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    lease: LeaseArgs,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
+    #[command(flatten)]
+    centralized: CentralizedArgs,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+const EXAMPLES: &str = "\
+It prints an address with a token: open it in a browser on this machine. Nothing is written. It reads
+with the rights of the user, by one watch for each kind, and says what may not be read. A form shows
+what an edit would do, as `fhpa plan` does; the flags for estimators, Centralized mode and rules are
+those of `fhpa plan`. Ctrl-C ends it.
+
+Examples:
+  fhpa dashboard
+  fhpa dashboard --kubeconfig karmada.config --listen 127.0.0.1:8765
+  fhpa dashboard --namespace shop
+
+Exit codes:
+  0  it was ended
+  2  the arguments or the kubeconfig cannot be used, or the address is taken";
+
+/// Nothing could be served.
+const UNUSABLE: u8 = 2;
+
+impl Args {
+    /// Runs the command until the user ends it.
+    pub(super) fn run(self, color: Color) -> ExitCode {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let served = match runtime {
+            Ok(runtime) => {
+                let served = runtime.block_on(self.serve(color));
+                // A preview that still runs only reads.
+                runtime.shutdown_background();
+                served
+            }
+            Err(error) => Err(format!("no threads: {error}")),
+        };
+        match served {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                anstream::eprintln!("{} dashboard: {problem}", super::args::name());
+                ExitCode::from(UNUSABLE)
+            }
+        }
+    }
+
+    async fn serve(self, color: Color) -> Result<(), String> {
+        let Self { listen, namespace, connection, lease, estimators, centralized, rules } = self;
+        let unheard = |error| format!("signals cannot be heard: {error}");
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
+        let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
+        let client = connection.connect().await?;
+        let zones = ZoneDatabase::open();
+        let LeaseArgs { lease_name, lease_namespace } = lease;
+        let options = Options {
+            client,
+            namespace,
+            listen,
+            clock: Arc::new(clock::wall),
+            zone: zones::process_zone(&zones),
+            zones: Arc::new(zones),
+            probes: Probes { lease: (lease_namespace, lease_name), estimators: estimators.address() },
+            preview: Arc::new(Planner::of(estimators, centralized, rules)),
+        };
+        let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
+        // A reader that exits early has seen enough.
+        let _ = writeln!(color.stdout(), "{}\nOpen it in a browser on this machine. Ctrl-C ends it.", dashboard.url());
+        let stop = async {
+            tokio::select! {
+                _ = interrupted.recv() => {}
+                _ = terminated.recv() => {}
+            }
+        };
+        dashboard.run(stop).await;
+        Ok(())
+    }
+}

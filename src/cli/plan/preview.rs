@@ -1,0 +1,69 @@
+//! A manifest -> its plan on a control plane, for a page that shows what an edit would do.
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::runtime::Handle;
+
+use super::super::manifest::Source;
+use super::super::validate::{inputs::Unreadable, text as findings};
+use super::live::{LiveSource, read};
+use super::{FINE, PlanError, Planner, Told};
+use crate::dashboard::preview::{PlannedCluster, PlannedObject, Preview, Previewed};
+use crate::runtime::clock;
+
+/// Name of the manifest in findings.
+const NAME: &str = "manifest";
+/// Namespace of objects that name none, as of the command.
+const NAMESPACE: &str = "default";
+/// Most findings that are shown.
+const SHOWN: usize = 100;
+
+impl Preview for Planner {
+    fn preview(&self, client: &Client, manifest: &str) -> Previewed {
+        match self.previewed(client, manifest, clock::wall()) {
+            Ok(previewed) => previewed,
+            Err(PlanError { message, .. }) => Previewed { findings: plain(&message), ..Previewed::default() },
+        }
+    }
+}
+
+impl Planner {
+    fn previewed(&self, client: &Client, manifest: &str, now: Timestamp) -> Result<Previewed, PlanError> {
+        let source = Source::new(NAME.to_owned(), manifest.as_bytes().to_vec());
+        let source = source.map_err(|message| Unreadable { name: NAME.to_owned(), message });
+        let (files, found) = self.examine(vec![source], NAMESPACE, now)?;
+        if found.exit_code(false) != FINE {
+            let findings = plain(&findings::render(&found, SHOWN));
+            return Ok(Previewed { findings, plans: Vec::new() });
+        }
+        let given = self.manifests(&files)?;
+        let place = LiveSource::of(self, now);
+        let subjects = Handle::current().block_on(read(client, &given, &[], place))?;
+        let told = self.told(subjects, now)?;
+        let findings = plain(&findings::warnings(&found));
+        Ok(Previewed { findings, plans: told.iter().map(planned).collect() })
+    }
+}
+
+fn planned(told: &Told) -> PlannedObject {
+    let text = plain(&told.render());
+    match told {
+        Told::Distributed(outline) => {
+            let clusters = outline.clusters.iter().map(|row| PlannedCluster {
+                name: row.name.clone(),
+                bounds: row.bounds.map(|range| (range.min_replicas, range.max_replicas)),
+            });
+            let (namespace, name) = (outline.namespace.clone(), outline.name.clone());
+            PlannedObject { namespace, name, text, clusters: clusters.collect() }
+        }
+        Told::Centralized(outline) => {
+            let (namespace, name) = outline.name();
+            PlannedObject { namespace: namespace.to_owned(), name: name.to_owned(), text, clusters: Vec::new() }
+        }
+    }
+}
+
+/// Text without the styles of terminals.
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}

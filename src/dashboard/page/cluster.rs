@@ -1,0 +1,192 @@
+//! The member clusters, and one of them: who uses it, its room, its readiness and taints.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::drawing::{bar, most};
+use super::parts::{ago, number, pages, path, shade, status};
+use super::{Frame, Tab, notices};
+use crate::dashboard::Shared;
+use crate::dashboard::cache::Content;
+use crate::dashboard::query::Query;
+use crate::overview::model::{ClusterDetail, ClusterUse, ResourceView};
+use crate::overview::{cluster, cluster_use, eviction};
+
+/// Objects of a page.
+const ROWS: usize = 100;
+/// Clusters of the list.
+const CLUSTERS: usize = 1000;
+/// Evictions that are shown.
+const EVICTIONS: usize = 100;
+
+/// All clusters.
+pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
+    let content = shared.cache.read();
+    let uses = uses(&content);
+    let body = html! {
+        h1 { "Clusters" }
+        (notices(shared, &content))
+        @if content.clusters.is_empty() && !content.is_loading() { p { "There are no clusters that can be read." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Clusters" {
+                table {
+                    thead {
+                        tr {
+                            @for name in ["Cluster", "Ready", "Where", "Used", "Taints", "FederatedHPAs"] {
+                                th scope="col" { (name) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for one in content.clusters.values().take(CLUSTERS).map(cluster) {
+                            (line(&one, uses.get(&*one.name).copied().unwrap_or_default(), shared.cache.now()))
+                        }
+                    }
+                }
+            }
+            @if content.clusters.len() > CLUSTERS { p { "and " (content.clusters.len() - CLUSTERS) " more" } }
+        }
+    };
+    Frame { title: "Clusters", tab: Some(Tab::Clusters), live: true }.around(&body)
+}
+
+/// Number of FederatedHPAs with bounds in each cluster.
+fn uses(content: &Content) -> HashMap<&str, usize> {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for entry in content.federated_hpas.values() {
+        let status = entry.hpa.status.as_ref();
+        for desired in status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten() {
+            let count = uses.entry(&desired.cluster_name).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+    uses
+}
+
+fn line(one: &ClusterDetail, uses: usize, now: Timestamp) -> Markup {
+    html! {
+        tr {
+            th scope="row" { a href=(path(&["clusters", &one.name])) { (one.name) } }
+            td { (status(&one.ready)) " " small { (ago(one.ready.since.as_ref(), now)) } }
+            td { (one.location.join(", ")) }
+            td { @for resource in one.resources.iter().take(2) { (used(resource)) br; } }
+            td { @for (taint, _) in &one.taints { code { (taint) } br; } }
+            td.number { (uses) }
+        }
+    }
+}
+
+fn used(resource: &ResourceView) -> Markup {
+    let ResourceView { name, allocatable, used, percent } = resource;
+    let percent = percent.unwrap_or_default();
+    html! {
+        span.metric {
+            (name) " "
+            meter min="0" max="100" high="90" optimum="0" value=(percent.clamp(0, 100)) aria-label={ (percent) " percent" } {}
+            " " (used) " of " (allocatable)
+        }
+    }
+}
+
+/// One cluster; `None` when it is not known.
+pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> Option<Markup> {
+    let content = shared.cache.read();
+    let known = content.clusters.get(name)?;
+    let mut one = cluster(known);
+    let now = shared.cache.now();
+    let entries = content.federated_hpas.values();
+    one.uses = entries.filter_map(|entry| cluster_use(&entry.hpa, content.binding(&entry.hpa), known)).collect();
+    // Those that a user should look at first; equal ones by name.
+    one.uses.sort_by_key(|of| Reverse((of.view.needs_attention, of.view.pressure())));
+    one.evictions = content.bindings.values().filter_map(|binding| eviction(binding, name)).take(EVICTIONS).collect();
+    let shown: Vec<&ClusterUse> = one.uses.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS).collect();
+    let here = path(&["clusters", name]);
+    let body = html! {
+        h1 { "Cluster " (name) }
+        (notices(shared, &content))
+        (head(&one, now))
+        section aria-labelledby="resources" {
+            h2 #resources { "Resources" }
+            @if one.resources.is_empty() { p { "The Cluster does not say what its nodes have." } }
+            @else { ul.plain { @for resource in &one.resources { li { (used(resource)) } } } }
+        }
+        section aria-labelledby="taints" {
+            h2 #taints { "Taints" }
+            @if one.taints.is_empty() { p { "None." } }
+            @else { ul { @for (taint, since) in &one.taints { li { code { (taint) } " since " (ago(since.as_ref(), now)) } } } }
+        }
+        @if !one.evictions.is_empty() {
+            section aria-labelledby="evictions" {
+                h2 #evictions { "Workloads that leave" }
+                ul { @for of in &one.evictions { li { (of.kind) " " (of.namespace) "/" (of.name) ": " (of.reason) } } }
+            }
+        }
+        section aria-labelledby="uses" {
+            h2 #uses { "Who uses it" }
+            (pages(query, &here, shown.len(), one.uses.len(), ROWS))
+            (users(&shown, now))
+        }
+    };
+    Some(Frame { title: name, tab: Some(Tab::Clusters), live: true }.around(&body))
+}
+
+fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
+    let replicas = one.uses.iter().filter_map(|of| of.view.replicas).fold(0, i32::saturating_add);
+    html! {
+        dl.facts {
+            div {
+                dt { "Ready" }
+                dd { (status(&one.ready)) " " (one.ready.reason) " " small { "since " (ago(one.ready.since.as_ref(), now)) } }
+            }
+            @if !one.location.is_empty() { div { dt { "Where" } dd { (one.location.join(", ")) } } }
+            @if !one.kubernetes_version.is_empty() { div { dt { "Kubernetes" } dd { (one.kubernetes_version) } } }
+            @if !one.sync_mode.is_empty() { div { dt { "Mode" } dd { (one.sync_mode) } } }
+            div { dt { "Replicas of FederatedHPAs" } dd { strong { (replicas) } } }
+        }
+        @if !one.ready.message.is_empty() { p.notice.bad { (one.ready.message) } }
+    }
+}
+
+fn users(shown: &[&ClusterUse], now: Timestamp) -> Markup {
+    let top = shown.iter().map(|of| most(&of.view)).max().unwrap_or(1);
+    html! {
+        @if !shown.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="FederatedHPAs of this cluster" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "FederatedHPA" }
+                            th scope="col" { "Replicas, target and bounds" }
+                            @for name in ["Min", "Max", "Replicas", "Ready", "Target"] { th.number scope="col" { (name) } }
+                            th scope="col" { "Why" }
+                        }
+                    }
+                    tbody { @for of in shown { (user(of, top, now)) } }
+                }
+            }
+        }
+    }
+}
+
+fn user(of: &ClusterUse, top: i64, now: Timestamp) -> Markup {
+    let ClusterUse { namespace, name, view } = of;
+    html! {
+        tr {
+            th scope="row" { a href=(path(&["objects", namespace, name])) { (namespace) "/" wbr; (name) } }
+            td { (bar(view, top)) }
+            td.number { (number(view.min_replicas)) }
+            td.number { (number(view.max_replicas)) }
+            td class={ "number " (shade(view.pressure())) } { (number(view.replicas)) }
+            td.number { (number(view.ready_replicas)) }
+            td.number { (number(view.desired_replicas)) }
+            td class=[view.needs_attention.then_some("attention")] {
+                (view.reason)
+                @if !view.message.is_empty() { ": " (view.message) }
+                @if view.since.is_some() { " " small { "since " (ago(view.since.as_ref(), now)) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The findings of `fhpa doctor`.
+
+use maud::{Markup, html};
+
+use super::parts::ago;
+use super::{Frame, Tab};
+use crate::dashboard::Shared;
+use crate::install::doctor::{Finding, State};
+
+/// The page.
+pub(in crate::dashboard) fn page(shared: &Shared) -> Markup {
+    let last = shared.checkup.last();
+    let body = html! {
+        h1 { "Doctor" }
+        p { "The checks of " code { "fhpa doctor" } ", made from this machine. They send requests to the API server." }
+        p { a.button href="/doctor?run=now" rel="nofollow" { "Run the checks" } }
+        @match last.as_deref() {
+            None => p { "They have not run yet." },
+            Some(last) => {
+                p { "Last run: " (ago(Some(&k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(last.at)), shared.cache.now())) }
+                @match &last.findings {
+                    None => p.notice.bad { "They took too long. Is karmada-apiserver up?" },
+                    Some(findings) => (table(findings)),
+                }
+            }
+        }
+    };
+    Frame { title: "Doctor", tab: Some(Tab::Doctor), live: false }.around(&body)
+}
+
+fn table(findings: &[Finding]) -> Markup {
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    html! {
+        p {
+            (findings.len()) " checks: " (count(State::Fail)) " failed, " (count(State::Warn)) " with warnings, "
+            (count(State::Skipped)) " skipped"
+        }
+        div.scroll tabindex="0" role="region" aria-label="Findings" {
+            table {
+                thead { tr { @for name in ["State", "Check", "What was seen", "What to do"] { th scope="col" { (name) } } } }
+                tbody {
+                    @for Finding { check, state, seen, to_do } in findings {
+                        tr {
+                            td { (badge(*state)) }
+                            th scope="row" { (check) }
+                            td { (seen) }
+                            td { (to_do) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn badge(state: State) -> Markup {
+    let (class, word) = match state {
+        State::Ok => ("good", "ok"),
+        State::Skipped => ("unsure", "skipped"),
+        State::Warn => ("unsure", "warn"),
+        State::Fail => ("bad", "FAIL"),
+    };
+    html! { span class={ "badge " (class) } { (word) } }
+}
