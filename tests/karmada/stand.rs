@@ -160,7 +160,29 @@ impl Stand {
         self.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
         self.delete("apps/v1", "Deployment", "deployments", name).await;
         self.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
-        self.soon("its pods go", async |stand| stand.observer.ready(name) == 0).await;
+        // The garbage collector of a member that is just back takes its time.
+        let in_time = tokio::time::timeout(3 * SOON, async {
+            while self.observer.ready(name) > 0 {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        });
+        if in_time.await.is_err() {
+            let mut told = String::new();
+            for member in &self.lab.members {
+                let ready = self.observer.ready_in(member.name(), name);
+                let space = format!("karmada-es-{}", member.name());
+                let works = self.lab.karmada.api("work.karmada.io/v1alpha1", "Work", "works", Some(&space));
+                let works = works.list(&Default::default()).await.unwrap().items;
+                let works =
+                    works.iter().filter(|work| work.metadata.name.as_deref().unwrap_or_default().contains(name));
+                let works: Vec<String> =
+                    works.map(|work| format!("{:?} {}", work.metadata, work.data["status"])).collect();
+                let deployments = member.plane.api("apps/v1", "Deployment", "deployments", Some("prod"));
+                let there = deployments.get_opt(name).await.map(|there| there.map(|there| there.metadata));
+                told += &format!("\n{}: {ready} ready, Deployment {there:?}, Works {works:?}", member.name());
+            }
+            panic!("pods of {name} stay after the Deployment is deleted: {told}");
+        }
     }
 }
 
