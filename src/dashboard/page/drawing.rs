@@ -79,7 +79,7 @@ pub(super) fn chart(points: &[Point], marks: &[Mark<'_>], now: Timestamp) -> Mar
             }
             @for minutes in [60, 45, 30, 15, 0] {
                 @let x = scaled(60 - minutes, 60, width);
-                text x=(x) y=(height.saturating_add(18)) text-anchor="middle" {
+                text x=(x) y=(height.saturating_add(18)) text-anchor=(anchor(minutes)) {
                     @if minutes == 0 { "now" } @else { "−" (minutes) " min" }
                 }
             }
@@ -96,6 +96,15 @@ pub(super) fn chart(points: &[Point], marks: &[Mark<'_>], now: Timestamp) -> Mar
                 }
             }
         }
+    }
+}
+
+/// The first and the last label end where the plot does.
+const fn anchor(minutes: i64) -> &'static str {
+    match minutes {
+        60 => "start",
+        0 => "end",
+        _ => "middle",
     }
 }
 
