@@ -15,7 +15,7 @@ use crate::run::estimators::EstimatorArgs;
 use crate::run::{CentralizedArgs, LeaseArgs};
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
-use crate::runtime::zones::{self, ZoneDatabase};
+use crate::runtime::zones::ZoneDatabase;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -85,15 +85,14 @@ impl Args {
         let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
         let client = connection.connect().await?;
-        let zones = ZoneDatabase::open();
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let options = Options {
             client,
             namespace,
             listen,
             clock: Arc::new(clock::wall),
-            zone: zones::process_zone(&zones),
-            zones: Arc::new(zones),
+            zones: Arc::new(ZoneDatabase::open()),
+            zone: rules.clone().settings().default_time_zone,
             probes: Probes { lease: (lease_namespace, lease_name), estimators: estimators.address() },
             preview: Arc::new(Planner::of(estimators, centralized, rules)),
         };

@@ -98,10 +98,10 @@ fn html(code: StatusCode, PreEscaped(text): Markup) -> Response {
     (code, [(CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(text)).into_response()
 }
 
-fn shown(page: Option<Markup>, what: &str) -> Response {
+fn shown(shared: &Shared, page: Option<Markup>, what: &str) -> Response {
     match page {
         Some(page) => html(StatusCode::OK, page),
-        None => html(StatusCode::NOT_FOUND, page::missing(what)),
+        None => html(StatusCode::NOT_FOUND, page::missing(shared, what)),
     }
 }
 
@@ -111,7 +111,7 @@ async fn fleet(State(shared): App, RawQuery(query): RawQuery) -> Response {
 
 async fn object(State(shared): App, Path(key): Path<(String, String)>) -> Response {
     let page = page::object::page(&shared, &key);
-    shown(page, &format!("There is no FederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
+    shown(&shared, page, &format!("There is no FederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
 }
 
 async fn clusters(State(shared): App) -> Response {
@@ -120,7 +120,7 @@ async fn clusters(State(shared): App) -> Response {
 
 async fn cluster(State(shared): App, Path(name): Path<String>, RawQuery(query): RawQuery) -> Response {
     let page = page::cluster::page(&shared, &name, &Query::read(query.as_deref()));
-    shown(page, &format!("There is no cluster {name}, or it cannot be read."))
+    shown(&shared, page, &format!("There is no cluster {name}, or it cannot be read."))
 }
 
 async fn crons(State(shared): App, RawQuery(query): RawQuery) -> Response {
@@ -129,7 +129,7 @@ async fn crons(State(shared): App, RawQuery(query): RawQuery) -> Response {
 
 async fn cron(State(shared): App, Path(key): Path<(String, String)>) -> Response {
     let page = page::cron::page(&shared, &key);
-    shown(page, &format!("There is no CronFederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
+    shown(&shared, page, &format!("There is no CronFederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
 }
 
 async fn doctor(State(shared): App, RawQuery(query): RawQuery) -> Response {
@@ -193,6 +193,6 @@ async fn events(State(shared): App) -> Response {
     }
 }
 
-async fn missing() -> Response {
-    html(StatusCode::NOT_FOUND, page::missing("There is no such page."))
+async fn missing(State(shared): App) -> Response {
+    html(StatusCode::NOT_FOUND, page::missing(&shared, "There is no such page."))
 }

@@ -123,7 +123,12 @@ fn an_address_that_others_reach_is_refused() {
 #[test]
 fn an_address_that_is_taken_and_a_missing_kubeconfig_are_refused() {
     let outcome = fhpa(&["dashboard", "--kubeconfig", "/nowhere"]);
-    assert_eq!((outcome.code, outcome.stderr.starts_with("fhpa dashboard: kubeconfig: ")), (2, true), "{outcome:?}");
+    assert_eq!(
+        (outcome.code, outcome.stderr.starts_with("fhpa dashboard: kubeconfig: ")),
+        (2, true),
+        "{}",
+        outcome.stderr
+    );
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let directory = tempfile::tempdir().unwrap();

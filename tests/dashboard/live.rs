@@ -86,7 +86,7 @@ async fn a_user_who_may_read_nothing_is_told_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_one_namespace_only_its_objects_are_asked_for() {
     let desk = Desk::with_shop().await;
-    let mut elsewhere = hpa("far", json!({}), json!({}));
+    let mut elsewhere = hpa("far", json!({}), json!({"currentReplicas": 1, "desiredReplicas": 1}));
     elsewhere["metadata"]["namespace"] = "other".into();
     desk.bring(&elsewhere).await;
     let stand = Stand::with(desk, &["--namespace", "other"]).await;

@@ -46,6 +46,9 @@ async fn offered(stand: &Stand, object: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edit_is_planned_as_by_the_command_and_nothing_is_written() {
     let stand = Stand::shop().await;
+    let placed = json!({"spec": {"placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}}}});
+    let path = "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings/web-deployment";
+    assert_eq!(stand.desk.bed.patch("merge", path, &placed).await.code, 200);
     stand.page("/").await;
     let manifest = offered(&stand, "shop/web").await;
     assert!(manifest.contains("kind: FederatedHPA") && manifest.contains("maxReplicas: 14"), "{manifest}");
@@ -53,7 +56,7 @@ async fn an_edit_is_planned_as_by_the_command_and_nothing_is_written() {
     let before = stand.desk.bed.server().store().version();
     let page = submitted(&stand, &edited).await;
     let (code, plan) = planned(&stand, &edited).await;
-    assert_eq!((code, block(&page, "plan")), (0, Some(plan.clone())), "{plan}");
+    assert_eq!((code, block(&page, "plan")), (0, Some(plan.clone())), "{:?}", block(&page, "findings"));
     assert!(plan.contains("FederatedHPA shop/web: Deployment web, 3..20"), "{plan}");
     assert!(page.contains("Differences from the bounds now"), "{page}");
     assert!(page.contains("kubectl apply -f FILE"), "{page}");

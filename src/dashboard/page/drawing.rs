@@ -67,7 +67,11 @@ pub(super) fn chart(points: &[Point], marks: &[Mark<'_>], now: Timestamp) -> Mar
     let top = points.iter().flat_map(|point| numbers(point.figures)).max().unwrap_or(1).max(1);
     let (width, height) = PLOT;
     let (left, above, below) = MARGIN;
-    let view = format!("-{left} -{above} {} {}", width.saturating_add(left + 8), height.saturating_add(above + below));
+    let view = format!(
+        "-{left} -{above} {} {}",
+        width.saturating_add(left).saturating_add(8),
+        height.saturating_add(above).saturating_add(below)
+    );
     let lines = Lines { points, begin, now, top };
     let of = |class: &'static str, figure: fn(&Figures) -> Option<i32>| html! { path class=(class) d=(lines.path(figure)) {} };
     let level = |number: i64| height.saturating_sub(scaled(number, top, height));
@@ -78,8 +82,8 @@ pub(super) fn chart(points: &[Point], marks: &[Mark<'_>], now: Timestamp) -> Mar
                 text x="-6" y=(level(number).saturating_add(4)) text-anchor="end" { (number) }
             }
             @for minutes in [60, 45, 30, 15, 0] {
-                @let x = scaled(60 - minutes, 60, width);
-                text x=(x) y=(height.saturating_add(18)) text-anchor="middle" {
+                @let x = scaled(60_i64.saturating_sub(minutes), 60, width);
+                text x=(x) y=(height.saturating_add(18)) text-anchor=(anchor(minutes)) {
                     @if minutes == 0 { "now" } @else { "−" (minutes) " min" }
                 }
             }
@@ -96,6 +100,15 @@ pub(super) fn chart(points: &[Point], marks: &[Mark<'_>], now: Timestamp) -> Mar
                 }
             }
         }
+    }
+}
+
+/// The first and the last label end where the plot does.
+const fn anchor(minutes: i64) -> &'static str {
+    match minutes {
+        60 => "start",
+        0 => "end",
+        _ => "middle",
     }
 }
 

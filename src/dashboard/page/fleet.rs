@@ -143,7 +143,7 @@ fn cell(view: Option<&ClusterView>) -> Markup {
     html! {
         td class=(shade(view.pressure())) {
             (number(view.replicas)) (max)
-            @if view.needs_attention { " " b title=(view.reason) { "!" } }
+            @if view.needs_attention { " " b { "!" } }
         }
     }
 }

@@ -85,10 +85,11 @@ impl Frame<'_> {
     }
 }
 
-/// A page that says that something is not there.
-pub(super) fn missing(what: &str) -> Markup {
+/// A page that says that something is not there, or not yet.
+pub(super) fn missing(shared: &Shared, what: &str) -> Markup {
     let content = html! {
         h1 { "Not found" }
+        (notices(shared, &shared.cache.read()))
         p { (what) }
         p { a href="/" { "All objects" } }
     };

@@ -9,7 +9,10 @@ use super::{Frame, Tab};
 use crate::api::FederatedHPA;
 use crate::dashboard::Shared;
 use crate::dashboard::preview::{PlannedCluster, PlannedObject, Previewed};
-use crate::decision::mirror::{MODE, SPEC};
+use crate::install::webhooks::FAILURE_POLICY;
+
+/// What the names of annotations of the controller begin with.
+const OWN: &str = "fhpa.karmada.io/";
 
 /// The form with the manifest of `object` (`NAMESPACE/NAME`), where there is one.
 pub(in crate::dashboard) fn empty(shared: &Shared, object: &str) -> Markup {
@@ -63,7 +66,8 @@ fn page(shared: &Shared, manifest: &str, result: &Markup) -> Markup {
 fn manifest(hpa: &FederatedHPA) -> String {
     let metadata = &hpa.metadata;
     let mut shown = json!({"name": metadata.name, "namespace": metadata.namespace});
-    let annotations = metadata.annotations.iter().flatten().filter(|(name, _)| ![MODE, SPEC].contains(&name.as_str()));
+    let users = |name: &str| !name.starts_with(OWN) || name == FAILURE_POLICY;
+    let annotations = metadata.annotations.iter().flatten().filter(|(name, _)| users(name));
     let annotations: serde_json::Map<String, Value> =
         annotations.map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect();
     if let (Some(members), false) = (shown.as_object_mut(), annotations.is_empty()) {
