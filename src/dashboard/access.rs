@@ -132,12 +132,12 @@ mod tests {
         Access::new("127.0.0.1:4321".parse().unwrap()).unwrap()
     }
 
-    fn judged(access: &Access, method: Method, path: &str, headers: &[(&str, &str)]) -> Verdict {
+    fn judged(access: &Access, method: &Method, path: &str, headers: &[(&str, &str)]) -> Verdict {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
         }
-        access.judge(&method, &path.parse().unwrap(), &map)
+        access.judge(method, &path.parse().unwrap(), &map)
     }
 
     fn cookie(access: &Access) -> String {
@@ -148,7 +148,7 @@ mod tests {
     fn the_printed_address_sets_a_cookie_that_admits() {
         let access = access();
         let path = access.url().strip_prefix("http://127.0.0.1:4321").unwrap().to_owned();
-        let Verdict::Entered { cookie, path } = judged(&access, Method::GET, &path, &[("host", "127.0.0.1:4321")])
+        let Verdict::Entered { cookie, path } = judged(&access, &Method::GET, &path, &[("host", "127.0.0.1:4321")])
         else {
             panic!("the token is refused");
         };
@@ -156,7 +156,7 @@ mod tests {
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
         let value = cookie.split(';').next().unwrap();
         let headers = [("host", "localhost:4321"), ("cookie", value)];
-        assert_eq!(judged(&access, Method::GET, "/clusters", &headers), Verdict::Admitted);
+        assert_eq!(judged(&access, &Method::GET, "/clusters", &headers), Verdict::Admitted);
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let cookie = cookie(&access);
         let own = ("host", "127.0.0.1:4321");
         let refused = |path: &str, headers: &[(&str, &str)]| {
-            matches!(judged(&access, Method::GET, path, headers), Verdict::Refused(_))
+            matches!(judged(&access, &Method::GET, path, headers), Verdict::Refused(_))
         };
         assert!(refused("/", &[own]) && refused("/", &[("cookie", &cookie)]));
         for host in ["evil.example:4321", "127.0.0.1", "127.0.0.1:80", "127.0.0.1:4321.evil.example", ""] {
@@ -183,7 +183,7 @@ mod tests {
         let cookie = cookie(&access);
         let posted = |origin: &[(&str, &str)]| {
             let headers = [&[("host", "127.0.0.1:4321"), ("cookie", &*cookie)], origin].concat();
-            judged(&access, Method::POST, "/what-if", &headers)
+            judged(&access, &Method::POST, "/what-if", &headers)
         };
         assert_eq!(posted(&[("origin", "http://127.0.0.1:4321")]), Verdict::Admitted);
         for origin in ["http://evil.example", "https://127.0.0.1:4321", "null", "http://127.0.0.1:80"] {

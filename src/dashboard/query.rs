@@ -84,7 +84,7 @@ impl Query {
                 continue;
             }
             match &*name {
-                "q" => all.text = value.trim().to_owned(),
+                "q" => value.trim().clone_into(&mut all.text),
                 "namespace" => all.namespace = value.into_owned(),
                 "state" => all.state = State::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default(),
                 "sort" => all.sort = Sort::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default(),

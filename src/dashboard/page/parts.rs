@@ -19,7 +19,7 @@ pub(super) fn path(parts: &[&str]) -> String {
             .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
             .collect()
     };
-    parts.iter().map(|part| format!("/{}", escaped(part))).collect()
+    parts.iter().flat_map(|part| ["/".to_owned(), escaped(part)]).collect()
 }
 
 /// How long ago a time was, with the time itself.

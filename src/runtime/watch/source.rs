@@ -182,6 +182,15 @@ struct Scope {
     config: watcher::Config,
 }
 
+impl Scope {
+    fn objects(&self, client: &Client, resource: &ApiResource) -> Api<DynamicObject> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+            None => Api::all_with(client.clone(), resource),
+        }
+    }
+}
+
 /// Objects in one page of a list. Each page is decoded as a whole; the memory of a large one is seldom returned.
 const PAGE: u32 = 100;
 
@@ -229,11 +238,7 @@ async fn watch<K>(
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let objects: Api<DynamicObject> = match &scope.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    let events = watcher(objects, scope.config.page_size(PAGE));
+    let events = watcher(scope.objects(client, &resource), scope.config.page_size(PAGE));
     pin_mut!(events);
     let mut known = BTreeSet::new();
     let mut retries = Retries::new(kind);
