@@ -6,6 +6,7 @@ pub mod delay_queue;
 pub mod engine;
 pub mod events;
 pub mod failure;
+pub mod items;
 pub mod key;
 pub mod managers;
 pub mod own;
