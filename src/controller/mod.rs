@@ -12,4 +12,5 @@ pub mod managers;
 pub mod own;
 pub mod query_cache;
 pub mod request;
+pub mod shared;
 pub mod table;
