@@ -74,7 +74,7 @@ async fn list<T: DeserializeOwned>(
     if !head.status.is_success() {
         let text = Limited::new(body, ERROR).collect().await.map_err(kube::Error::Service)?.to_bytes();
         let status = serde_json::from_slice(&text).unwrap_or_else(|_| {
-            Status::failure(&String::from_utf8_lossy(&text), "Unknown").with_code(head.status.as_u16())
+            Status::failure(String::from_utf8_lossy(&text).trim(), "Unknown").with_code(head.status.as_u16())
         });
         return Err(kube::Error::Api(Box::new(status)));
     }
