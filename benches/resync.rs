@@ -1,5 +1,6 @@
-//! What a leader does first: it looks at all FederatedHPAs. Observes and plans each of them in-process, from filled caches and
-//! without an API server, and says how much memory a FederatedHPA takes in each of its clusters.
+//! What a leader does first: it looks at all FederatedHPAs. Observes and plans each of them in-process, and compares its
+//! status with the stored one, from filled caches and without an API server. Says how much memory a FederatedHPA takes in
+//! each of its clusters: its Work, its part of the binding, of the assignment and of the status, all at rest.
 //!
 //! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests run, all is
 //! small. Memory is counted in a fleet of a hundredth of the objects.
@@ -16,16 +17,18 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fhpa::api::federated_hpa::FederatedHPAStatus;
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
 use fhpa::reconcile::federated_hpa::observe::{Words, observe};
+use fhpa::reconcile::federated_hpa::status;
 use fhpa::reconcile::federated_hpa::write::manifest::{Write, work_of};
 use fhpa::runtime::clock;
 use fhpa::runtime::watch::{Intakes, Readers};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -65,6 +68,10 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
+fn uid(of: usize, at: usize) -> String {
+    format!("{of:08x}-50a7-4c5f-9a57-{at:012x}")
+}
+
 fn name(at: usize) -> String {
     format!("web-{at:05}")
 }
@@ -78,7 +85,7 @@ fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
     read(json!({
         "status": {"assignmentHash": assigned.basis, "clusterHPADesired": desired},
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
-        "metadata": {"name": name(at), "namespace": "prod", "uid": format!("hpa-{at}"), "resourceVersion": "1",
+        "metadata": {"name": name(at), "namespace": "prod", "uid": uid(1, at), "resourceVersion": "1",
             "generation": 1, "finalizers": ["fhpa.karmada.io/finalizer"]},
         "spec": {"minReplicas": 100, "maxReplicas": 800, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
@@ -98,21 +105,36 @@ fn binding(at: usize, clusters: usize) -> ResourceBinding {
             json!({"clusterName": member(at), "applied": true, "status": status})
         })
         .collect();
+    let placement = json!({"replicaScheduling": {"replicaSchedulingType": "Divided",
+        "replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": weights}}});
     read(json!({
-        "metadata": {"name": format!("{}-deployment", name(at)), "namespace": "prod", "uid": format!("rb-{at}"),
-            "resourceVersion": "1", "generation": 1},
+        "metadata": {"name": format!("{}-deployment", name(at)), "namespace": "prod", "uid": uid(2, at),
+            "resourceVersion": "1", "generation": 1,
+            "annotations": {"policy.karmada.io/applied-placement": placement.to_string()}},
         "spec": {
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name(at)},
             "replicas": 2 * clusters, "suspension": {"scheduling": true}, "clusters": entries,
             "replicaRequirements": {"resourceRequest": {"cpu": "100m", "memory": "64Mi"}},
-            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided",
-                "replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": weights}}},
+            "placement": placement,
         },
         "status": {"schedulerObservedGeneration": 1, "aggregatedStatus": running},
     }))
 }
 
-/// The Work of the first object in a cluster; those of the others differ in names only.
+/// The metrics and times of the HPA of an object in a cluster: each has its own.
+fn measured(object: usize, cluster: usize, status: &mut Value) {
+    let percent = 40 + (object * 7 + cluster) % 12;
+    status["currentMetrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
+        "current": {"averageUtilization": percent, "averageValue": format!("{}m", percent * 10 + object % 10)}}}]);
+    let time =
+        |seconds: usize| json!(Timestamp::constant(1_799_000_000, 0) + SignedDuration::from_secs(seconds as i64));
+    status["lastScaleTime"] = time(object * 61 + cluster * 7);
+    for (at, condition) in status["conditions"].as_array_mut().unwrap().iter_mut().enumerate() {
+        condition["lastTransitionTime"] = time(object * 59 + cluster * 5 + at);
+    }
+}
+
+/// The Work of the first object in a cluster; those of the others differ in names and measurements only.
 fn work(cluster: usize, assigned: &Assigned) -> Work {
     let bounds = assigned.bounds.get(cluster).copied().unwrap_or(Bounds { min: 1, max: 8 });
     let (version, held, token) = (HpaVersion::V2, false, TOKEN);
@@ -120,14 +142,11 @@ fn work(cluster: usize, assigned: &Assigned) -> Work {
         work_of(&hpa(0, assigned), Write { cluster: &member(cluster), bounds, version, outstanding: 8, held, token });
     let at = "2026-11-20T08:00:00Z";
     let condition = |type_: &str, reason: &str, message: &str| json!({"type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at});
-    work["metadata"]["uid"] = json!(format!("work-{cluster}"));
     work["metadata"]["resourceVersion"] = json!("1");
     work["status"] = json!({
         "conditions": [{"type": "Applied", "status": "True", "message": "Manifest has been successfully applied"}],
         "manifestStatuses": [{"status": {
-            "writeID": TOKEN, "currentReplicas": 2, "desiredReplicas": 2, "lastScaleTime": at,
-            "currentMetrics": [{"type": "Resource",
-                "resource": {"name": "cpu", "current": {"averageUtilization": 48, "averageValue": "48m"}}}],
+            "writeID": TOKEN, "currentReplicas": 2, "desiredReplicas": 2,
             "conditions": [
                 condition("AbleToScale", "ReadyForNewScale", "recommended size matches current size"),
                 condition("ScalingActive", "ValidMetricFound", "the HPA was able to successfully calculate a replica \
@@ -162,39 +181,50 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
                 work.metadata.name = Some(format!("{}-hpa", name(at)));
                 let annotations = work.metadata.annotations.get_or_insert_default();
                 annotations.insert("fhpa.karmada.io/federatedhpa".to_owned(), format!("prod/{}", name(at)));
+                work.metadata.uid = Some(uid(cluster + 16, at));
+                measured(at, cluster, &mut work.status.manifest_statuses[0].status);
                 take(&work);
             }
         }
     });
+    // With the status that this makes of it, each object is at rest.
+    for at in 0..size.objects {
+        let mut hpa = hpa(at, assigned);
+        hpa.metadata.resource_version = Some("2".to_owned());
+        look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status()));
+        readers.federated_hpas.iter_mut().for_each(|intake| intake.put(&hpa));
+    }
     live
 }
 
-/// Observes and plans one object.
-fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>)) {
+/// Observes and plans one object; its status is made when it is asked for.
+fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, &dyn Fn() -> FederatedHPAStatus)) {
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, live, NOW);
-    tell(&plan(&observed.request));
+    let plan = plan(&observed.request);
+    tell(&plan, &|| status::planned(&view, &observed, &plan, None, NOW));
 }
 
 fn resync(live: &LiveState) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
     for key in live.cache.keys() {
-        look(live, &key, |plan| steps += black_box(plan).steps.len());
+        look(live, &key, |plan, _| steps += black_box(plan).steps.len());
         objects += 1;
     }
     (objects, steps)
 }
 
 /// Times of the stages of one object, in microseconds.
-fn stages(live: &LiveState, key: &Key) -> [f64; 3] {
+fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
     const ROUNDS: u32 = 20;
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, live, NOW);
+    let planned = plan(&observed.request);
     let measure = |work: &dyn Fn()| {
         let start = clock::monotonic();
         (0..ROUNDS).for_each(|_| work());
@@ -204,6 +234,10 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 3] {
         measure(&|| drop(black_box(live.cache.view(key)))),
         measure(&|| drop(black_box(observe(&view, binding, &words, live, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
+        measure(&|| {
+            let status = status::planned(&view, &observed, &planned, None, NOW);
+            assert!(status::stands(&view.order, &status), "the object is not at rest");
+        }),
     ]
 }
 
@@ -215,7 +249,7 @@ fn main() {
     let sample = Size { objects: (size.objects / 100).max(2), clusters: size.clusters };
     let mut assigned = Assigned::default();
     let key = Key::new("prod", &name(0));
-    look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |plan| {
+    look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |plan, _| {
         // Both are in order of their names.
         let bounds = plan.shares.iter().map(|share| share.target).collect();
         assigned = Assigned { basis: Some(plan.basis.to_string()), bounds };
@@ -226,13 +260,13 @@ fn main() {
     let bytes = memory.bytes_current / i64::try_from(pairs).unwrap();
     println!("memory      {bytes} bytes for each FederatedHPA in each cluster ({pairs} counted)");
     let one = allocation_counter::measure(|| {
-        look(kept.as_ref().unwrap(), &key, |plan| {
+        look(kept.as_ref().unwrap(), &key, |plan, _| {
             black_box(plan);
         })
     });
     println!("allocations {} of {} bytes for one look at {} clusters", one.count_total, one.bytes_total, size.clusters);
-    let [view, observe, plan] = stages(kept.as_ref().unwrap(), &key);
-    println!("one object  view {view:.0} us, observe {observe:.0} us, plan {plan:.0} us");
+    let [view, observe, plan, status] = stages(kept.as_ref().unwrap(), &key);
+    println!("one object  view {view:.0} us, observe {observe:.0} us, plan {plan:.0} us, status {status:.0} us");
     drop(kept);
     let start = clock::monotonic();
     let live = filled(&size, &assigned);

@@ -272,7 +272,7 @@ pub struct ClusterCounts {
 }
 
 /// The bounds that are assigned to one cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["clusterName"]))]
 pub struct ClusterHPADesired {

@@ -37,7 +37,7 @@ pub struct HorizontalPodAutoscalerStatus {
 }
 
 /// One aspect of the state of an object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["status", "type"]))]
 pub struct Condition {

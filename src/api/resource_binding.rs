@@ -137,7 +137,7 @@ pub struct AggregatedStatus {
 }
 
 /// The used part of a workload's status. Karmada omits zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkloadStatus {
     /// Replicas that exist.

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::shared;
+
 /// Name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its namespace.
     pub namespace: Arc<str>,
@@ -17,6 +19,12 @@ impl Key {
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// The key of a cached object: objects share namespaces, and names with other kinds and clusters.
+    #[must_use]
+    pub fn shared(namespace: &str, name: &str) -> Self {
+        Self { namespace: shared::text(namespace), name: shared::text(name) }
     }
 }
 

@@ -1,6 +1,9 @@
 //! The last observed objects of one kind, indexed by name and by subject. No I/O.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::key::Key;
@@ -9,6 +12,8 @@ use super::key::Key;
 pub trait Item {
     /// Type of its subject.
     type IndexKey: Ord + Clone;
+    /// Its name.
+    fn key(&self) -> &Key;
     /// `metadata.uid`
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion`
@@ -45,19 +50,57 @@ pub struct Change<I> {
     pub after: Option<Arc<I>>,
 }
 
+/// An object, ordered and found by its name. The name is stored in the object only: there may be a million of them.
+#[derive(Debug)]
+struct Named<I>(Arc<I>);
+
+impl<I: Item> PartialEq for Named<I> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl<I: Item> Eq for Named<I> {}
+
+impl<I: Item> PartialOrd for Named<I> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<I: Item> Ord for Named<I> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key().cmp(other.0.key())
+    }
+}
+
+impl<I: Item> Borrow<Key> for Named<I> {
+    fn borrow(&self) -> &Key {
+        self.0.key()
+    }
+}
+
 /// The objects of one kind.
 #[derive(Debug)]
 pub struct Table<I: Item> {
-    entries: BTreeMap<Key, Arc<I>>,
-    by_subject: BTreeMap<I::IndexKey, BTreeSet<Key>>,
+    entries: BTreeSet<Named<I>>,
+    by_subject: BTreeMap<I::IndexKey, BTreeSet<Named<I>>>,
     listed: bool,
     /// Objects that this process wrote since a list began.
     written: BTreeSet<Key>,
+    /// During a list: objects that it did not bring yet.
+    unlisted: Option<BTreeSet<Key>>,
 }
 
 impl<I: Item> Default for Table<I> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), by_subject: BTreeMap::new(), listed: false, written: BTreeSet::new() }
+        Self {
+            entries: BTreeSet::new(),
+            by_subject: BTreeMap::new(),
+            listed: false,
+            written: BTreeSet::new(),
+            unlisted: None,
+        }
     }
 }
 
@@ -69,12 +112,17 @@ impl<I: Item> Table<I> {
 
     /// The object of that name.
     pub fn get(&self, key: &Key) -> Option<&Arc<I>> {
-        self.entries.get(key)
+        self.entries.get(key).map(|named| &named.0)
     }
 
-    /// All of them.
-    pub const fn all(&self) -> &BTreeMap<Key, Arc<I>> {
-        &self.entries
+    /// All of them, by key.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<I>> {
+        self.entries.iter().map(|named| &named.0)
+    }
+
+    /// Those whose key is `from` or greater.
+    pub fn from<'a>(&'a self, from: &Key) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
+        self.entries.range::<Key, _>((Bound::Included(from), Bound::Unbounded)).map(|named| &named.0)
     }
 
     /// The subjects of all objects.
@@ -82,54 +130,68 @@ impl<I: Item> Table<I> {
         self.by_subject.keys()
     }
 
-    /// Keys of the objects with `subject`, in order.
-    pub fn keys_about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Key> + use<'a, I> {
-        self.by_subject.get(subject).into_iter().flatten()
+    /// The objects with `subject`, by key.
+    pub fn about<'a, Q: Ord>(&'a self, subject: &Q) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I, Q>
+    where
+        I::IndexKey: Borrow<Q>,
+    {
+        self.by_subject.get(subject).into_iter().flatten().map(|named| &named.0)
     }
 
-    /// The objects with `subject`, by key.
-    pub fn about<'a>(&'a self, subject: &I::IndexKey) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
-        self.keys_about(subject).filter_map(|key| self.entries.get(key))
+    /// Keys of the objects with `subject`, in order.
+    pub fn keys_about<'a, Q: Ord>(&'a self, subject: &Q) -> impl Iterator<Item = &'a Key> + use<'a, I, Q>
+    where
+        I: 'a,
+        I::IndexKey: Borrow<Q>,
+    {
+        self.about(subject).map(|item| item.key())
     }
 
     /// Stores an object, unless the known one is as new.
-    pub fn put(&mut self, key: Key, item: I) -> Option<Change<I>> {
-        if self.entries.get(&key).is_some_and(|known| !is_news(&item, known)) {
+    pub fn put(&mut self, item: I) -> Option<Change<I>> {
+        if self.get(item.key()).is_some_and(|known| !is_news(&item, known)) {
             return None;
         }
-        Some(self.set(key, item))
+        if self.get(item.key()).is_none()
+            && let Some(unlisted) = &mut self.unlisted
+        {
+            unlisted.insert(item.key().clone());
+        }
+        Some(self.set(item))
     }
 
     /// Stores an object that this process wrote.
-    pub fn wrote(&mut self, key: Key, item: I) -> Option<Change<I>> {
-        self.written.insert(key.clone());
-        self.put(key, item)
+    pub fn wrote(&mut self, item: I) -> Option<Change<I>> {
+        self.written.insert(item.key().clone());
+        self.put(item)
     }
 
-    fn set(&mut self, key: Key, mut item: I) -> Change<I> {
-        if let Some(known) = self.entries.get(&key) {
+    fn set(&mut self, mut item: I) -> Change<I> {
+        if let Some(known) = self.get(item.key()) {
             item.inherit(known);
         }
         let after = Arc::new(item);
-        let before = self.insert(key.clone(), Arc::clone(&after));
-        Change { key, before, after: Some(after) }
+        let before = self.remove(after.key());
+        self.insert(Arc::clone(&after));
+        Change { key: after.key().clone(), before, after: Some(after) }
     }
 
-    fn insert(&mut self, key: Key, item: Arc<I>) -> Option<Arc<I>> {
-        let before = self.remove(&key);
+    fn insert(&mut self, item: Arc<I>) {
         for subject in item.about().into_iter().chain(item.also_about()) {
-            self.by_subject.entry(subject).or_default().insert(key.clone());
+            self.by_subject.entry(subject).or_default().insert(Named(Arc::clone(&item)));
         }
-        self.entries.insert(key, item);
-        before
+        self.entries.insert(Named(item));
     }
 
-    /// The stored object, to change state beside it.
-    pub fn note(&mut self, key: &Key) -> Option<&mut I>
+    /// Changes state beside the stored object.
+    pub fn note(&mut self, key: &Key, change: impl FnOnce(&mut I))
     where
         I: Clone,
     {
-        self.entries.get_mut(key).map(Arc::make_mut)
+        if let Some(mut item) = self.remove(key) {
+            change(Arc::make_mut(&mut item));
+            self.insert(item);
+        }
     }
 
     /// Removes an object.
@@ -139,11 +201,11 @@ impl<I: Item> Table<I> {
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<I>> {
-        let before = self.entries.remove(key)?;
+        let Named(before) = self.entries.take(key)?;
         for subject in before.about().into_iter().chain(before.also_about()) {
-            if let Some(keys) = self.by_subject.get_mut(&subject) {
-                keys.remove(key);
-                if keys.is_empty() {
+            if let Some(items) = self.by_subject.get_mut(&subject) {
+                items.remove(key);
+                if items.is_empty() {
                     self.by_subject.remove(&subject);
                 }
             }
@@ -154,26 +216,29 @@ impl<I: Item> Table<I> {
     /// Marks the start of a list of all objects. The list will be at least as new as every stored object.
     pub fn begin(&mut self) {
         self.written.clear();
+        self.unlisted = Some(self.all().map(|item| item.key().clone()).collect());
     }
 
-    /// Replaces all objects with a list. The list also wins where its version is smaller: the store was then restored
-    /// from a backup. Only objects that this process wrote since the start of the list may be newer.
-    pub fn replace(&mut self, all: Vec<(Key, I)>) -> Vec<Change<I>> {
-        let written = std::mem::take(&mut self.written);
-        let mut gone: BTreeSet<Key> = self.entries.keys().filter(|key| !written.contains(key)).cloned().collect();
-        let mut changes = Vec::new();
-        for (key, item) in all {
-            gone.remove(&key);
-            let known = self.entries.get(&key);
-            if written.contains(&key) {
-                changes.extend(self.put(key, item));
-            } else if known.is_none_or(|known| known.uid() != item.uid() || known.version() != item.version()) {
-                changes.push(self.set(key, item));
-            }
+    /// Stores an object of the list. It also counts where its version is smaller than the known one: the store was then
+    /// restored from a backup. Only objects that this process wrote since the start of the list may be newer.
+    pub fn list(&mut self, item: I) -> Option<Change<I>> {
+        if let Some(unlisted) = &mut self.unlisted {
+            unlisted.remove(item.key());
         }
-        changes.extend(gone.iter().filter_map(|key| self.take(key)));
+        if self.written.contains(item.key()) {
+            return self.put(item);
+        }
+        let known = self.get(item.key());
+        let same = known.is_some_and(|known| known.uid() == item.uid() && known.version() == item.version());
+        (!same).then(|| self.set(item))
+    }
+
+    /// Ends the list: drops the objects that it does not have.
+    pub fn end(&mut self) -> Vec<Change<I>> {
+        let (written, unlisted) = (std::mem::take(&mut self.written), self.unlisted.take());
         self.listed = true;
-        changes
+        let gone = unlisted.into_iter().flatten().filter(|key| !written.contains(key));
+        gone.filter_map(|key| self.take(&key)).collect()
     }
 }
 
@@ -181,18 +246,21 @@ impl<I: Item> Table<I> {
 mod tests {
     use super::*;
 
-    struct Thing(&'static str, &'static str, Option<&'static str>);
+    struct Thing(Key, &'static str, &'static str, Option<&'static str>);
 
     impl Item for Thing {
         type IndexKey = &'static str;
-        fn uid(&self) -> &str {
-            self.0
+        fn key(&self) -> &Key {
+            &self.0
         }
-        fn version(&self) -> &str {
+        fn uid(&self) -> &str {
             self.1
         }
-        fn about(&self) -> Option<&'static str> {
+        fn version(&self) -> &str {
             self.2
+        }
+        fn about(&self) -> Option<&'static str> {
+            self.3
         }
     }
 
@@ -203,20 +271,20 @@ mod tests {
     #[test]
     fn only_what_is_newer_or_another_object_is_news() {
         let mut table = Table::default();
-        assert!(table.put(key("a"), Thing("u", "9", None)).is_some());
-        assert!(table.put(key("a"), Thing("u", "9", None)).is_none());
-        assert!(table.put(key("a"), Thing("u", "8", None)).is_none());
-        assert!(table.put(key("a"), Thing("u", "10", None)).is_some());
-        assert!(table.put(key("a"), Thing("v", "3", None)).is_some());
+        assert!(table.put(Thing(key("a"), "u", "9", None)).is_some());
+        assert!(table.put(Thing(key("a"), "u", "9", None)).is_none());
+        assert!(table.put(Thing(key("a"), "u", "8", None)).is_none());
+        assert!(table.put(Thing(key("a"), "u", "10", None)).is_some());
+        assert!(table.put(Thing(key("a"), "v", "3", None)).is_some());
     }
 
     #[test]
     fn an_object_is_found_by_what_it_is_about_now() {
         let mut table = Table::default();
-        table.put(key("a"), Thing("u", "1", Some("x")));
-        table.put(key("b"), Thing("v", "2", Some("x")));
-        table.put(key("a"), Thing("u", "3", Some("y")));
-        let names = |table: &Table<Thing>, about| table.about(&about).map(|thing| thing.0).collect::<Vec<_>>();
+        table.put(Thing(key("a"), "u", "1", Some("x")));
+        table.put(Thing(key("b"), "v", "2", Some("x")));
+        table.put(Thing(key("a"), "u", "3", Some("y")));
+        let names = |table: &Table<Thing>, about| table.about(&about).map(|thing| thing.1).collect::<Vec<_>>();
         assert_eq!((names(&table, "x"), names(&table, "y")), (vec!["v"], vec!["u"]));
         table.take(&key("a"));
         assert_eq!(names(&table, "y"), [""; 0]);
@@ -225,34 +293,65 @@ mod tests {
     #[test]
     fn a_list_holds_where_the_versions_went_back_but_not_against_what_was_written_since() {
         let mut table = Table::default();
-        let version = |table: &Table<Thing>, name| table.get(&key(name)).map(|thing| thing.1);
+        let version = |table: &Table<Thing>, name| table.get(&key(name)).map(|thing| thing.2);
         for name in ["restored", "written", "made"] {
-            table.put(key(name), Thing("u", "900", None));
+            table.put(Thing(key(name), "u", "900", None));
         }
         table.begin();
-        table.wrote(key("written"), Thing("u", "901", None));
-        table.wrote(key("made"), Thing("m", "902", None));
-        table.replace(vec![(key("restored"), Thing("u", "5", None)), (key("written"), Thing("u", "900", None))]);
+        table.wrote(Thing(key("written"), "u", "901", None));
+        table.wrote(Thing(key("made"), "m", "902", None));
+        table.list(Thing(key("restored"), "u", "5", None));
+        table.list(Thing(key("written"), "u", "900", None));
+        table.end();
         assert_eq!(
             ["restored", "written", "made"].map(|name| version(&table, name)),
             [Some("5"), Some("901"), Some("902")]
         );
         // A watch continues from the list.
-        assert!(table.put(key("restored"), Thing("u", "4", None)).is_none());
-        assert!(table.put(key("restored"), Thing("u", "6", None)).is_some());
+        assert!(table.put(Thing(key("restored"), "u", "4", None)).is_none());
+        assert!(table.put(Thing(key("restored"), "u", "6", None)).is_some());
         table.begin();
-        table.replace(vec![(key("written"), Thing("u", "7", None))]);
+        table.list(Thing(key("written"), "u", "7", None));
+        table.end();
         assert_eq!(["restored", "written", "made"].map(|name| version(&table, name)), [None, Some("7"), None]);
     }
 
     #[test]
     fn a_list_says_what_is_new_and_what_is_gone() {
         let mut table = Table::default();
-        table.put(key("gone"), Thing("g", "1", None));
-        table.put(key("same"), Thing("s", "2", None));
+        table.put(Thing(key("gone"), "g", "1", None));
+        table.put(Thing(key("same"), "s", "2", None));
         assert!(!table.listed());
-        let changes = table.replace(vec![(key("same"), Thing("s", "2", None)), (key("new"), Thing("n", "3", None))]);
+        table.begin();
+        let mut changes = Vec::from_iter(table.list(Thing(key("same"), "s", "2", None)));
+        changes.extend(table.list(Thing(key("new"), "n", "3", None)));
+        changes.extend(table.end());
         let told: Vec<_> = changes.iter().map(|change| (change.before.is_some(), change.after.is_some())).collect();
         assert_eq!((told, table.listed()), (vec![(false, true), (true, false)], true));
+    }
+
+    #[test]
+    fn what_is_read_beside_a_list_stays_only_if_the_list_has_it() {
+        let mut table = Table::default();
+        table.begin();
+        table.list(Thing(key("listed"), "l", "1", None));
+        for (name, uid) in [("listed", "l"), ("gone", "g"), ("later", "n")] {
+            table.put(Thing(key(name), uid, "2", None));
+        }
+        table.list(Thing(key("later"), "n", "2", None));
+        let gone: Vec<Key> = table.end().into_iter().map(|change| change.key).collect();
+        assert_eq!(gone, [key("gone")]);
+        assert_eq!(table.get(&key("listed")).map(|thing| thing.2), Some("2"));
+    }
+
+    #[test]
+    fn a_list_that_began_again_forgets_what_the_first_brought() {
+        let mut table = Table::default();
+        table.begin();
+        table.list(Thing(key("a"), "u", "1", None));
+        table.begin();
+        table.list(Thing(key("b"), "v", "2", None));
+        assert_eq!(table.end().len(), 1);
+        assert_eq!(table.all().map(|thing| thing.1).collect::<Vec<_>>(), ["v"]);
     }
 }

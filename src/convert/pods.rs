@@ -1,6 +1,7 @@
 //! Pods and their metrics, wire -> the algorithm of `decision::hpa`. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -101,8 +102,8 @@ pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
     Some((status, ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)))
 }
 
-/// Usage in thousandths by name of the resource.
-pub type ByResource = BTreeMap<Box<str>, i64>;
+/// Usage in thousandths with the name of each resource.
+pub type ByResource = Box<[(Arc<str>, i64)]>;
 
 /// What one pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,30 +117,52 @@ pub struct Usage {
     /// Its length.
     pub window: SignedDuration,
     /// Each container by its name, with its usage.
-    pub containers: Vec<(Box<str>, ByResource)>,
+    pub containers: Box<[(Arc<str>, ByResource)]>,
 }
 
-/// Usage of the pods of a list, sorted by pod and cluster. Invalid quantities are left out.
-#[must_use]
-pub fn usages(list: List<PodMetrics>) -> Vec<Usage> {
-    let usage = |mut metrics: PodMetrics| Usage {
-        cluster: metrics.metadata.annotations.remove(QUERY_SOURCE).unwrap_or_default().into(),
-        pod: metrics.metadata.name.into(),
-        at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-        window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
-        containers: metrics
-            .containers
-            .into_iter()
-            .map(|container| {
-                let usage = container.usage.into_iter();
-                let usage = usage.filter_map(|(name, value)| Some((name.into(), milli(&value.0)?)));
-                (container.name.into(), usage.collect())
-            })
-            .collect(),
-    };
-    let mut usages: Vec<Usage> = list.items.into_iter().map(usage).collect();
-    usages.sort_by(|one, other| (&one.pod, &one.cluster).cmp(&(&other.pod, &other.cluster)));
-    usages
+/// Usage of the pods of a list, whose items may come one by one. Names of containers and resources are stored once.
+#[derive(Debug, Default)]
+pub struct Usages {
+    all: Vec<Usage>,
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Usages {
+    /// Adds a pod. Invalid quantities are left out.
+    pub fn push(&mut self, mut metrics: PodMetrics) {
+        let names = &mut self.names;
+        let mut containers = Vec::with_capacity(metrics.containers.len());
+        for container in &metrics.containers {
+            let usage = container.usage.iter();
+            let usage = usage.filter_map(|(resource, value)| Some((named(names, resource), milli(&value.0)?)));
+            let usage: ByResource = usage.collect();
+            containers.push((named(names, &container.name), usage));
+        }
+        self.all.push(Usage {
+            cluster: metrics.metadata.annotations.remove(QUERY_SOURCE).unwrap_or_default().into(),
+            pod: metrics.metadata.name.into(),
+            at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+            window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
+            containers: containers.into(),
+        });
+    }
+
+    /// All of them, sorted by pod and cluster.
+    #[must_use]
+    pub fn sorted(mut self) -> Vec<Usage> {
+        self.all.sort_by(|one, other| (&one.pod, &one.cluster).cmp(&(&other.pod, &other.cluster)));
+        self.all.shrink_to_fit();
+        self.all
+    }
+}
+
+fn named(names: &mut BTreeSet<Arc<str>>, name: &str) -> Arc<str> {
+    if let Some(known) = names.get(name) {
+        return Arc::clone(known);
+    }
+    let name: Arc<str> = name.into();
+    names.insert(Arc::clone(&name));
+    name
 }
 
 impl Usage {
@@ -154,15 +177,19 @@ impl Usage {
                 let found = self.containers.iter().find(|(container, _)| **container == *name);
                 let (_, usage) =
                     found.ok_or_else(|| format!("container {name} not present in metrics for pod {}", self.pod))?;
-                usage.get(resource).copied()
+                of_resource(usage, resource)
             }
             None => self
                 .containers
                 .iter()
-                .try_fold(0_i64, |sum, (_, usage)| Some(sum.saturating_add(*usage.get(resource)?))),
+                .try_fold(0_i64, |sum, (_, usage)| Some(sum.saturating_add(of_resource(usage, resource)?))),
         };
         Ok(value.map(|value| Sample { value, at: self.at, window: self.window }))
     }
+}
+
+fn of_resource(usage: &[(Arc<str>, i64)], resource: &str) -> Option<i64> {
+    usage.iter().find(|(name, _)| **name == *resource).map(|(_, value)| *value)
 }
 
 /// The names of the objects of a list with their samples, sorted by name. Objects with an invalid quantity are left
@@ -255,7 +282,10 @@ mod tests {
              "containers": [{"name": "web", "usage": {"cpu": "123456789n", "memory": "2Ki"}}, {"name": "proxy", "usage": {"cpu": "1m"}}]},
             {"metadata": {"name": "web-1"}, "containers": null},
         ]});
-        let usages = usages(serde_json::from_value(list).unwrap());
+        let list: List<PodMetrics> = serde_json::from_value(list).unwrap();
+        let mut usages = Usages::default();
+        list.items.into_iter().for_each(|metrics| usages.push(metrics));
+        let usages = usages.sorted();
         let [web, other] = &usages[..] else { panic!("{usages:?}") };
         let sample = |resource, container| web.sample(resource, container);
         assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);

@@ -203,7 +203,7 @@ fn missing(view: Option<View>) -> String {
     let Some(view) = view else {
         return "it is gone, and its ResourceBinding or HPAs are not given back yet".to_owned();
     };
-    let clusters: Vec<&str> = view.sent.iter().map(|sent| &*sent.cluster).collect();
+    let clusters: Vec<&str> = view.sent.iter().map(|sent| sent.cluster()).collect();
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));
     }

@@ -69,7 +69,7 @@ fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, lim
     }
     let start = zone.to_datetime(from);
     let both = Sets { minutes, hours, ..a.sets };
-    days_of_both(&a.sets, &b.sets, start)
+    days_of_both(&a.sets, &b.sets, start, last_day(zone, limit))
         .flat_map(|day| times_of(&both, day))
         .filter(|wall| *wall > start)
         .take(WALLS)
@@ -78,12 +78,17 @@ fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, lim
         .find(|at| *at > from && a.fires_at(zone, *at) && b.fires_at(zone, *at))
 }
 
-/// The days, beginning with that of `start`, that are in both schedules.
-fn days_of_both(a: &Sets, b: &Sets, start: DateTime) -> impl Iterator<Item = Date> {
+/// The last day on which a run may be before `limit`. A repeated hour may begin on the day after.
+fn last_day(zone: &TimeZone, limit: Timestamp) -> Date {
+    zone.to_datetime(limit).date().tomorrow().unwrap_or(Date::MAX)
+}
+
+/// The days, beginning with that of `start` and up to the month of `last`, that are in both schedules.
+fn days_of_both(a: &Sets, b: &Sets, start: DateTime, last: Date) -> impl Iterator<Item = Date> {
     let (a, b) = (*a, *b);
     let mut first = Some(start.date().first_of_month());
     let months = (0..MONTHS).map_while(move |_| {
-        let month = first?;
+        let month = first.filter(|first| *first <= last)?;
         first = month.last_of_month().tomorrow().ok();
         Some(month)
     });

@@ -9,7 +9,7 @@ use super::affinity::takes;
 use super::cluster_state::{Judgement, Known, judge};
 use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
-use super::settings::{Settings, policy, settings};
+use super::settings::{Preferences, Settings, policy};
 use super::spread::{Candidate, Unmet, choose};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -74,7 +74,8 @@ pub fn candidates<'a>(
     now: Timestamp,
 ) -> Candidates<'a> {
     let paused = patience.pauses(members);
-    let look = Look { intent, members, past, patience, paused: paused.is_some(), now };
+    let preferences = Preferences::of(intent.assignment, intent.placement);
+    let look = Look { intent, preferences, members, past, patience, paused: paused.is_some(), now };
     let (Found { mut clusters, next, unmet, waiting }, group) = look.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
@@ -93,6 +94,7 @@ pub fn candidates<'a>(
 /// Input of the selection.
 struct Look<'s, 'a> {
     intent: &'s Intent<'a>,
+    preferences: Preferences<'a>,
     members: &'a [Member<'a>],
     past: &'s Past<'a>,
     patience: &'s Patience,
@@ -175,7 +177,7 @@ impl<'a> Look<'_, 'a> {
                 let freely = judge(member, &placement.tolerations, patience, Known { waits: false, ..known }, now);
                 found.waiting.extend((freely.state != state).then_some(name));
             }
-            let settings = settings(intent.assignment, placement, member);
+            let settings = self.preferences.settings(member);
             found.clusters.push(CandidateCluster { name, chosen, state, settings });
         }
         found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();

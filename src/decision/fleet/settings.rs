@@ -1,11 +1,13 @@
 //! Settings of the user for single clusters: weight, priority, bounds. Pure.
 
+use std::collections::BTreeMap;
+
 use super::Member;
 use super::affinity::takes;
-use super::placement::Placement;
+use super::placement::{Placement, StaticWeight};
 use crate::decision::plan::{Limits, Policy};
 use crate::decision::split::Replicas;
-use crate::decision::subject::federated_hpa::Assignment;
+use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity, ClusterAutoscalingPreference};
 
 /// Settings of one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,20 +26,54 @@ pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>) ->
     assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(|| placement.policy())
 }
 
-/// Settings of the cluster, from the preferences of the FederatedHPA or else from the weights of the placement.
+/// Settings of clusters, from the preferences of the FederatedHPA or else from the weights of the placement.
 ///
 /// Several entries may select a cluster: the greatest weight and priority count, as in Karmada, and the tightest
 /// bounds; where these cross, the upper one. A cluster without a weight has weight 0; where no entry has a weight, all
 /// clusters weigh the same.
-#[must_use]
-pub fn settings(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, member: &Member<'_>) -> Settings {
-    let Some(assignment) = assignment else {
-        return Settings { weight: placed_weight(placement, member), ..Settings::default() };
-    };
-    let weighted = assignment.preferences.iter().any(|entry| entry.static_weight.is_some());
+pub enum Preferences<'a> {
+    /// Those of the FederatedHPA, and whether any has a weight.
+    Own(ByName<'a, ClusterAutoscalingPreference<'a>>, bool),
+    /// The weights of the placement.
+    Placed(ByName<'a, StaticWeight<'a>>),
+    /// Without either all clusters weigh the same.
+    Even,
+}
+
+impl<'a> Preferences<'a> {
+    /// The preferences of a FederatedHPA, or else the weights of its placement.
+    #[must_use]
+    pub fn of(assignment: Option<&'a Assignment<'a>>, placement: &'a Placement<'a>) -> Self {
+        if let Some(Assignment { preferences, .. }) = assignment {
+            let weighted = preferences.iter().any(|entry| entry.static_weight.is_some());
+            return Self::Own(ByName::of(preferences, |entry| &entry.target_cluster), weighted);
+        }
+        let list = placement.scheduling.as_ref().map(|scheduling| &scheduling.weights.list);
+        match list.filter(|list| !list.is_empty()) {
+            Some(list) => Self::Placed(ByName::of(list, |entry| &entry.target)),
+            None => Self::Even,
+        }
+    }
+
+    /// Settings of the cluster.
+    #[must_use]
+    pub fn settings(&self, member: &Member<'_>) -> Settings {
+        match self {
+            Self::Own(preferences, weighted) => own(preferences, *weighted, member),
+            Self::Placed(list) => {
+                let weight = list.taking(member).map(|entry| entry.weight).max();
+                let weight = weight.and_then(|weight| u64::try_from(weight).ok()).unwrap_or_default();
+                Settings { weight, ..Settings::default() }
+            }
+            Self::Even => Settings { weight: 1, ..Settings::default() },
+        }
+    }
+}
+
+fn own(preferences: &ByName<'_, ClusterAutoscalingPreference<'_>>, weighted: bool, member: &Member<'_>) -> Settings {
     let mut settings = Settings { weight: u64::from(!weighted), ..Settings::default() };
     let replicas = |bound: i32| Replicas::try_from(bound).unwrap_or_default();
-    for entry in assignment.preferences.iter().filter(|entry| takes(&entry.target_cluster, member)) {
+    for entry in preferences.taking(member) {
         let weight = entry.static_weight.and_then(|weight| u64::try_from(weight).ok());
         settings.weight = settings.weight.max(weight.unwrap_or_default());
         settings.priority = settings.priority.max(entry.priority);
@@ -49,18 +85,40 @@ pub fn settings(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, 
     settings
 }
 
-fn placed_weight(placement: &Placement<'_>, member: &Member<'_>) -> u64 {
-    let list = placement.scheduling.as_ref().map(|scheduling| &scheduling.weights.list).filter(|list| !list.is_empty());
-    let Some(list) = list else { return 1 };
-    let weights = list.iter().filter(|entry| takes(&entry.target, member)).map(|entry| entry.weight);
-    weights.max().and_then(|weight| u64::try_from(weight).ok()).unwrap_or_default()
+/// Entries with affinities, found by the names of clusters: each of hundreds of clusters may have an entry of its own.
+pub struct ByName<'a, T> {
+    affinity: fn(&'a T) -> &'a ClusterAffinity<'a>,
+    named: BTreeMap<&'a str, Vec<&'a T>>,
+    /// Entries that name no cluster.
+    others: Vec<&'a T>,
+}
+
+impl<'a, T> ByName<'a, T> {
+    fn of(entries: &'a [T], affinity: fn(&'a T) -> &'a ClusterAffinity<'a>) -> Self {
+        let (mut named, mut others): (BTreeMap<&str, Vec<&T>>, _) = (BTreeMap::new(), Vec::new());
+        for entry in entries {
+            let clusters = &affinity(entry).cluster_names;
+            for cluster in clusters {
+                named.entry(cluster).or_default().push(entry);
+            }
+            if clusters.is_empty() {
+                others.push(entry);
+            }
+        }
+        Self { affinity, named, others }
+    }
+
+    /// The entries that select the cluster.
+    fn taking<'s>(&'s self, member: &'s Member<'_>) -> impl Iterator<Item = &'a T> + use<'s, 'a, T> {
+        let named = self.named.get(&*member.name).into_iter().flatten();
+        named.chain(&self.others).copied().filter(|entry| takes((self.affinity)(entry), member))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::fleet::placement::{ReplicaScheduling, StaticWeight, WeightPreference};
-    use crate::decision::subject::federated_hpa::{ClusterAffinity, ClusterAutoscalingPreference};
+    use crate::decision::fleet::placement::{ReplicaScheduling, WeightPreference};
 
     fn named(names: &[&'static str]) -> ClusterAffinity<'static> {
         ClusterAffinity { cluster_names: names.iter().map(|name| (*name).into()).collect(), ..<_>::default() }
@@ -77,7 +135,8 @@ mod tests {
                 list.iter().map(|(names, weight)| StaticWeight { target: named(names), weight: *weight }).collect();
             let weights = WeightPreference { list, ..WeightPreference::default() };
             let scheduling = Some(ReplicaScheduling { weights, ..ReplicaScheduling::default() });
-            settings(None, &Placement { scheduling, ..Placement::default() }, &member(name)).weight
+            let placement = Placement { scheduling, ..Placement::default() };
+            Preferences::of(None, &placement).settings(&member(name)).weight
         };
         let list: &[(&[&str], i64)] = &[(&["a"], 2), (&["a", "b"], 5), (&["c"], -1)];
         assert_eq!(["a", "b", "c", "d"].map(|name| weigh(list, name)), [5, 5, 0, 0]);
@@ -98,12 +157,13 @@ mod tests {
             entry(&["a"], Some(1), Some(4), Some(5), Some(4)),
         ];
         let assignment = Assignment { type_: "StaticWeighted".into(), preferences };
-        let of = |name| settings(Some(&assignment), &Placement::default(), &member(name));
+        let placement = Placement::default();
+        let of = |name| Preferences::of(Some(&assignment), &placement).settings(&member(name));
         assert_eq!(of("a"), Settings { weight: 3, priority: Some(4), limits: Limits { least: 4, most: 4 } });
         assert_eq!(of("b"), Settings { weight: 3, priority: Some(-1), limits: Limits { least: 2, most: 9 } });
         assert_eq!(of("c"), Settings { weight: 0, priority: None, limits: Limits::default() });
         let even = Assignment { preferences: Vec::new(), ..assignment.clone() };
-        assert_eq!(settings(Some(&even), &Placement::default(), &member("c")).weight, 1);
+        assert_eq!(Preferences::of(Some(&even), &placement).settings(&member("c")).weight, 1);
         assert_eq!(policy(Some(&assignment), &Placement::default()), Policy::StaticWeighted);
         assert_eq!(policy(None, &Placement::default()), Policy::Duplicated);
     }

@@ -86,6 +86,9 @@ impl Default for Startup {
     }
 }
 
+/// Samples by the key of the pod.
+pub(super) type Samples<'a> = BTreeMap<&'a str, Sample>;
+
 /// The pods, grouped by whether their samples count.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'a> {
@@ -98,7 +101,7 @@ pub(super) struct Groups<'a> {
 /// Groups `pods`. `cpu` is whether the samples are of the CPU, which misleads while a pod starts.
 pub(super) fn group<'a>(
     pods: &'a [Pod],
-    samples: &BTreeMap<String, Sample>,
+    samples: &Samples<'_>,
     cpu: bool,
     startup: &Startup,
     now: Timestamp,

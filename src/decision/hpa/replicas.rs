@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::metric::{Current, Metric, Reading, Sample, Source, Target};
-use super::pod::{Groups, Pod, Startup, count_ready, group, requests};
+use super::pod::{Groups, Pod, Samples, Startup, count_ready, group, requests};
 
 const NO_PODS: &str = "no pods returned by selector while calculating replica count";
 const NO_METRICS: &str = "did not receive metrics for any ready pods";
@@ -84,9 +84,9 @@ pub fn replicas(workload: &Workload<'_>, metric: &Metric) -> Result<(i32, Curren
     }
 }
 
-fn per_pod(reading: &Reading) -> Result<BTreeMap<String, Sample>, String> {
+fn per_pod(reading: &Reading) -> Result<Samples<'_>, String> {
     match reading {
-        Reading::PerPod(samples) => Ok(samples.clone()),
+        Reading::PerPod(samples) => Ok(samples.iter().map(|(key, sample)| (key.as_str(), *sample)).collect()),
         Reading::Total(_) => Err("no metrics for each pod".to_owned()),
         Reading::Unavailable(why) => Err(why.clone()),
     }
@@ -133,7 +133,7 @@ fn utilization(
     name: &str,
     container: Option<&str>,
     target: i32,
-    mut samples: BTreeMap<String, Sample>,
+    mut samples: Samples<'_>,
 ) -> Result<(i32, Current), String> {
     let groups = counted(workload, &mut samples, name == "cpu")?;
     let requests = requests(workload.pods, container, name)?;
@@ -152,12 +152,7 @@ fn utilization(
     Ok((settle(workload, ratio_now, ratio_then, completed.len()), current))
 }
 
-fn plain(
-    workload: &Workload<'_>,
-    target: i64,
-    mut samples: BTreeMap<String, Sample>,
-    cpu: bool,
-) -> Result<(i32, Current), String> {
+fn plain(workload: &Workload<'_>, target: i64, mut samples: Samples<'_>, cpu: bool) -> Result<(i32, Current), String> {
     let groups = counted(workload, &mut samples, cpu)?;
     if samples.is_empty() {
         return Err(NO_METRICS.to_owned());
@@ -173,28 +168,24 @@ fn plain(
 }
 
 /// Groups the pods and drops the samples that do not count.
-fn counted<'a>(
-    workload: &Workload<'a>,
-    samples: &mut BTreeMap<String, Sample>,
-    cpu: bool,
-) -> Result<Groups<'a>, String> {
+fn counted<'a>(workload: &Workload<'a>, samples: &mut Samples<'_>, cpu: bool) -> Result<Groups<'a>, String> {
     if workload.pods.is_empty() {
         return Err(NO_PODS.to_owned());
     }
     let groups = group(workload.pods, samples, cpu, &workload.startup, workload.now);
-    samples.retain(|key, _| !groups.ignored.contains(key.as_str()) && !groups.unready.contains(key.as_str()));
+    samples.retain(|key, _| !groups.ignored.contains(key) && !groups.unready.contains(key));
     Ok(groups)
 }
 
 /// The samples, with an assumed value for pods without one where that is needed: against the direction of the change,
 /// so that an assumption never adds to it.
-fn complete(
+fn complete<'a>(
     workload: &Workload<'_>,
-    groups: &Groups<'_>,
-    mut samples: BTreeMap<String, Sample>,
+    groups: &Groups<'a>,
+    mut samples: Samples<'a>,
     ratio: f64,
     missing: impl Fn(&str) -> i64,
-) -> Option<BTreeMap<String, Sample>> {
+) -> Option<Samples<'a>> {
     let with_unready = !groups.unready.is_empty() && ratio > 1.0;
     if !with_unready && groups.missing.is_empty() {
         return None;
@@ -202,13 +193,13 @@ fn complete(
     let guess = |value| Sample { value, at: workload.now, window: jiff::SignedDuration::ZERO };
     for key in &groups.missing {
         if ratio < 1.0 {
-            samples.insert((*key).to_owned(), guess(missing(key)));
+            samples.insert(key, guess(missing(key)));
         } else if ratio > 1.0 {
-            samples.insert((*key).to_owned(), guess(0));
+            samples.insert(key, guess(0));
         }
     }
     if with_unready {
-        samples.extend(groups.unready.iter().map(|key| ((*key).to_owned(), guess(0))));
+        samples.extend(groups.unready.iter().map(|key| (*key, guess(0))));
     }
     Some(samples)
 }
@@ -260,8 +251,8 @@ struct Used {
 
 impl Used {
     /// Samples of unknown pods do not count.
-    fn of(samples: &BTreeMap<String, Sample>, requests: &BTreeMap<&str, i64>) -> Result<Self, String> {
-        let known = samples.iter().filter_map(|(key, sample)| Some((sample.value, requests.get(key.as_str())?)));
+    fn of(samples: &Samples<'_>, requests: &BTreeMap<&str, i64>) -> Result<Self, String> {
+        let known = samples.iter().filter_map(|(key, sample)| Some((sample.value, requests.get(key)?)));
         let (mut used, mut asked, mut pods) = (0_i64, 0_i64, 0_i64);
         for (value, request) in known {
             used = used.saturating_add(value);
@@ -275,7 +266,7 @@ impl Used {
     }
 }
 
-fn average(samples: &BTreeMap<String, Sample>) -> i64 {
+fn average(samples: &Samples<'_>) -> i64 {
     let sum = samples.values().fold(0_i64, |sum, sample| sum.saturating_add(sample.value));
     sum.checked_div(i64::try_from(samples.len()).unwrap_or(i64::MAX)).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::decision::fleet::placement::{Placement, ReplicaScheduling, StaticWeight, WeightPreference};
-use crate::decision::fleet::settings::settings;
+use crate::decision::fleet::settings::Preferences;
 use crate::decision::fleet::taint::{Taint, Toleration};
 use crate::decision::fleet::{Member, affinity};
 use crate::decision::plan::Policy;
@@ -24,7 +24,7 @@ pub fn policy(placement: &Value) -> Policy {
 /// The static weight of a cluster; without a list all weigh the same, with a list unlisted clusters have weight 0.
 #[must_use]
 pub fn weight(placement: &Value, cluster: &Value) -> i64 {
-    settings(None, &division(placement), &member(cluster)).weight.try_into().unwrap_or(i64::MAX)
+    Preferences::of(None, &division(placement)).settings(&member(cluster)).weight.try_into().unwrap_or(i64::MAX)
 }
 
 /// The clusters' affinities in the order in which they are tried, each with its name.

@@ -71,14 +71,14 @@ impl CronCache {
     /// The other objects on the target of the one called `key`, except those being deleted.
     pub fn others(&self, key: &Key, entry: &Entry) -> Vec<(Key, Arc<Entry>)> {
         let inner = self.inner.lock();
-        let others = inner.entries.keys_about(&entry.subject()).filter(|other| *other != key);
-        let known = others.filter_map(|other| Some((other.clone(), Arc::clone(inner.entries.get(other)?))));
-        known.filter(|(_, other)| !other.deleting).collect()
+        let others = inner.entries.about(&entry.subject()).filter(|other| other.key != *key && !other.deleting);
+        others.map(|other| (other.key.clone(), Arc::clone(other))).collect()
     }
 
-    /// The keys of all entries.
+    /// The keys of all entries; none before all are listed: an object may share its target with a later one.
     pub fn keys(&self) -> Vec<Key> {
-        self.inner.lock().entries.all().keys().cloned().collect()
+        let inner = self.inner.lock();
+        inner.entries.all().filter(|_| inner.entries.listed()).map(|entry| entry.key.clone()).collect()
     }
 
     /// Number of rules of all entries.
@@ -92,8 +92,8 @@ impl CronCache {
     }
 
     /// Stores an object from a watch, unless the known one is as new.
-    pub fn put(&self, key: Key, entry: Entry) {
-        self.change(|entries| entries.put(key, entry));
+    pub fn put(&self, entry: Entry) {
+        self.change(|entries| entries.put(entry));
     }
 
     /// Removes an object.
@@ -106,9 +106,14 @@ impl CronCache {
         self.inner.lock().entries.begin();
     }
 
-    /// Replaces all objects with a list.
-    pub fn replace(&self, all: Vec<(Key, Entry)>) {
-        self.change(|entries| entries.replace(all));
+    /// Stores an object of the list.
+    pub fn list(&self, entry: Entry) {
+        self.change(|entries| entries.list(entry));
+    }
+
+    /// Ends the list: drops the objects that it does not have.
+    pub fn end(&self) {
+        self.change(Table::end);
     }
 
     /// Drops all objects until the next list.
@@ -120,6 +125,8 @@ impl CronCache {
         let mut inner = self.inner.lock();
         for change in how(&mut inner.entries) {
             inner.touch(change);
+        }
+        if inner.entries.listed() && !inner.changed.is_empty() {
             self.news.notify_one();
         }
     }
@@ -129,7 +136,7 @@ impl CronCache {
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
         let mut inner = self.inner.lock();
         if inner.entries.get(key).is_some_and(|known| known.version == base.version)
-            && let Some(change) = inner.entries.wrote(key.clone(), written)
+            && let Some(change) = inner.entries.wrote(written)
         {
             inner.count(&change);
         }
@@ -140,9 +147,10 @@ impl CronCache {
         self.news.notified().await;
     }
 
-    /// The objects that changed since the last call.
+    /// The objects that changed since the last call; none before all are listed.
     pub fn changed(&self) -> BTreeSet<Key> {
-        std::mem::take(&mut self.inner.lock().changed)
+        let mut inner = self.inner.lock();
+        if inner.entries.listed() { std::mem::take(&mut inner.changed) } else { BTreeSet::new() }
     }
 }
 
@@ -152,46 +160,67 @@ mod tests {
     use crate::controller::key::Key;
     use crate::reconcile::cron_federated_hpa::entry::Entry;
 
-    fn entry(version: &str) -> Entry {
-        Entry { version: version.into(), uid: "u".into(), ..Entry::default() }
+    fn entry(name: &str, version: &str) -> Entry {
+        Entry { key: key(name), version: version.into(), uid: "u".into(), ..Entry::default() }
     }
 
     fn key(name: &str) -> Key {
         Key::new("prod", name)
     }
 
+    /// A cache after an empty list.
+    fn listed() -> CronCache {
+        let cache = CronCache::default();
+        cache.end();
+        cache
+    }
+
+    #[test]
+    fn nothing_is_told_before_all_are_listed() {
+        let cache = CronCache::default();
+        cache.begin();
+        cache.list(entry("a", "5"));
+        assert_eq!((cache.keys().len(), cache.changed().len()), (0, 0));
+        cache.end();
+        assert_eq!((cache.keys().len(), cache.changed().len()), (1, 1));
+    }
+
     #[test]
     fn what_was_written_here_is_no_news_when_the_watch_brings_it() {
-        let cache = CronCache::default();
-        cache.put(key("a"), entry("5"));
+        let cache = listed();
+        cache.put(entry("a", "5"));
         assert_eq!(cache.changed().len(), 1);
         let base = cache.get(&key("a")).unwrap();
-        cache.recorded(&key("a"), &base, entry("6"));
-        cache.put(key("a"), entry("6"));
-        cache.put(key("a"), entry("5"));
+        cache.recorded(&key("a"), &base, entry("a", "6"));
+        cache.put(entry("a", "6"));
+        cache.put(entry("a", "5"));
         assert_eq!((cache.changed().len(), &*cache.get(&key("a")).unwrap().version), (0, "6"));
-        cache.put(key("a"), entry("7"));
+        cache.put(entry("a", "7"));
         assert_eq!(cache.changed().len(), 1);
     }
 
     #[test]
     fn a_write_that_comes_back_late_hides_nothing_newer() {
-        let cache = CronCache::default();
-        cache.put(key("a"), entry("5"));
+        let cache = listed();
+        cache.put(entry("a", "5"));
         let base = cache.get(&key("a")).unwrap();
-        cache.put(key("a"), entry("7"));
-        cache.recorded(&key("a"), &base, entry("6"));
+        cache.put(entry("a", "7"));
+        cache.recorded(&key("a"), &base, entry("a", "6"));
         assert_eq!(&*cache.get(&key("a")).unwrap().version, "7");
     }
 
     #[test]
     fn a_list_brings_what_is_new_and_takes_what_is_gone() {
-        let cache = CronCache::default();
+        let cache = listed();
         for name in ["gone", "same", "old"] {
-            cache.put(key(name), entry("5"));
+            cache.put(entry(name, "5"));
         }
         cache.changed();
-        cache.replace(vec![(key("same"), entry("5")), (key("old"), entry("9")), (key("new"), entry("8"))]);
+        cache.begin();
+        for (name, version) in [("same", "5"), ("old", "9"), ("new", "8")] {
+            cache.list(entry(name, version));
+        }
+        cache.end();
         let changed: Vec<String> = cache.changed().iter().map(ToString::to_string).collect();
         assert_eq!(changed, ["prod/gone", "prod/new", "prod/old"]);
         assert_eq!(cache.keys().len(), 3);
@@ -199,10 +228,10 @@ mod tests {
 
     #[test]
     fn an_object_that_was_made_anew_is_news_whatever_its_version() {
-        let cache = CronCache::default();
-        cache.put(key("a"), entry("5"));
+        let cache = listed();
+        cache.put(entry("a", "5"));
         cache.changed();
-        cache.put(key("a"), Entry { uid: "other".into(), ..entry("4") });
+        cache.put(Entry { uid: "other".into(), ..entry("a", "4") });
         assert_eq!(cache.changed().len(), 1);
     }
 }

@@ -24,6 +24,8 @@ use crate::runtime::watch::EventHandler;
 /// An observed object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
+    /// Its namespace and name.
+    pub key: Key,
     /// `metadata.uid`
     pub uid: Box<str>,
     /// `metadata.resourceVersion`
@@ -131,6 +133,9 @@ impl Entry {
 
 impl Item for Entry {
     type IndexKey = TargetKey;
+    fn key(&self) -> &Key {
+        &self.key
+    }
     fn uid(&self) -> &str {
         &self.uid
     }
@@ -147,21 +152,20 @@ pub struct Reader {
     cache: Arc<CronCache>,
     zones: Arc<dyn Zones>,
     settings: Settings,
-    listing: Vec<(Key, Entry)>,
 }
 
 impl Reader {
     /// Fills `cache`. Rules without a zone use the default of `settings`.
     pub fn new(cache: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
-        Self { cache, zones, settings, listing: Vec::new() }
+        Self { cache, zones, settings }
     }
 
-    /// The key and the entry of an object.
+    /// The entry of an object.
     #[must_use]
-    pub fn read(&self, cron: &CronFederatedHPA) -> (Key, Entry) {
+    pub fn read(&self, cron: &CronFederatedHPA) -> Entry {
         let metadata = &cron.metadata;
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        let key = Key::new(namespace, metadata.name.as_deref().unwrap_or_default());
+        let key = Key::shared(namespace, metadata.name.as_deref().unwrap_or_default());
         let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let generation = metadata.generation.unwrap_or_default();
         // Most changes are of the status: the parsed rules stay the same.
@@ -171,7 +175,8 @@ impl Reader {
             None => (Arc::new(target(cron)), Arc::new(self.understand(cron))),
         };
         let status = cron.status.as_ref();
-        let entry = Entry {
+        Entry {
+            key,
             uid,
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
             generation,
@@ -186,8 +191,7 @@ impl Reader {
             },
             wholeness: Wholeness::of(cron),
             annotated: metadata.annotations.is_some(),
-        };
-        (key, entry)
+        }
     }
 
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
@@ -215,18 +219,15 @@ fn target(cron: &CronFederatedHPA) -> Target {
 impl EventHandler<CronFederatedHPA> for Reader {
     fn begin(&mut self) {
         self.cache.begin();
-        self.listing.clear();
     }
     fn listed(&mut self, object: &CronFederatedHPA) {
-        let read = self.read(object);
-        self.listing.push(read);
+        self.cache.list(self.read(object));
     }
     fn end(&mut self) {
-        self.cache.replace(std::mem::take(&mut self.listing));
+        self.cache.end();
     }
     fn put(&mut self, object: &CronFederatedHPA) {
-        let (key, entry) = self.read(object);
-        self.cache.put(key, entry);
+        self.cache.put(self.read(object));
     }
     fn take(&mut self, namespace: &str, name: &str) {
         self.cache.take(&Key::new(namespace, name));

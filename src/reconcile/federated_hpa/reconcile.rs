@@ -326,7 +326,7 @@ impl FederatedHpaWorker {
         let contents = [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.order.object, version));
         let [older, newer] = &contents;
         let mut wrote = false;
-        for sent in view.sent.iter().filter(|sent| !bound.contains(&*sent.cluster)) {
+        for sent in view.sent.iter().filter(|sent| !bound.contains(sent.cluster())) {
             let Some(bounds) = sent.hpa.written else { continue };
             let version = sent.hpa.version;
             let content = if version == HpaVersion::V1 { older } else { newer };
@@ -335,7 +335,7 @@ impl FederatedHpaWorker {
             }
             let outstanding = sent.hpa.ceiling();
             let held = sent.hpa.held;
-            let action = Action::ApplyHpa { cluster: &sent.cluster, bounds, version, outstanding, held };
+            let action = Action::ApplyHpa { cluster: sent.cluster(), bounds, version, outstanding, held };
             self.applier.apply(about, &action).await?;
             wrote = true;
         }
@@ -373,7 +373,7 @@ impl FederatedHpaWorker {
 
 /// Whether Karmada's scheduler may be suspended: while the object itself is, nobody else would divide a new binding.
 fn may_suspend(view: &View, binding: &Binding) -> bool {
-    !view.order.suspended() || !binding.object.spec.clusters.is_empty()
+    !view.order.suspended() || !binding.entries().is_empty()
 }
 
 /// The binding, unless it is being deleted.
@@ -386,7 +386,7 @@ pub(super) fn bound(view: &View) -> Option<&Binding> {
 /// the object is suspended nothing is added.
 fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {
     let spec = &binding.object.spec;
-    let has = |cluster: &str| spec.clusters.iter().any(|entry| entry.name == cluster);
+    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
     let adds = |action: &Action<'_>| match action {
         Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
         _ => false,

@@ -54,7 +54,7 @@ fn centralized(view: &View, now: Timestamp) -> Option<String> {
     let Some(binding) = view.binding.as_deref() else {
         return Some(format!("{target} has no ResourceBinding: nothing is scaled yet"));
     };
-    let (current, clusters) = (binding.object.spec.replicas?, binding.object.spec.clusters.len());
+    let (current, clusters) = (binding.object.spec.replicas?, binding.entries().len());
     let controls = Settings::default().controls(spec);
     let Range { min, max } = controls.policy.range;
     let plural = if clusters == 1 { "" } else { "s" };

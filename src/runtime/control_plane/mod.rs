@@ -21,7 +21,7 @@ use tokio::sync::watch;
 pub use keeper::{Keeper, Polled};
 pub use kube::Client;
 pub use kubeconfig::Origin;
-pub use requests::TimedOut;
+pub use requests::{Streamed, TimedOut};
 
 use super::metrics::{Metrics, RequestMetrics};
 use credentials::redacted;

@@ -154,7 +154,7 @@ impl Members for Given {
         let (at, window) = (self.now, SignedDuration::ZERO);
         let usage = |resource: &str, container: &str| {
             let usage = |(pod, value)| {
-                let containers = vec![(container.into(), BTreeMap::from([(resource.into(), value)]))];
+                let containers = [(container.into(), [(resource.into(), value)].into())].into();
                 Usage { pod, cluster: Box::default(), at, window, containers }
             };
             Answer::Usage(Arc::new(each.clone().map(usage).collect()))

@@ -1,15 +1,21 @@
 //! Cached objects, with values that every reconcile would otherwise compute. No I/O.
 
+use std::sync::{Arc, LazyLock};
+
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use serde_json::Value;
 
+pub use super::binding::Binding;
+use super::by_cluster::ByCluster;
+use super::folded::FoldedStatus;
 pub use super::member_hpa::{MemberHpa, Reading, Reported};
+use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa::CrossVersionObjectReference;
-use crate::api::resource_binding::Placement;
-use crate::api::{Cluster, FederatedHPA, ResourceBinding};
+use crate::api::{Cluster, FederatedHPA};
 use crate::controller::key::Key;
 use crate::controller::own::Own;
+use crate::controller::shared::Shared;
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
@@ -26,8 +32,12 @@ const UPSTREAM: &str = "karmada-controller-manager";
 /// A FederatedHPA.
 #[derive(Debug)]
 pub struct FederatedHpaEntry {
-    /// The object, without its managed fields.
+    key: Key,
+    /// The object, without its managed fields, and without the lists of clusters in its status: see [`Self::desired`],
+    /// [`Self::shown`] and [`Self::status`].
     pub object: FederatedHPA,
+    desired: Option<ByCluster<Arc<ClusterHPADesired>>>,
+    shown: Option<ByCluster<Arc<FoldedStatus>>>,
     /// Its target.
     pub target: Target,
     /// The workload that it has taken over; its target, where none is recorded.
@@ -49,7 +59,13 @@ impl FederatedHpaEntry {
         object.metadata.managed_fields = None;
         let target = target(&object, &object.spec.scale_target_ref);
         let taken = taken(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
-        Self { object, target, taken, upstream }
+        let status = object.status.as_mut();
+        let lists = status.map(|status| (status.cluster_hpa_desired.take(), status.aggregated_status.take()));
+        let (desired, shown) = lists.unwrap_or_default();
+        let desired = desired.map(|all| all.into_iter().map(bounds).collect());
+        let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
+        let shown = shown.map(|all| all.into_iter().map(hpa).collect());
+        Self { key: key(&object.metadata), object, desired, shown, target, taken, upstream }
     }
 
     /// Its mode; `None`: it never had one.
@@ -67,7 +83,45 @@ impl FederatedHpaEntry {
     /// Its name.
     #[must_use]
     pub fn key(&self) -> Key {
-        key(&self.object.metadata)
+        self.key.clone()
+    }
+
+    /// The entries of `clusterHPADesired`, without the names of their clusters, which are beside them.
+    pub fn desired(&self) -> impl Iterator<Item = (&str, &ClusterHPADesired)> {
+        self.desired.iter().flat_map(ByCluster::iter).map(|(cluster, desired)| (cluster, &**desired))
+    }
+
+    /// The clusters of `aggregatedStatus`.
+    pub fn shown(&self) -> impl Iterator<Item = &str> {
+        self.shown.iter().flat_map(ByCluster::iter).map(|(cluster, _)| cluster)
+    }
+
+    /// The status with its lists of clusters.
+    #[must_use]
+    pub fn status(&self) -> Option<FederatedHPAStatus> {
+        let mut status = self.object.status.clone()?;
+        let desired = self.desired.is_some().then(|| self.desired());
+        status.cluster_hpa_desired = desired.map(|all| all.map(|(cluster, desired)| named(cluster, desired)).collect());
+        let shown = |(cluster, status): (&str, &Arc<FoldedStatus>)| ClusterHPAStatus {
+            cluster_name: cluster.to_owned(),
+            status: status.unfold(),
+        };
+        status.aggregated_status = self.shown.as_ref().map(|all| all.iter().map(shown).collect());
+        Some(status)
+    }
+
+    /// Whether the lists of clusters of `status` are those of this object.
+    #[must_use]
+    pub fn lists(&self, status: &FederatedHPAStatus) -> bool {
+        let FederatedHPAStatus { cluster_hpa_desired: desired, aggregated_status: shown, .. } = status;
+        let same_bounds = |((cluster, known), desired): ((&str, &Arc<ClusterHPADesired>), &ClusterHPADesired)| {
+            cluster == desired.cluster_name && named(cluster, known) == *desired
+        };
+        let same_hpa = |((cluster, known), part): ((&str, &Arc<FoldedStatus>), &ClusterHPAStatus)| {
+            cluster == part.cluster_name && known.is(&part.status)
+        };
+        all_same(self.desired.as_ref(), desired.as_deref(), same_bounds)
+            && all_same(self.shown.as_ref(), shown.as_deref(), same_hpa)
     }
 
     /// The object, whose name is `key`.
@@ -120,6 +174,28 @@ impl FederatedHpaEntry {
     }
 }
 
+/// A cluster, and its entry without the name.
+fn bounds(mut desired: ClusterHPADesired) -> (String, Arc<ClusterHPADesired>) {
+    static DESIRED: LazyLock<Shared<ClusterHPADesired>> = LazyLock::new(Shared::default);
+    (std::mem::take(&mut desired.cluster_name), DESIRED.keep(desired))
+}
+
+/// Whether a list and another one are alike.
+fn all_same<'a, T, U>(
+    known: Option<&'a ByCluster<T>>,
+    list: Option<&'a [U]>,
+    same: impl FnMut(((&'a str, &'a T), &'a U)) -> bool,
+) -> bool {
+    match (known, list) {
+        (Some(known), Some(list)) => known.len() == list.len() && known.iter().zip(list).all(same),
+        (known, list) => known.is_none() && list.is_none(),
+    }
+}
+
+fn named(cluster: &str, desired: &ClusterHPADesired) -> ClusterHPADesired {
+    ClusterHPADesired { cluster_name: cluster.to_owned(), ..desired.clone() }
+}
+
 fn target(object: &FederatedHPA, reference: &CrossVersionObjectReference) -> Target {
     Target {
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
@@ -145,6 +221,9 @@ fn taken(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
 
 impl Item for FederatedHpaEntry {
     type IndexKey = Target;
+    fn key(&self) -> &Key {
+        &self.key
+    }
     fn uid(&self) -> &str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -160,84 +239,15 @@ impl Item for FederatedHpaEntry {
     }
 }
 
-/// A ResourceBinding.
-#[derive(Debug)]
-pub struct Binding {
-    /// The object, without its managed fields.
-    pub object: ResourceBinding,
-    placement: Result<Placement, String>,
-}
-
-impl Binding {
-    /// The entry of an object.
-    #[must_use]
-    pub fn of(object: &ResourceBinding) -> Self {
-        let mut object = object.clone();
-        object.metadata.managed_fields = None;
-        let placement = understood(&object);
-        Self { object, placement }
-    }
-
-    /// Its placement, parsed.
-    ///
-    /// # Errors
-    /// Why the binding cannot be parsed: no decision may be based on it.
-    pub fn placement(&self) -> Result<&Placement, &str> {
-        self.placement.as_ref().map_err(String::as_str)
-    }
-
-    /// Name of the FederatedHPA for which fhpa suspended it.
-    #[must_use]
-    pub fn marked(&self) -> Option<&str> {
-        let annotations = self.object.metadata.annotations.as_ref();
-        annotations.and_then(|all| all.get(names::SUSPENDED_FOR)).map(String::as_str)
-    }
-
-    /// Whether Karmada's scheduler is suspended.
-    #[must_use]
-    pub fn suspended(&self) -> bool {
-        self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
-    }
-}
-
-fn understood(object: &ResourceBinding) -> Result<Placement, String> {
-    let spec = &object.spec;
-    if let Some(why) = spec.unreadable.first() {
-        return Err(why.clone());
-    }
-    if spec.placement.is_null() {
-        return Err("it has no placement: no PropagationPolicy made it".to_owned());
-    }
-    serde_json::from_value(spec.placement.clone()).map_err(|error| format!("spec.placement: {error}"))
-}
-
-impl Item for Binding {
-    type IndexKey = Target;
-    fn uid(&self) -> &str {
-        self.object.metadata.uid.as_deref().unwrap_or_default()
-    }
-    fn version(&self) -> &str {
-        self.object.metadata.resource_version.as_deref().unwrap_or_default()
-    }
-    /// A workload of another namespace does not count, regardless of labels.
-    fn about(&self) -> Option<Target> {
-        let resource = &self.object.spec.resource;
-        (self.object.metadata.namespace.as_deref() == Some(&resource.namespace)).then(|| Target {
-            namespace: resource.namespace.clone(),
-            group: group(&resource.api_version),
-            kind: resource.kind.clone(),
-            name: resource.name.clone(),
-        })
-    }
-}
-
-fn group(api_version: &str) -> String {
+/// The API group of a version.
+pub(super) fn group(api_version: &str) -> String {
     ApiVersion::parse(api_version).map(|version| version.group.to_owned()).unwrap_or_default()
 }
 
 /// A member cluster.
 #[derive(Debug)]
 pub struct ClusterEntry {
+    key: Key,
     /// The object, without its managed fields and the contents of `summary`.
     pub object: Cluster,
     /// Input of selection and failover.
@@ -257,7 +267,7 @@ impl ClusterEntry {
         kept.status.resource_summary = Value::Null;
         let version = convert::fleet::hpa_version(&object.status.kubernetes_version);
         let summary = convert::capacity::summary(&object.status.resource_summary);
-        Self { object: kept, member: convert::fleet::member(object), version, summary }
+        Self { key: key(&object.metadata), object: kept, member: convert::fleet::member(object), version, summary }
     }
 
     /// Whether a reconcile would treat both alike.
@@ -269,6 +279,9 @@ impl ClusterEntry {
 
 impl Item for ClusterEntry {
     type IndexKey = ();
+    fn key(&self) -> &Key {
+        &self.key
+    }
     fn uid(&self) -> &str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -283,5 +296,5 @@ impl Item for ClusterEntry {
 /// Name of an object.
 #[must_use]
 pub fn key(metadata: &ObjectMeta) -> Key {
-    Key::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
+    Key::shared(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }

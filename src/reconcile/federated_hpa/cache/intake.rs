@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use kube::Resource;
-
-use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, key};
-use super::{Cache, Kept};
+use super::Cache;
+use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
+use super::kept::Kept;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
 use crate::runtime::watch::{EventHandler, KindReader, Readers};
@@ -14,12 +13,11 @@ use crate::runtime::watch::{EventHandler, KindReader, Readers};
 pub struct Reader<K, I> {
     cache: Arc<Cache>,
     read: fn(&K) -> I,
-    listing: Vec<(Key, I)>,
 }
 
 impl<K, I> Reader<K, I> {
     fn boxed(cache: &Arc<Cache>, read: fn(&K) -> I) -> Box<Self> {
-        Box::new(Self { cache: Arc::clone(cache), read, listing: Vec::new() })
+        Box::new(Self { cache: Arc::clone(cache), read })
     }
 }
 
@@ -36,22 +34,21 @@ impl Cache {
     }
 }
 
-impl<K: Resource, I: Kept + Send> EventHandler<K> for Reader<K, I>
+impl<K, I: Kept + Send> EventHandler<K> for Reader<K, I>
 where
     I: 'static,
 {
     fn begin(&mut self) {
         self.cache.begin::<I>();
-        self.listing.clear();
     }
     fn listed(&mut self, object: &K) {
-        self.listing.push((key(object.meta()), (self.read)(object)));
+        self.cache.list((self.read)(object));
     }
     fn end(&mut self) {
-        self.cache.replace(std::mem::take(&mut self.listing));
+        self.cache.end::<I>();
     }
     fn put(&mut self, object: &K) {
-        self.cache.put(key(object.meta()), (self.read)(object));
+        self.cache.put((self.read)(object));
     }
     fn take(&mut self, namespace: &str, name: &str) {
         self.cache.take::<I>(&Key::new(namespace, name));

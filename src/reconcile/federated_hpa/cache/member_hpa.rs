@@ -1,18 +1,22 @@
 //! Works with HPAs for clusters, and their reflected status. No I/O.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::entry::key;
+use super::folded::FoldedStatus;
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
 use crate::controller::key::Key;
+use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
+use crate::decision::names::EXECUTION_SPACE;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
@@ -43,16 +47,14 @@ pub type Reported = (Option<i32>, Option<i32>);
 /// A Work with the HPA for a cluster, and its reflected status.
 #[derive(Clone, Debug)]
 pub struct MemberHpa {
+    /// Namespace and name of the Work.
+    pub key: Key,
     /// `metadata.uid`
     pub uid: Box<str>,
     /// `metadata.resourceVersion`
     pub version: Box<str>,
-    /// Name of the Work.
-    pub name: Box<str>,
-    /// Name of the cluster.
-    pub cluster: Box<str>,
     /// The FederatedHPA it belongs to.
-    pub owner: Option<Key>,
+    pub owner: Option<Arc<Key>>,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// The written HPA, for the plan.
@@ -60,13 +62,13 @@ pub struct MemberHpa {
     /// The write id.
     pub token: Box<str>,
     /// Digest of everything except the bounds.
-    pub content: Box<str>,
+    pub content: Arc<str>,
     /// The status that Karmada reports of the HPA in the cluster.
-    pub status: Arc<HorizontalPodAutoscalerStatus>,
+    pub status: Arc<FoldedStatus>,
     /// The load in that status; `None` until the write is confirmed.
     pub load: Option<Load>,
     /// The response of the cluster itself; only where Karmada does not report the write id.
-    pub reading: Option<Reading>,
+    pub reading: Option<Box<Reading>>,
     /// Karmada's message when it could not apply the HPA.
     pub refused: Option<Box<str>>,
     /// Whether Karmada reports the HPA as applied.
@@ -77,6 +79,7 @@ impl MemberHpa {
     /// The entry of an object.
     #[must_use]
     pub fn of(work: &Work) -> Self {
+        static OWNERS: LazyLock<Shared<Key>> = LazyLock::new(Shared::default);
         let metadata = &work.metadata;
         let annotation = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name));
         let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
@@ -103,21 +106,19 @@ impl MemberHpa {
         };
         let applied = work.status.conditions.iter().find(|condition| condition.type_ == "Applied");
         let refused = applied.filter(|condition| condition.status == "False");
-        let space = metadata.namespace.as_deref().unwrap_or_default();
         let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
         let status = reported(status, old);
         let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
+            key: key(metadata),
             uid: metadata.uid.as_deref().unwrap_or_default().into(),
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
-            name: metadata.name.as_deref().unwrap_or_default().into(),
-            cluster: space.strip_prefix(crate::decision::names::EXECUTION_SPACE).unwrap_or_default().into(),
-            owner: owner.map(|(namespace, name)| Key::new(namespace, name)),
+            owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
             deleting,
             hpa,
             token: token.into(),
-            content: annotation(names::CONTENT).map(String::as_str).unwrap_or_default().into(),
-            status: Arc::new(status),
+            content: shared::text(annotation(names::CONTENT).map(String::as_str).unwrap_or_default()),
+            status: FoldedStatus::shared(status),
             load,
             reading: None,
             refused: refused.map(|condition| condition.message.as_str().into()),
@@ -153,6 +154,12 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
 }
 
 impl MemberHpa {
+    /// Name of the cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        self.key.namespace.strip_prefix(EXECUTION_SPACE).unwrap_or_default()
+    }
+
     /// The replicas that Karmada reports.
     #[must_use]
     pub fn reported(&self) -> Reported {
@@ -162,29 +169,29 @@ impl MemberHpa {
     /// Stores a response of the member: the write with that id is in effect there.
     pub fn read(&mut self, reading: Reading) {
         self.hpa.confirmed = !self.deleting && reading.mark == self.token;
-        self.reading = Some(reading);
+        self.reading = Some(Box::new(reading));
     }
 
     /// The reported status, completed from the response of the member.
     #[must_use]
     pub fn shown(&self) -> HorizontalPodAutoscalerStatus {
-        let reported = &*self.status;
-        let Some(Reading { status: read, .. }) = &self.reading else { return reported.clone() };
+        let reported = self.status.unfold();
+        let Some(read) = self.reading.as_ref().map(|reading| &reading.status) else { return reported };
         HorizontalPodAutoscalerStatus {
             observed_generation: reported.observed_generation.or(read.observed_generation),
-            last_scale_time: reported.last_scale_time.clone().or_else(|| read.last_scale_time.clone()),
+            last_scale_time: reported.last_scale_time.or_else(|| read.last_scale_time.clone()),
             current_replicas: reported.current_replicas.or(read.current_replicas),
             desired_replicas: reported.desired_replicas.or(read.desired_replicas),
-            current_metrics: reported.current_metrics.clone().or_else(|| read.current_metrics.clone()),
-            conditions: reported.conditions.clone().or_else(|| read.conditions.clone()),
+            current_metrics: reported.current_metrics.or_else(|| read.current_metrics.clone()),
+            conditions: reported.conditions.or_else(|| read.conditions.clone()),
         }
     }
 
-    /// The conditions of the combined status.
+    /// The conditions of the combined status; their times may be left out.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
-        self.status.conditions.as_deref().or_else(read).unwrap_or_default()
+        self.status.conditions().or_else(read).unwrap_or_default()
     }
 
     /// Desired replicas of the combined status.
@@ -198,13 +205,13 @@ impl MemberHpa {
     #[must_use]
     pub fn last_scale_time(&self) -> Option<Timestamp> {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.last_scale_time.as_ref());
-        self.status.last_scale_time.as_ref().or_else(read).map(|time| time.0)
+        self.status.last_scale_time().or_else(|| read().map(|time| time.0))
     }
 
     /// Whether no status of the HPA is known.
     #[must_use]
     pub fn is_unheard(&self) -> bool {
-        self.reading.is_none() && *self.status == HorizontalPodAutoscalerStatus::default()
+        self.reading.is_none() && *self.status == FoldedStatus::default()
     }
 
     /// Desired replicas, once the write is confirmed.
@@ -219,7 +226,7 @@ impl MemberHpa {
     #[must_use]
     pub fn load(&self, now: Timestamp) -> Option<Load> {
         let young = |reading: &&Reading| now.duration_since(reading.at) < CURRENT;
-        let read = || self.reading.as_ref().filter(young).and_then(|reading| reading.load);
+        let read = || self.reading.as_deref().filter(young).and_then(|reading| reading.load);
         self.load.or_else(read).filter(|_| self.hpa.confirmed)
     }
 
@@ -227,12 +234,16 @@ impl MemberHpa {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
-        let words = |sent: &Self| (sent.uid.clone(), sent.token.clone(), sent.content.clone(), sent.refused.clone());
-        let kinds = |sent: &Self| -> Vec<(String, String)> {
-            let conditions = sent.status.conditions.iter().flatten();
-            conditions.map(|one| (one.type_.clone(), one.status.clone())).collect()
-        };
-        rest(self) == rest(other) && words(self) == words(other) && kinds(self) == kinds(other)
+        rest(self) == rest(other) && self.words() == other.words() && self.kinds().eq(other.kinds())
+    }
+
+    fn words(&self) -> (&str, &str, &str, Option<&str>) {
+        (&self.uid, &self.token, &self.content, self.refused.as_deref())
+    }
+
+    /// Type and status of the reported conditions.
+    fn kinds(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.status.conditions().into_iter().flatten().map(|one| (&*one.type_, &*one.status))
     }
 
     /// The load with the precision of decisions: below target, about at target, or this many replicas above.
@@ -245,14 +256,17 @@ impl MemberHpa {
 }
 
 impl Item for MemberHpa {
-    type IndexKey = Key;
+    type IndexKey = Arc<Key>;
+    fn key(&self) -> &Key {
+        &self.key
+    }
     fn uid(&self) -> &str {
         &self.uid
     }
     fn version(&self) -> &str {
         &self.version
     }
-    fn about(&self) -> Option<Key> {
+    fn about(&self) -> Option<Arc<Key>> {
         self.owner.clone()
     }
     /// A response of the member is valid until the next write, and is shown until that is confirmed. The limit of its
@@ -264,6 +278,6 @@ impl Item for MemberHpa {
         if self.deleting && reading.mark == self.token {
             self.hpa.outstanding = known.hpa.written.map_or(known.hpa.outstanding, |bounds| bounds.max);
         }
-        self.read(reading);
+        self.read(*reading);
     }
 }

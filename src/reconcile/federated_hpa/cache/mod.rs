@@ -7,15 +7,18 @@
 //! Each kind is kept in a [`Table`]. Unlike other caches, this one holds several kinds under one lock, as a view is of
 //! one moment, and some of its changes cause a reconcile only at a later time.
 
+mod binding;
+mod by_cluster;
 pub mod entry;
+mod folded;
 mod intake;
+mod kept;
 mod marks;
 mod member_hpa;
 mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -23,20 +26,16 @@ use tokio::time::{Instant, sleep_until};
 
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 pub use self::intake::Reader;
+use self::kept::Kept;
 pub use self::marks::Marked;
 use self::marks::Marks;
 pub use self::view::{Fleet, View};
-use super::status::throttle::MEASUREMENTS;
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
-use crate::controller::table::{Change, Item, Table};
-use crate::decision::names::execution_space;
+use crate::controller::table::{Change, Item as _, Table};
 use crate::estimator::messages::ObjectReference;
 use crate::runtime::clock;
 use crate::runtime::watch::KeptKinds;
-
-/// Changed measurements that do not affect decisions are reported after this time, together.
-const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
 
 /// All observed objects.
 #[derive(Default)]
@@ -55,6 +54,7 @@ struct Inner {
     sent: Table<MemberHpa>,
     marks: Marks,
     fleet: Option<Arc<Fleet>>,
+    reported: Option<Arc<[Arc<ClusterEntry>]>>,
     changed: BTreeSet<Key>,
     /// FederatedHPAs with changed measurements, and when these are reported.
     moved: (BTreeSet<Key>, Option<Instant>),
@@ -72,7 +72,7 @@ impl Reading<'_> {
         let sent = MemberHpa::of(work);
         let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
         if !gone {
-            self.0.put(entry::key(&work.metadata), sent);
+            self.0.put(sent);
         }
     }
 }
@@ -83,99 +83,25 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// A cached kind.
-trait Kept: Item + Sized {
-    fn table(inner: &mut Inner) -> &mut Table<Self>;
-    /// Updates indexes that depend on the change.
-    fn index(_inner: &mut Inner, _change: &Change<Self>) {}
-    /// Marks the FederatedHPAs that the change affects.
-    fn touch(inner: &mut Inner, change: &Change<Self>);
-}
-
-impl Kept for FederatedHpaEntry {
-    fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.orders
-    }
-    fn touch(inner: &mut Inner, change: &Change<Self>) {
-        for order in [&change.before, &change.after].into_iter().flatten() {
-            inner.changed.insert(order.key());
-            // Only one of several on a workload acts; that may now be another one.
-            for target in [Some(&order.target), order.also_about().as_ref()].into_iter().flatten() {
-                inner.changed.extend(inner.orders.keys_about(target).cloned());
-            }
-        }
-    }
-}
-
-impl Kept for Binding {
-    fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.bindings
-    }
-    fn index(inner: &mut Inner, change: &Change<Self>) {
-        inner.marks.follow(change);
-    }
-    fn touch(inner: &mut Inner, change: &Change<Self>) {
-        let namespace = &change.key.namespace;
-        let marked = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.marked());
-        inner.changed.extend(marked.map(|name| Key::new(namespace, name)));
-        let targets = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.about());
-        for target in targets {
-            inner.changed.extend(inner.orders.keys_about(&target).cloned());
-        }
-    }
-}
-
-impl Kept for MemberHpa {
-    fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.sent
-    }
-    fn touch(inner: &mut Inner, change: &Change<Self>) {
-        let owners = [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.clone());
-        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
-            gone.insert(before.uid.clone());
-        }
-        if let (Some(before), Some(after)) = (&change.before, &change.after)
-            && before.is_like(after)
-        {
-            let (moved, due) = &mut inner.moved;
-            moved.extend(owners);
-            due.get_or_insert_with(|| clock::steady() + SHOWN);
-            return;
-        }
-        inner.changed.extend(owners);
-    }
-}
-
-impl Kept for ClusterEntry {
-    fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.places
-    }
-    /// A cluster reports every few seconds; that alone is not a change.
-    fn touch(inner: &mut Inner, change: &Change<Self>) {
-        if let (Some(before), Some(after)) = (&change.before, &change.after)
-            && before.is_like(after)
-        {
-            return;
-        }
-        inner.fleet = None;
-        inner.changed.extend(inner.orders.all().keys().cloned());
-    }
-}
-
 impl Inner {
     fn fleet(&mut self) -> Arc<Fleet> {
         let places = &self.places;
         let fleet = self.fleet.get_or_insert_with(|| {
-            let (members, versions) = places.all().values().map(|place| (place.member.clone(), place.version)).unzip();
+            let (members, versions) = places.all().map(|place| (place.member.clone(), place.version)).unzip();
             Arc::new(Fleet::new(members, versions))
         });
         Arc::clone(fleet)
     }
 
+    fn places(&mut self) -> Arc<[Arc<ClusterEntry>]> {
+        let places = &self.places;
+        Arc::clone(self.reported.get_or_insert_with(|| places.all().cloned().collect()))
+    }
+
     /// All FederatedHPAs, and deleted ones that left objects behind.
     fn owners(&self) -> BTreeSet<Key> {
-        let left = self.marks.owners().chain(self.sent.subjects());
-        self.orders.all().keys().chain(left).cloned().collect()
+        let left = self.marks.owners().chain(self.sent.subjects().map(|owner| &**owner)).cloned();
+        self.orders.all().map(|order| order.key()).chain(left).collect()
     }
 
     fn view(&mut self, order: Arc<FederatedHpaEntry>) -> Option<View> {
@@ -187,7 +113,7 @@ impl Inner {
         let sent = self.sent.about(&key).cloned().collect();
         let rivals = self.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
         let taken = self.bindings.about(&order.taken_target()).next().cloned();
-        Some(View { order, rivals, binding, taken, sent, fleet: self.fleet() })
+        Some(View { order, rivals, binding, taken, sent, fleet: self.fleet(), places: self.places() })
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
@@ -232,8 +158,7 @@ impl Cache {
     pub fn in_namespace(&self, namespace: &Arc<str>) -> Vec<Arc<FederatedHpaEntry>> {
         let inner = self.inner.lock();
         let from = Key { namespace: Arc::clone(namespace), name: "".into() };
-        let of_namespace = inner.orders.all().range(from..).take_while(|(key, _)| key.namespace == *namespace);
-        of_namespace.map(|(_, order)| Arc::clone(order)).collect()
+        inner.orders.from(&from).take_while(|order| order.key().namespace == *namespace).cloned().collect()
     }
 
     /// The FederatedHPAs with the finalizer, and deleted ones that left objects behind; `None` when not everything is
@@ -241,9 +166,10 @@ impl Cache {
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
         let inner = self.inner.lock();
-        let held = inner.orders.all().iter().filter(|(_, order)| order.held()).map(|(key, _)| key);
-        let all: BTreeSet<&Key> = held.chain(inner.marks.owners()).chain(inner.sent.subjects()).collect();
-        inner.complete.then(|| all.into_iter().cloned().collect())
+        let held = inner.orders.all().filter(|order| order.held()).map(|order| order.key());
+        let left = inner.marks.owners().chain(inner.sent.subjects().map(|owner| &**owner)).cloned();
+        let all: BTreeSet<Key> = held.chain(left).collect();
+        inner.complete.then(|| all.into_iter().collect())
     }
 
     /// The bindings that are marked for a FederatedHPA, existing or not, with the FederatedHPAs that scale their
@@ -266,8 +192,8 @@ impl Cache {
         let key = order.key();
         let gone = inner.orders.get(&key).is_none();
         let sent = inner.sent.about(&key).filter(|_| gone).cloned().collect();
-        let fleet = inner.fleet();
-        View { order: Arc::new(order), rivals: Vec::new(), binding: None, taken: binding, sent, fleet }
+        let (fleet, places) = (inner.fleet(), inner.places());
+        View { order: Arc::new(order), rivals: Vec::new(), binding: None, taken: binding, sent, fleet, places }
     }
 
     /// Whether a FederatedHPA has Works.
@@ -280,7 +206,7 @@ impl Cache {
     /// The scalable kinds may have changed: objects that wait for this are reconciled again.
     pub fn learnt_kinds(&self) {
         let mut inner = self.inner.lock();
-        let waiting = inner.orders.all().iter().filter(|(_, order)| !order.held()).map(|(key, _)| key.clone());
+        let waiting = inner.orders.all().filter(|order| !order.held()).map(|order| order.key());
         let waiting: Vec<Key> = waiting.collect();
         inner.changed.extend(waiting);
         drop(inner);
@@ -336,40 +262,40 @@ impl Cache {
     /// Stores the response of a member about the write `sent`; the response is ignored for any other write. Returns
     /// whether it was stored.
     pub fn read_member(&self, sent: &MemberHpa, reading: entry::Reading) -> bool {
-        let key = Key::new(&execution_space(&sent.cluster), &sent.name);
         let mut inner = self.inner.lock();
-        let known = inner.sent.get(&key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
-        let Some(known) = inner.sent.note(&key).filter(|_| known) else { return false };
-        known.read(reading);
-        true
+        let known = inner.sent.get(&sent.key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
+        if known {
+            inner.sent.note(&sent.key, |known| known.read(reading));
+        }
+        known
     }
 
     /// Stores a FederatedHPA that this process wrote.
     pub fn wrote_order(&self, written: &FederatedHPA) {
-        self.wrote(entry::key(&written.metadata), FederatedHpaEntry::of(written));
+        self.wrote(FederatedHpaEntry::of(written));
     }
 
     /// Stores a ResourceBinding that this process wrote.
     pub fn wrote_binding(&self, written: &ResourceBinding) {
-        self.wrote(entry::key(&written.metadata), Binding::of(written));
+        self.wrote(Binding::of(written));
     }
 
     /// Stores a Work that this process changed.
     pub fn wrote_work(&self, written: &Work) {
-        self.wrote(entry::key(&written.metadata), MemberHpa::of(written));
+        self.wrote(MemberHpa::of(written));
     }
 
     /// Stores a Work that this process created.
     pub fn made_work(&self, made: &Work) {
-        self.inner.lock().sent.wrote(entry::key(&made.metadata), MemberHpa::of(made));
+        self.inner.lock().sent.wrote(MemberHpa::of(made));
     }
 
     /// An object that was deleted meanwhile is not stored again.
-    fn wrote<I: Kept>(&self, key: Key, item: I) {
+    fn wrote<I: Kept>(&self, item: I) {
         let mut inner = self.inner.lock();
         let table = I::table(&mut inner);
-        if table.get(&key).is_some_and(|known| known.uid() == item.uid())
-            && let Some(change) = table.wrote(key, item)
+        if table.get(item.key()).is_some_and(|known| known.uid() == item.uid())
+            && let Some(change) = table.wrote(item)
         {
             I::index(&mut inner, &change);
         }
@@ -379,36 +305,45 @@ impl Cache {
         I::table(&mut self.inner.lock()).begin();
     }
 
-    fn put<I: Kept>(&self, key: Key, item: I) {
-        let mut inner = self.inner.lock();
-        if let Some(change) = I::table(&mut inner).put(key, item) {
-            I::index(&mut inner, &change);
-            I::touch(&mut inner, &change);
-            drop(inner);
+    fn put<I: Kept>(&self, item: I) {
+        if self.change(|table| table.put(item)) {
             self.news.notify_one();
         }
     }
 
     fn take<I: Kept>(&self, key: &Key) {
-        let mut inner = self.inner.lock();
-        if let Some(change) = I::table(&mut inner).take(key) {
-            I::index(&mut inner, &change);
-            I::touch(&mut inner, &change);
-            drop(inner);
+        if self.change(|table: &mut Table<I>| table.take(key)) {
             self.news.notify_one();
         }
+    }
+
+    /// Stores an object of a list. The changes of a list are reported at its end.
+    fn list<I: Kept>(&self, item: I) {
+        self.change(|table| table.list(item));
+    }
+
+    /// Returns whether there was a change.
+    fn change<I: Kept>(&self, how: impl FnOnce(&mut Table<I>) -> Option<Change<I>>) -> bool {
+        let mut inner = self.inner.lock();
+        let change = how(I::table(&mut inner));
+        if let Some(change) = &change {
+            I::index(&mut inner, change);
+            I::touch(&mut inner, change);
+        }
+        change.is_some()
     }
 
     /// Drops all objects of a kind until the next list.
     fn forget<I: Kept>(&self) {
         let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();
+        (inner.fleet, inner.reported) = (None, None);
         inner.complete = false;
     }
 
-    fn replace<I: Kept>(&self, all: Vec<(Key, I)>) {
+    fn end<I: Kept>(&self) {
         let mut inner = self.inner.lock();
-        for change in I::table(&mut inner).replace(all) {
+        for change in I::table(&mut inner).end() {
             I::index(&mut inner, &change);
             I::touch(&mut inner, &change);
         }

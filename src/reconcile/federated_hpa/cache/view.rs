@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entry::{Binding, FederatedHpaEntry, MemberHpa};
+use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
 
@@ -43,12 +43,22 @@ pub struct View {
     pub sent: Vec<Arc<MemberHpa>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
+    /// The member clusters as they last reported, by name. They report every few seconds, which changes no `fleet`.
+    pub(super) places: Arc<[Arc<ClusterEntry>]>,
 }
 
 impl View {
     /// The Work for a cluster.
     #[must_use]
     pub fn sent(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {
-        self.sent.get(self.sent.binary_search_by(|sent| (*sent.cluster).cmp(cluster)).ok()?)
+        self.sent.get(self.sent.binary_search_by(|sent| sent.cluster().cmp(cluster)).ok()?)
+    }
+
+    /// The cluster of that name as it last reported.
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<&ClusterEntry> {
+        self.places
+            .get(self.places.binary_search_by(|place| (*place.member.name).cmp(name)).ok()?)
+            .map(|place| &**place)
     }
 }

@@ -17,8 +17,8 @@ use crate::api::hpa::MetricIdentifier;
 use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::query_cache::{QueryCache, QueryError, Source, Times};
-use crate::controller::request::send;
-use crate::convert::pods::{Usage, total, usages, values};
+use crate::controller::request::{send, send_list};
+use crate::convert::pods::{Usage, Usages, total, values};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::hpa::metric::Sample;
@@ -199,6 +199,17 @@ impl Source<Question, Answer> for Apis {
     }
 }
 
+/// A request, or why it cannot be sent.
+type Request = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+/// What a query is about, and the permission that it needs.
+struct Role<'a> {
+    object: String,
+    verb: &'static str,
+    group: &'a str,
+    resource: &'a str,
+}
+
 /// Access to the metrics APIs of one cluster.
 struct Way {
     client: Client,
@@ -213,8 +224,13 @@ impl Way {
         match question {
             Question::Usage { namespace } => {
                 let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods");
-                let list: List<PodMetrics> = self.get(&path, "", &format!("pod metrics of {namespace}")).await?;
-                Ok(Answer::Usage(Arc::new(usages(list))))
+                let mut usages = Usages::default();
+                let what = format!("pod metrics of {namespace}");
+                let Role { object, verb, group, resource } = self.role(&path, &what);
+                let asked = Asked { verb, group, resource, object: &object };
+                let add = |metrics: PodMetrics| usages.push(metrics);
+                send_list(&self.client, self.request(&path, ""), asked, add).await?;
+                Ok(Answer::Usage(Arc::new(usages.sorted())))
             }
             Question::Pods { namespace, metric } => {
                 let path = format!("namespaces/{namespace}/pods/*/{}", metric.name);
@@ -282,23 +298,29 @@ impl Way {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, parameters: &str, what: &str) -> Result<T, Failure> {
+        let Role { object, verb, group, resource } = self.role(path, what);
+        send(&self.client, self.request(path, parameters), Asked { verb, group, resource, object: &object }).await
+    }
+
+    fn request(&self, path: &str, parameters: &str) -> Request {
         let of_member = self.cluster != CONTROL_PLANE;
         let whole = if of_member { proxied(&self.cluster, path) } else { path.to_owned() };
         let uri = format!("{whole}{parameters}");
-        let request = http::Request::get(uri).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
-        // The role that a refusal asks for.
-        let (object, verb, group, resource) = if of_member {
-            (format!("{what} in cluster {}", self.cluster), "get", "cluster.karmada.io", "clusters/proxy")
-        } else {
-            let group = path.trim_start_matches("/apis/").split('/').next().unwrap_or_default();
-            let (verb, resource) = match group {
-                "metrics.k8s.io" => ("list", "pods"),
-                "custom.metrics.k8s.io" => ("get", "*"),
-                _ => ("list", what),
-            };
-            (format!("{what} in karmada-apiserver"), verb, group, resource)
+        http::Request::get(uri).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest)
+    }
+
+    fn role<'a>(&self, path: &'a str, what: &'a str) -> Role<'a> {
+        if self.cluster != CONTROL_PLANE {
+            let object = format!("{what} in cluster {}", self.cluster);
+            return Role { object, verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy" };
+        }
+        let group = path.trim_start_matches("/apis/").split('/').next().unwrap_or_default();
+        let (verb, resource) = match group {
+            "metrics.k8s.io" => ("list", "pods"),
+            "custom.metrics.k8s.io" => ("get", "*"),
+            _ => ("list", what),
         };
-        send(&self.client, request, Asked { verb, group, resource, object: &object }).await
+        Role { object: format!("{what} in karmada-apiserver"), verb, group, resource }
     }
 }
 

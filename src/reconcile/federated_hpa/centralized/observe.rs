@@ -102,7 +102,7 @@ impl<'a> Inquiry<'a> {
             .enumerate()
             .map(|(at, metric)| metric.map(|metric| asking(settings, metric, specs.get(at), namespace)))
             .collect();
-        let clusters = binding.object.spec.clusters.iter().map(|target| assigned(view, target)).collect();
+        let clusters = binding.entries().iter().map(|(name, number)| assigned(view, name, *number)).collect();
         Self { clusters, metrics, duplicated: duplicated(binding) }
     }
 
@@ -252,9 +252,9 @@ fn usage_of<'a>(usages: &'a [Usage], pod: &str, cluster: &str) -> Option<&'a Usa
     named.find(|usage| usage.cluster.is_empty() || &*usage.cluster == cluster)
 }
 
-fn assigned<'a>(view: &View, target: &'a crate::api::resource_binding::TargetCluster) -> Assigned<'a> {
-    let member: Option<&Member<'static>> = view.fleet.get(&target.name).map(|(member, _)| member);
-    Assigned { name: &target.name, replicas: replicas(target.replicas), ready: member.is_some_and(answers) }
+fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
+    let member: Option<&Member<'static>> = view.fleet.get(name).map(|(member, _)| member);
+    Assigned { name, replicas: replicas(number), ready: member.is_some_and(answers) }
 }
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.

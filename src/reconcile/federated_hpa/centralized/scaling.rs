@@ -154,7 +154,7 @@ impl FederatedHpaWorker {
         self.read_selectors(&key, of.now).await;
         // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
         let observed = self.centralized.observe(of.view, binding, &selector).await;
-        let clusters: Vec<&str> = binding.object.spec.clusters.iter().map(|target| &*target.name).collect();
+        let clusters: Vec<&str> = binding.entries().iter().map(|(cluster, _)| cluster).collect();
         match self.centralized.ambiguity(&key, &clusters, text, &selector) {
             Some(message) => Err((AMBIGUOUS, message)),
             None => Ok(observed.combined()),

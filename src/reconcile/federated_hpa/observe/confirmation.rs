@@ -26,8 +26,8 @@ pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
     let key = view.order.key();
     let metrics = view.order.object.spec.metrics.as_deref().unwrap_or_default();
     let mut news = false;
-    for sent in view.sent.iter().filter(|sent| is_open(live, view, sent)) {
-        let Some((heard, status)) = live.members.hpa(&sent.cluster, &question(&key, sent)) else { continue };
+    for sent in view.sent.iter().filter(|sent| is_open(view, sent)) {
+        let Some((heard, status)) = live.members.hpa(sent.cluster(), &question(&key, sent)) else { continue };
         if sent.reading.as_ref().is_some_and(|known| known.heard >= heard) {
             continue;
         }
@@ -44,17 +44,17 @@ pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
 pub fn look(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> {
     let key = view.order.key();
     let mut next = None;
-    for sent in view.sent.iter().filter(|sent| is_open(live, view, sent)) {
+    for sent in view.sent.iter().filter(|sent| is_open(view, sent)) {
         let question = question(&key, sent);
         if sent.hpa.confirmed {
-            live.members.look(&sent.cluster, &question, AGAIN);
+            live.members.look(sent.cluster(), &question, AGAIN);
             continue;
         }
         let written = write_id::time(&sent.token).unwrap_or(now);
         let age = now.duration_since(written);
         let wait = if age < FIRST { FIRST.saturating_sub(age) } else { age.clamp(FIRST, LONGEST) };
         if age >= FIRST {
-            live.members.look(&sent.cluster, &question, Duration::try_from(wait / 4).unwrap_or_default());
+            live.members.look(sent.cluster(), &question, Duration::try_from(wait / 4).unwrap_or_default());
         }
         next = next.into_iter().chain(now.checked_add(wait).ok()).min();
     }
@@ -65,21 +65,21 @@ pub fn look(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> 
 #[must_use]
 pub fn unread<'a>(live: &LiveState, view: &'a View) -> Option<(Vec<&'a str>, String)> {
     let key = view.order.key();
-    let open = view.sent.iter().filter(|sent| !sent.hpa.confirmed && is_open(live, view, sent));
-    let refused = |sent: &MemberHpa| live.members.refused(&sent.cluster, &question(&key, sent));
-    let mut all: Vec<(&str, String)> = open.filter_map(|sent| Some((&*sent.cluster, refused(sent)?))).collect();
+    let open = view.sent.iter().filter(|sent| !sent.hpa.confirmed && is_open(view, sent));
+    let refused = |sent: &MemberHpa| live.members.refused(sent.cluster(), &question(&key, sent));
+    let mut all: Vec<(&str, String)> = open.filter_map(|sent| Some((sent.cluster(), refused(sent)?))).collect();
     let why = std::mem::take(&mut all.first_mut()?.1);
     Some((all.into_iter().map(|(cluster, _)| cluster).collect(), why))
 }
 
 /// Whether the write reached a member that can be queried, as far as known, and its state is not known.
-fn is_open(live: &LiveState, view: &View, sent: &MemberHpa) -> bool {
+fn is_open(view: &View, sent: &MemberHpa) -> bool {
     let outdated = sent.reading.as_ref().is_some_and(|reading| reading.beside != sent.reported());
-    let asked = || live.cache.place(&sent.cluster).is_some_and(|place| can_be_asked(&place.object));
+    let asked = || view.place(sent.cluster()).is_some_and(|place| can_be_asked(&place.object));
     sent.applied
         && !sent.deleting
         && (!sent.hpa.confirmed || outdated)
-        && !status::is_silent(view, &sent.cluster)
+        && !status::is_silent(view, sent.cluster())
         && asked()
 }
 

@@ -17,9 +17,8 @@ use super::observe::capacity::{Requirements, Room};
 use super::observe::live_state::{LiveState, can_be_asked};
 use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
 use super::write::write_id;
-use crate::api::ResourceBinding;
 use crate::api::federated_hpa::FederatedHPASpec;
-use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
+use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
@@ -162,8 +161,8 @@ pub fn observe<'a>(
     };
     let workload = workload(binding);
     let look = |candidate: &CandidateCluster<'a>| {
-        let known = live.cache.place(candidate.name);
-        let room = known.as_ref().map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
+        let known = view.place(candidate.name);
+        let room = known.map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
         if policy.goes_by_room() && candidate.chosen && room.available.is_none() {
             observed.unknown_capacity.push(candidate.name);
         }
@@ -210,10 +209,9 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(view: &'a View, binding: &'a Binding) -> Self {
-        let ResourceBinding { spec, status, .. } = &binding.object;
+        let spec = &binding.object.spec;
         let tasks = &spec.graceful_eviction_tasks;
-        let own = view.order.object.status.as_ref().and_then(|status| status.cluster_hpa_desired.as_ref());
-        let kept = own.into_iter().flatten().map(|kept| (kept.cluster_name.as_str(), convert::memory::read(kept)));
+        let kept = view.order.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
         let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
         let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
         let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
@@ -224,12 +222,8 @@ impl<'a> Known<'a> {
             *known = since.max(*known);
         }
         Self {
-            entries: spec.clusters.iter().map(|entry| (entry.name.as_str(), replicas(entry.replicas))).collect(),
-            reported: status
-                .aggregated_status
-                .iter()
-                .filter_map(|one| Some((&*one.cluster_name, status_of(one)?)))
-                .collect(),
+            entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
+            reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
             leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
             evicted,
             kept,
@@ -241,7 +235,7 @@ impl<'a> Known<'a> {
         let noted = |of: fn(&Memory) -> bool| {
             self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
         };
-        let sent = view.sent.iter().map(|sent| &*sent.cluster);
+        let sent = view.sent.iter().map(|sent| sent.cluster());
         Past {
             held: self.entries.keys().copied().chain(sent).collect(),
             known: noted(|memory| memory.lost.is_some()),
@@ -346,11 +340,11 @@ pub fn workload(binding: &Binding) -> ObjectReference {
 
 /// The last status of the workload in the cluster; `None` before the controllers have observed it.
 pub fn reported(binding: &Binding, cluster: &str) -> Option<WorkloadStatus> {
-    status_of(binding.object.status.aggregated_status.iter().find(|entry| entry.cluster_name == cluster)?)
+    observed(binding.reports().find(|(name, _)| *name == cluster)?.1)
 }
 
-fn status_of(entry: &AggregatedStatus) -> Option<WorkloadStatus> {
-    entry.status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
+fn observed(status: Option<WorkloadStatus>) -> Option<WorkloadStatus> {
+    status.filter(|status| status.observed_generation > 0 || status.replicas > 0)
 }
 
 /// How the replicas of an evicted cluster are removed: by `spec.failover`, in its current and older form.

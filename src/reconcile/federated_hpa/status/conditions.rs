@@ -256,7 +256,7 @@ pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
 
 /// Objects that Karmada could not apply to a cluster.
 fn refused(view: &View) -> Option<ConditionParts> {
-    let mut refused = view.sent.iter().filter_map(|sent| Some((&sent.cluster, sent.refused.as_ref()?)));
+    let mut refused = view.sent.iter().filter_map(|sent| Some((sent.cluster(), sent.refused.as_ref()?)));
     let (cluster, why) = refused.next()?;
     let key = view.order.key();
     if why.contains("not managed by Karmada") {

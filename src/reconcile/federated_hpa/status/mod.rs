@@ -48,9 +48,7 @@ pub fn planned(
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> FederatedHPAStatus {
-    let known = view.order.object.status.as_ref();
-    let kept = known.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-    let kept: HashMap<&str, &ClusterHPADesired> = kept.map(|kept| (kept.cluster_name.as_str(), kept)).collect();
+    let kept: HashMap<&str, &ClusterHPADesired> = view.order.desired().collect();
     let desired = plan.shares.iter().map(|share| {
         let mut share = *share;
         share.memory.got = share.memory.got.filter(|got| observed.request.minds(*got));
@@ -98,7 +96,7 @@ pub fn unplanned(
     ready: ConditionParts,
     now: Timestamp,
 ) -> FederatedHPAStatus {
-    let before = order.object.status.clone().unwrap_or_default();
+    let before = order.status().unwrap_or_default();
     FederatedHPAStatus {
         observed_generation: order.object.metadata.generation,
         conditions: Some(unscaled(order, assigned, ready, now)),
@@ -160,8 +158,39 @@ pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     // The list is a map by type: its order does not matter.
     let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
     let same = status.conditions.iter().flatten().all(stands);
-    same && FederatedHPAStatus { conditions: None, ..known.clone() }
-        == FederatedHPAStatus { conditions: None, ..status.clone() }
+    same && rest(known) == rest(status) && order.lists(status)
+}
+
+/// A status without its conditions and its lists of clusters.
+fn rest(status: &FederatedHPAStatus) -> FederatedHPAStatus {
+    let FederatedHPAStatus {
+        observed_generation,
+        last_scale_time,
+        current_replicas,
+        desired_replicas,
+        current_metrics,
+        conditions: _,
+        cluster_hpa_desired: _,
+        assignment_hash,
+        last_rebalance_time,
+        idle_start_time,
+        clusters,
+        aggregated_status: _,
+        aggregated_status_omitted,
+    } = status;
+    FederatedHPAStatus {
+        observed_generation: *observed_generation,
+        last_scale_time: last_scale_time.clone(),
+        current_replicas: *current_replicas,
+        desired_replicas: *desired_replicas,
+        current_metrics: current_metrics.clone(),
+        assignment_hash: assignment_hash.clone(),
+        last_rebalance_time: last_rebalance_time.clone(),
+        idle_start_time: idle_start_time.clone(),
+        clusters: *clusters,
+        aggregated_status_omitted: *aggregated_status_omitted,
+        ..FederatedHPAStatus::default()
+    }
 }
 
 /// Whether `status` differs from that of `order` at most in measurements of member HPAs.
@@ -176,7 +205,7 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
             })
             .collect()
     };
-    let Some(known) = &order.object.status else { return false };
+    let Some(known) = order.status() else { return false };
     let measured = |condition: &Condition| {
         let known = known_condition(order, &condition.type_).filter(|known| SCALING.contains(&&*known.type_));
         known.unwrap_or(condition).clone()
@@ -208,13 +237,9 @@ pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
 /// Whether the assignment of `order` differs from that of `status`.
 #[must_use]
 pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    let bounds = |status: Option<&FederatedHPAStatus>| -> Vec<_> {
-        let desired = status.and_then(|status| status.cluster_hpa_desired.as_deref()).unwrap_or_default();
-        let bounds =
-            |desired: &ClusterHPADesired| (desired.cluster_name.clone(), desired.min_replicas, desired.max_replicas);
-        desired.iter().map(bounds).collect()
-    };
-    bounds(order.object.status.as_ref()) != bounds(Some(status))
+    let known = order.desired().map(|(cluster, desired)| (cluster, desired.min_replicas, desired.max_replicas));
+    let desired = status.cluster_hpa_desired.iter().flatten();
+    known.ne(desired.map(|desired| (&*desired.cluster_name, desired.min_replicas, desired.max_replicas)))
 }
 
 /// Writes the status, provided that the object is unchanged.

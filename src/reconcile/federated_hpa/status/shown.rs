@@ -18,18 +18,17 @@ use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Option<i32>) {
     let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
     // A leaving cluster is shown.
-    let grade = |sent: &MemberHpa| grades.get(&*sent.cluster).copied().unwrap_or(Grade::Limited);
+    let grade = |sent: &MemberHpa| grades.get(sent.cluster()).copied().unwrap_or(Grade::Limited);
     let sent: Vec<&MemberHpa> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
-    let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (&*sent.cluster, grade(sent))).collect();
+    let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (sent.cluster(), grade(sent))).collect();
     let known = view.order.object.status.as_ref();
-    let shown = known.and_then(|status| status.aggregated_status.as_ref()).into_iter().flatten();
     let before = Before {
-        shown: shown.map(|part| part.cluster_name.as_str()).collect(),
+        shown: view.order.shown().collect(),
         partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
     };
-    let part = |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster.to_string(), status: sent.shown() };
+    let part = |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster().to_string(), status: sent.shown() };
     let Some(chosen) = chosen(&of_members, &before) else { return (sent.iter().map(part).collect(), None) };
-    let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(&*sent.cluster)).map(part).collect();
+    let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(sent.cluster())).map(part).collect();
     let omitted = sent.len().saturating_sub(parts.len());
     (parts, Some(count(omitted)))
 }

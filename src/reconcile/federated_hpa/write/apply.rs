@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::manifest::{self, Write};
 use super::takeover::target;
 use super::write_id;
-use super::writer::{Scalable, Writer, is_applied};
+use super::writer::{Scalable, Writer};
 use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError};
 use crate::convert::instant::stored;
@@ -95,7 +95,7 @@ impl Applier {
         let clusters: Vec<Value> =
             entries.iter().map(|entry| json!({"name": entry.cluster, "replicas": entry.replicas})).collect();
         let mut patch = json!({
-            "metadata": {"annotations": {names::APPLIED_PLACEMENT: binding.spec.placement.to_string()}},
+            "metadata": {"annotations": {names::APPLIED_PLACEMENT: about.binding.stored_placement()}},
             "spec": {"clusters": clusters},
         });
         if !evictions.is_empty() {
@@ -116,8 +116,8 @@ impl Applier {
     /// As [`Self::apply`].
     pub async fn follow(&self, about: ApplyContext<'_>) -> Result<bool, WriteError> {
         let binding = &about.binding.object;
-        if !is_applied(about.binding) {
-            let applied = binding.spec.placement.to_string();
+        if !about.binding.is_applied() {
+            let applied = about.binding.stored_placement();
             let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});
             let written = self.writer.binding(about.leader, binding, patch, false).await?;
             self.answer(about.leader, &written, about.group, true).await?;

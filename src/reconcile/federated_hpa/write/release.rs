@@ -170,8 +170,8 @@ impl Release<'_> {
             return Ok(Some(Released::Partly));
         }
         // A cluster that does not answer loses its HPA when it recovers.
-        let left = view.sent.iter().filter(|sent| view.fleet.get(&sent.cluster).is_some_and(|(it, _)| answers(it)));
-        let left: Vec<&str> = left.map(|sent| &*sent.cluster).collect();
+        let left = view.sent.iter().filter(|sent| view.fleet.get(sent.cluster()).is_some_and(|(it, _)| answers(it)));
+        let left: Vec<&str> = left.map(|sent| sent.cluster()).collect();
         if left.is_empty() {
             return Ok(None);
         }
@@ -213,10 +213,8 @@ impl Release<'_> {
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
             let about = ApplyContext { leader, view, binding, group };
-            let stored = binding.object.spec.clusters.iter();
-            let stands = stored
-                .map(|entry| (&*entry.name, entry.replicas))
-                .eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas))));
+            let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
+            let stands = stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas))));
             let wrote = if stands {
                 self.attempt(applier.follow(about).await)?.unwrap_or(false)
             } else {
@@ -275,10 +273,10 @@ impl Release<'_> {
     /// where pods cannot be created, and more during a rollout.
     async fn entries<'b>(self, binding: &'b Binding, (path, name): (&str, &str)) -> Vec<Entry<'b>> {
         let known = self.known().asked;
-        let stored = &binding.object.spec.clusters;
+        let stored = binding.entries();
         let mut unasked: Vec<String> = Vec::new();
-        for entry in stored.iter().filter(|entry| !known.contains_key(&entry.name)) {
-            unasked.push(entry.name.clone());
+        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster)) {
+            unasked.push(cluster.to_owned());
         }
         for clusters in unasked.chunks(ASKED) {
             let mut answers = Vec::new();
@@ -293,7 +291,7 @@ impl Release<'_> {
         let fill =
             |cluster, stored| asked.get(cluster).copied().unwrap_or_else(|| self.guess(binding, cluster, stored));
         let entry = |(cluster, stored)| Entry { cluster, replicas: fill(cluster, stored) };
-        stored.iter().map(|entry| (entry.name.as_str(), replicas(entry.replicas))).map(entry).collect()
+        stored.iter().map(|(cluster, number)| (cluster, replicas(*number))).map(entry).collect()
     }
 
     async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
@@ -311,9 +309,8 @@ impl Release<'_> {
     /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, or its entry.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
         let ran = reported(binding, cluster).map(|status| replicas(status.replicas)).filter(|runs| *runs > 0);
-        let status = self.view.order.object.status.as_ref();
-        let mut kept = status.and_then(|status| status.cluster_hpa_desired.as_deref()).into_iter().flatten();
-        let zero = kept.any(|kept| kept.cluster_name == cluster && convert::memory::read(kept).1.zero);
+        let mut kept = self.view.order.desired();
+        let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
         ran.unwrap_or(if zero { 0 } else { stored })
     }
 }

@@ -19,7 +19,7 @@ use crate::convert::fleet::number;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::names::execution_space;
 use crate::reconcile::federated_hpa::cache::Cache;
-use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry, MemberHpa};
+use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa};
 use crate::runtime::leader::Leader;
 
 /// A Work or an HPA of another owner exists under the same name.
@@ -153,14 +153,14 @@ impl Writer {
     /// # Errors
     /// As [`Self::order`].
     pub async fn unsend(&self, leader: &Leader, sent: &MemberHpa) -> Result<(), WriteError> {
-        let space = execution_space(&sent.cluster);
+        let space = execution_space(sent.cluster());
         let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
         let preconditions =
             Preconditions { uid: Some(sent.uid.to_string()), resource_version: Some(sent.version.to_string()) };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        let object = format!("Work {space}/{}", sent.name);
+        let object = format!("Work {space}/{}", sent.key.name);
         let asked = Asked { verb: "delete", group: "work.karmada.io", resource: "works", object: &object };
-        let request = requests.delete(&sent.name, &parameters);
+        let request = requests.delete(&sent.key.name, &parameters);
         match write::<Value>(&self.client, leader, request, asked).await {
             Ok(answer) => {
                 // The response is a Status when the object is gone at once: the watch reports that.
@@ -257,13 +257,4 @@ fn guard(patch: &mut Value, version: &str) {
             metadata.insert("resourceVersion".to_owned(), json!(version));
         }
     }
-}
-
-/// Whether the entries of a binding are marked as scheduled.
-#[must_use]
-pub fn is_applied(binding: &Binding) -> bool {
-    let annotations = binding.object.metadata.annotations.as_ref();
-    let applied = annotations.and_then(|all| all.get(crate::reconcile::federated_hpa::names::APPLIED_PLACEMENT));
-    let applied = applied.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    applied.as_ref() == Some(&binding.object.spec.placement)
 }

@@ -1,0 +1,158 @@
+//! ResourceBindings. No I/O.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+use super::by_cluster::ByCluster;
+use super::entry::{group, key};
+use crate::api::ResourceBinding;
+use crate::api::resource_binding::{Placement, WorkloadStatus};
+use crate::controller::key::Key;
+use crate::controller::shared::Shared;
+use crate::controller::table::Item;
+use crate::decision::related_objects::Target;
+use crate::reconcile::federated_hpa::names;
+
+/// A ResourceBinding.
+#[derive(Debug)]
+pub struct Binding {
+    key: Key,
+    /// The object, without its managed fields, its placement, the annotation with the applied placement, its entries, and
+    /// the reports of clusters.
+    pub object: ResourceBinding,
+    placement: Arc<Placed>,
+    applied: bool,
+    entries: ByCluster<i32>,
+    reports: ByCluster<Arc<Option<WorkloadStatus>>>,
+}
+
+/// A placement. All bindings of a policy have the same one.
+#[derive(Debug)]
+struct Placed {
+    /// As stored.
+    wire: Box<str>,
+    read: Result<Placement, String>,
+}
+
+impl PartialEq for Placed {
+    fn eq(&self, other: &Self) -> bool {
+        self.wire == other.wire
+    }
+}
+
+impl Eq for Placed {}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Placed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.wire.cmp(&other.wire)
+    }
+}
+
+impl Placed {
+    fn shared(stored: Value) -> Arc<Self> {
+        static PLACEMENTS: LazyLock<Shared<Placed>> = LazyLock::new(Shared::default);
+        let wire = stored.to_string().into_boxed_str();
+        let read = serde_json::from_value(stored).map_err(|error| format!("spec.placement: {error}"));
+        PLACEMENTS.keep(Self { wire, read })
+    }
+}
+
+impl Binding {
+    /// The entry of an object.
+    #[must_use]
+    pub fn of(object: &ResourceBinding) -> Self {
+        static REPORTS: LazyLock<Shared<Option<WorkloadStatus>>> = LazyLock::new(Shared::default);
+        let mut object = object.clone();
+        object.metadata.managed_fields = None;
+        let applied = object.metadata.annotations.as_mut().and_then(|all| all.remove(names::APPLIED_PLACEMENT));
+        let applied = applied.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let stored = std::mem::take(&mut object.spec.placement);
+        let applied = applied.as_ref() == Some(&stored);
+        let reports = std::mem::take(&mut object.status.aggregated_status);
+        let reports = reports.into_iter().map(|one| (one.cluster_name, REPORTS.keep(one.status))).collect();
+        let entries = std::mem::take(&mut object.spec.clusters);
+        let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
+        Self { key: key(&object.metadata), object, placement: Placed::shared(stored), applied, entries, reports }
+    }
+
+    /// Its placement, parsed.
+    ///
+    /// # Errors
+    /// Why the binding cannot be parsed: no decision may be based on it.
+    pub fn placement(&self) -> Result<&Placement, &str> {
+        if let Some(why) = self.object.spec.unreadable.first() {
+            return Err(why);
+        }
+        if *self.placement.wire == *"null" {
+            return Err("it has no placement: no PropagationPolicy made it");
+        }
+        self.placement.read.as_ref().map_err(String::as_str)
+    }
+
+    /// Its placement as stored, as JSON.
+    #[must_use]
+    pub fn stored_placement(&self) -> &str {
+        &self.placement.wire
+    }
+
+    /// Whether its entries are marked as scheduled for its placement.
+    #[must_use]
+    pub const fn is_applied(&self) -> bool {
+        self.applied
+    }
+
+    /// The reports of clusters.
+    pub fn reports(&self) -> impl Iterator<Item = (&str, Option<WorkloadStatus>)> {
+        self.reports.iter().map(|(cluster, status)| (cluster, **status))
+    }
+
+    /// The clusters that run the workload (`spec.clusters`), with their replicas.
+    #[must_use]
+    pub const fn entries(&self) -> &ByCluster<i32> {
+        &self.entries
+    }
+
+    /// Name of the FederatedHPA for which fhpa suspended it.
+    #[must_use]
+    pub fn marked(&self) -> Option<&str> {
+        let annotations = self.object.metadata.annotations.as_ref();
+        annotations.and_then(|all| all.get(names::SUSPENDED_FOR)).map(String::as_str)
+    }
+
+    /// Whether Karmada's scheduler is suspended.
+    #[must_use]
+    pub fn suspended(&self) -> bool {
+        self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
+    }
+}
+
+impl Item for Binding {
+    type IndexKey = Target;
+    fn key(&self) -> &Key {
+        &self.key
+    }
+    fn uid(&self) -> &str {
+        self.object.metadata.uid.as_deref().unwrap_or_default()
+    }
+    fn version(&self) -> &str {
+        self.object.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+    /// A workload of another namespace does not count, regardless of labels.
+    fn about(&self) -> Option<Target> {
+        let resource = &self.object.spec.resource;
+        (self.object.metadata.namespace.as_deref() == Some(&resource.namespace)).then(|| Target {
+            namespace: resource.namespace.clone(),
+            group: group(&resource.api_version),
+            kind: resource.kind.clone(),
+            name: resource.name.clone(),
+        })
+    }
+}

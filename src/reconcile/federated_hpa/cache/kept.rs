@@ -1,0 +1,94 @@
+//! Which FederatedHPAs a change of a cached object affects. No I/O.
+
+use std::time::Duration;
+
+use super::Inner;
+use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
+use crate::controller::key::Key;
+use crate::controller::table::{Change, Item, Table};
+use crate::reconcile::federated_hpa::status::throttle::MEASUREMENTS;
+use crate::runtime::clock;
+
+/// Changed measurements that do not affect decisions are reported after this time, together.
+const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
+
+/// A cached kind.
+pub(super) trait Kept: Item + Sized {
+    fn table(inner: &mut Inner) -> &mut Table<Self>;
+    /// Updates indexes that depend on the change.
+    fn index(_inner: &mut Inner, _change: &Change<Self>) {}
+    /// Marks the FederatedHPAs that the change affects.
+    fn touch(inner: &mut Inner, change: &Change<Self>);
+}
+
+impl Kept for FederatedHpaEntry {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.orders
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        for order in [&change.before, &change.after].into_iter().flatten() {
+            inner.changed.insert(order.key());
+            // Only one of several on a workload acts; that may now be another one.
+            for target in [Some(&order.target), order.also_about().as_ref()].into_iter().flatten() {
+                inner.changed.extend(inner.orders.keys_about(target).cloned());
+            }
+        }
+    }
+}
+
+impl Kept for Binding {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.bindings
+    }
+    fn index(inner: &mut Inner, change: &Change<Self>) {
+        inner.marks.follow(change);
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        let namespace = &change.key.namespace;
+        let marked = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.marked());
+        inner.changed.extend(marked.map(|name| Key::new(namespace, name)));
+        let targets = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.about());
+        for target in targets {
+            inner.changed.extend(inner.orders.keys_about(&target).cloned());
+        }
+    }
+}
+
+impl Kept for MemberHpa {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.sent
+    }
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        let owners =
+            [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.as_deref().cloned());
+        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
+            gone.insert(before.uid.clone());
+        }
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && before.is_like(after)
+        {
+            let (moved, due) = &mut inner.moved;
+            moved.extend(owners);
+            due.get_or_insert_with(|| clock::steady() + SHOWN);
+            return;
+        }
+        inner.changed.extend(owners);
+    }
+}
+
+impl Kept for ClusterEntry {
+    fn table(inner: &mut Inner) -> &mut Table<Self> {
+        &mut inner.places
+    }
+    /// A cluster reports every few seconds; that alone is not a change.
+    fn touch(inner: &mut Inner, change: &Change<Self>) {
+        inner.reported = None;
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && before.is_like(after)
+        {
+            return;
+        }
+        inner.fleet = None;
+        inner.changed.extend(inner.orders.all().map(|order| order.key()));
+    }
+}
