@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("estimator", &["api", "controller", "runtime"]),
     ("reconcile", &["api", "controller", "convert", "decision", "estimator", "runtime"]),
     ("overview", &["api", "controller", "convert", "decision", "reconcile"]),
-    ("install", &["admission", "api", "controller", "decision", "estimator", "reconcile", "runtime"]),
+    ("install", &["admission", "api", "controller", "convert", "decision", "estimator", "reconcile", "runtime"]),
     ("run", &["admission", "api", "controller", "decision", "estimator", "install", "reconcile", "runtime"]),
     ("playground", &["admission", "api", "convert", "decision", "install", "run", "runtime"]),
     (

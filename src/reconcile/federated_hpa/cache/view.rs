@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::entry::{Binding, FederatedHpaEntry, MemberHpa};
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
+use crate::decision::related_objects::KnownScaler;
 
 /// The member clusters, by name.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub struct View {
     pub sent: Vec<Arc<MemberHpa>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
+    /// Autoscalers of its workload in karmada-apiserver that are not fhpa's.
+    pub scalers: Vec<KnownScaler>,
 }
 
 impl View {
