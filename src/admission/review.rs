@@ -1,14 +1,15 @@
 //! Request -> verdict: decode, then default or validate. No I/O; the time and the other objects are passed in.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
-use super::verdict::{Denial, PatchOperation, Verdict};
+use super::verdict::{self, Denial, PatchOperation, Verdict};
 use crate::convert::{self, DecodeError, did_you_mean, own};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
@@ -19,6 +20,9 @@ use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::subject::{FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, Surroundings};
+
+/// Bytes of the largest object that the mutating endpoint judges too: a larger one would cost too much.
+const EARLY: usize = 64 << 10;
 
 /// Computes, on a dry run, the bounds that clusters would get.
 pub trait Preview: Send + Sync {
@@ -52,7 +56,10 @@ impl Reviewer {
         }
         match endpoint {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
-            Endpoint::MutateCronFederatedHPA => self.mutate_cron_federated_hpa(request),
+            Endpoint::MutateCronFederatedHPA => {
+                let completed = self.mutate_cron_federated_hpa(request);
+                self.denied_at_once(Endpoint::ValidateCronFederatedHPA, request, completed, now)
+            }
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
             Endpoint::MutateDefinition => keep_fields(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
@@ -66,11 +73,56 @@ impl Reviewer {
     fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         match convert::federated_hpa(text(request.object)) {
             Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
-                self.complete_federated_hpa(request, &hpa)
+                let completed = self.complete_federated_hpa(request, &hpa);
+                self.denied_at_once(Endpoint::ValidateFederatedHPA, request, completed, now)
             }
             Ok(_) => self.validate_federated_hpa(request, now),
             Err(error) => undecodable(error),
         }
+    }
+
+    /// Denies what the validating endpoint would deny. The API server checks an object by its schema after the mutating
+    /// and before the validating webhooks: an object with errors of both kinds would show those of the schema first, and
+    /// the others at the next attempt (docs/design.md#admission).
+    fn denied_at_once(
+        &self,
+        validating: Endpoint,
+        request: &Request<'_>,
+        completed: Verdict,
+        now: Timestamp,
+    ) -> Verdict {
+        let small = text(request.object).len() <= EARLY;
+        let early = self.settings.deny_early && small && completed.denial.is_none();
+        if !early || self.judged(validating, request, request.object, now).denial.is_none() {
+            return completed;
+        }
+        // A default may be what is missing.
+        let object = serde_json::from_str(text(request.object)).ok();
+        let object = object.and_then(|object| verdict::patched(object, &completed.patch).ok());
+        let Some(object) = object.and_then(|object| to_raw_value(&object).ok()) else { return completed };
+        let denied = self.judged(validating, request, Some(&object), now);
+        if denied.denial.is_some() { denied } else { completed }
+    }
+
+    /// The verdict of the validating endpoint on `object` in place of that of the request, without a preview.
+    fn judged(
+        &self,
+        validating: Endpoint,
+        request: &Request<'_>,
+        object: Option<&RawValue>,
+        now: Timestamp,
+    ) -> Verdict {
+        let request = Request {
+            uid: Cow::Borrowed(&*request.uid),
+            operation: request.operation,
+            namespace: Cow::Borrowed(&*request.namespace),
+            name: Cow::Borrowed(&*request.name),
+            sub_resource: Cow::Borrowed(&*request.sub_resource),
+            dry_run: false,
+            object,
+            old_object: request.old_object,
+        };
+        self.review(validating, &request, now)
     }
 
     fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {

@@ -18,6 +18,16 @@ pub enum PatchOperation {
     },
 }
 
+/// The object after a patch.
+///
+/// # Errors
+/// When a path of the patch is not in the object.
+pub fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Box<dyn std::error::Error>> {
+    let patch: json_patch::Patch = serde_json::to_value(operations).and_then(serde_json::from_value)?;
+    json_patch::patch(&mut object, &patch)?;
+    Ok(object)
+}
+
 /// Why a review is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denial {

@@ -17,6 +17,7 @@ pub mod quantity;
 pub mod replica_requirements;
 pub mod resource_binding;
 pub mod scale;
+pub mod scaler;
 mod selector;
 pub mod served;
 pub mod work;

@@ -228,6 +228,9 @@ pub struct ClusterAffinityTerm {
     /// Selected clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
+    /// Further clusters for what the selected ones cannot run, in their order (Karmada 1.18).
+    #[serde(deserialize_with = "null_as_default")]
+    pub overflow_affinities: Vec<ClusterAffinity>,
 }
 
 /// One of `clusterTolerations`.

@@ -74,7 +74,8 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Optio
 }
 
 /// The object that `reference` points to.
-pub(super) fn target(namespace: Option<&str>, reference: &api::hpa::CrossVersionObjectReference) -> Target {
+#[must_use]
+pub fn target(namespace: Option<&str>, reference: &api::hpa::CrossVersionObjectReference) -> Target {
     Target {
         namespace: namespace.unwrap_or_default().to_owned(),
         group: ApiVersion::parse(&reference.api_version).map(|version| version.group.to_owned()).unwrap_or_default(),

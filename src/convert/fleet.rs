@@ -87,7 +87,11 @@ pub fn placement(placement: &binding::Placement) -> Placement<'_> {
         groups: placement
             .cluster_affinities
             .iter()
-            .map(|term| Group { name: text(&term.affinity_name), affinity: affinity(&term.affinity) })
+            .map(|term| Group {
+                name: text(&term.affinity_name),
+                affinity: affinity(&term.affinity),
+                overflow: term.overflow_affinities.iter().map(affinity).collect(),
+            })
             .collect(),
         tolerations: placement.cluster_tolerations.iter().map(toleration).collect(),
         scheduling: placement.replica_scheduling.as_ref().map(|scheduling| ReplicaScheduling {

@@ -60,6 +60,54 @@ pub struct KnownRule {
     pub values: [Option<i32>; 3],
 }
 
+/// Kind of an autoscaler that is not fhpa's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScalerKind {
+    /// An HPA of Kubernetes, which a policy of Karmada may bring to members.
+    HorizontalPodAutoscaler,
+    /// KEDA's, which makes an HPA where KEDA runs.
+    ScaledObject,
+}
+
+impl ScalerKind {
+    /// The kind as users write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HorizontalPodAutoscaler => "HorizontalPodAutoscaler",
+            Self::ScaledObject => "ScaledObject",
+        }
+    }
+
+    /// What a user does with one on the workload of a FederatedHPA.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::HorizontalPodAutoscaler => {
+                "delete it, or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)"
+            }
+            Self::ScaledObject => "delete it, and use its triggers as External metrics",
+        }
+    }
+}
+
+/// Facts about an autoscaler in karmada-apiserver that is not fhpa's.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KnownScaler {
+    /// Its kind.
+    pub kind: ScalerKind,
+    /// Its name; the namespace is that of its target.
+    pub name: String,
+    /// The object that it scales.
+    pub target: Target,
+}
+
+impl std::fmt::Display for KnownScaler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?} scales this {} too", self.kind.name(), self.name, self.target.kind)
+    }
+}
+
 /// The other objects at one moment. Every result is ordered by name.
 pub trait RelatedObjects {
     /// The FederatedHPAs that scale `target`.
@@ -68,6 +116,10 @@ pub trait RelatedObjects {
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
+    /// Autoscalers that are not fhpa's and scale `target`.
+    fn scalers_on(&self, _target: &Target) -> Vec<KnownScaler> {
+        Vec::new()
+    }
     /// Whether members keep the replicas of objects of a kind, by the configuration of Karmada's interpreter; `None`
     /// while that is not known.
     fn keeps_replicas(&self, _api_version: &str, _kind: &str) -> Option<bool> {

@@ -23,6 +23,9 @@ const RETENTION: &str = include_str!("lua/retain-replicas.lua");
 /// The field that [`RETENTION`] keeps.
 const REPLICAS: &str = ".spec.replicas";
 
+/// Where [`RETENTION`] begins to depend on the label.
+const LABELS: &str = "  local labels";
+
 /// Kinds of which Karmada itself retains fields in members, by group and resource: a customization would replace that.
 const RETAINED: [(&str, &[&str]); 6] = [
     ("batch", &["jobs"]),
@@ -32,6 +35,10 @@ const RETAINED: [(&str, &[&str]); 6] = [
     ("kustomize.toolkit.fluxcd.io", &["kustomizations"]),
     ("source.toolkit.fluxcd.io", &["gitrepositories", "buckets", "helmcharts", "helmrepositories", "ocirepositories"]),
 ];
+
+/// Fields that Karmada's own customization of a kind retains, and that a customization by fhpa has to retain in its
+/// place, by group and kind: what Argo's controller sets in a member.
+const ALSO_RETAINED: [(&str, &str, &[&str]); 1] = [("argoproj.io", "Rollout", &[".spec.paused", ".spec.selector"])];
 
 /// A scalable kind, in one of its served versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +71,13 @@ fn reflection(version: HpaVersion) -> Value {
 
 fn retention(scaled: &ScaledType) -> Value {
     let ScaledType { api_version, kind, replicas } = scaled;
-    let script = RETENTION.replace(REPLICAS, replicas);
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let also =
+        ALSO_RETAINED.iter().filter(|(owner, of, _)| *owner == group && of == kind).flat_map(|(_, _, paths)| *paths);
+    let keep =
+        |path: &&str| format!("  if observedObj{path} ~= nil then\n    desiredObj{path} = observedObj{path}\n  end\n");
+    let script =
+        RETENTION.replace(REPLICAS, replicas).replacen(LABELS, &(also.map(keep).collect::<String>() + LABELS), 1);
     let name = format!("fhpa-{}-{}", kind.to_lowercase(), api_version.replace('/', "-"));
     customization(&name, api_version, kind, &json!({"retention": {"luaScript": script}}))
 }
@@ -212,6 +225,22 @@ mod tests {
         );
         let script = all[3]["spec"]["customizations"]["retention"]["luaScript"].as_str().unwrap();
         assert!(script.contains("desiredObj.spec.size.count = observedObj.spec.size.count"), "{script}");
+    }
+
+    #[test]
+    fn what_karmada_retains_of_a_rollout_stays_retained_with_and_without_the_label() {
+        let rollout = ScaledType {
+            api_version: "argoproj.io/v1alpha1".into(),
+            kind: "Rollout".into(),
+            replicas: ".spec.replicas".into(),
+        };
+        let script =
+            retention(&rollout)["spec"]["customizations"]["retention"]["luaScript"].as_str().unwrap().to_owned();
+        let at = |text: &str| script.find(text).unwrap_or_else(|| panic!("no {text} in {script}"));
+        let label = at("retain-replicas");
+        assert!(at("desiredObj.spec.paused = observedObj.spec.paused") < label);
+        assert!(at("desiredObj.spec.selector = observedObj.spec.selector") < label);
+        assert!(label < at("desiredObj.spec.replicas = observedObj.spec.replicas"));
     }
 
     #[test]

@@ -113,6 +113,20 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
+        why: "other autoscalers of a workload are reported: HPAs that a policy propagates",
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["list", "watch"],
+        ..ROW
+    },
+    Permission {
+        why: "other autoscalers of a workload are reported: those of KEDA, where it is installed",
+        group: "keda.sh",
+        resources: &["scaledobjects"],
+        verbs: &["list", "watch"],
+        ..ROW
+    },
+    Permission {
         why: "which clusters there are, and how they are",
         group: "cluster.karmada.io",
         resources: &["clusters"],
@@ -123,7 +137,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "replicas of a member that no HPA can set; what Karmada does not report of members",
         group: "cluster.karmada.io",
         resources: &["clusters/proxy"],
-        verbs: &["get", "patch"],
+        verbs: &["get", "patch", "delete"],
         ..ROW
     },
     Permission {
@@ -272,6 +286,14 @@ pub const PERMISSIONS: &[Permission] = &[
         group: "autoscaling",
         resources: &["horizontalpodautoscalers"],
         verbs: &["get"],
+        ..ROW
+    },
+    Permission {
+        why: "other HPAs on the workload are named, and deleted where fhpa.karmada.io/adopt-hpa asks for it",
+        place: PermissionScope::Members,
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["list", "delete"],
         ..ROW
     },
 ];

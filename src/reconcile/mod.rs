@@ -105,7 +105,7 @@ impl Controller {
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
-        let members = Arc::new(Members::new(client.clone(), Arc::clone(&targets)));
+        let members = Arc::new(Members::new(&client, &targets));
         let live = LiveState { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
         let reporter = federated_hpa::status::report::Reporter {
             events: events.clone(),

@@ -23,13 +23,15 @@ impl Roles {
     pub(super) fn run(self, control_plane: impl FnOnce() -> Result<ControlPlane, String>) -> ExitCode {
         let Self { process, webhook, controller, end, rules, logging } = self;
         process.run(&logging, || {
+            let settings = rules.settings();
+            let settings = webhook.as_ref().map_or_else(|| settings.clone(), |webhook| webhook.rules(settings.clone()));
             let (webhook, keep_serving) = webhook.map(WebhookArgs::options).unzip();
             Ok(Options {
                 webhook,
                 controller: controller.map(ControllerArgs::options).transpose()?,
                 admin: process.admin(),
                 control_plane: control_plane()?,
-                settings: rules.settings(),
+                settings,
                 drain: end.drain(keep_serving.unwrap_or(Duration::ZERO)),
             })
         })

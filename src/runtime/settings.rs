@@ -67,6 +67,7 @@ impl RuleArgs {
                 Conflicts::Deny => ConflictPolicy::Deny,
                 Conflicts::Warn => ConflictPolicy::Warn,
             },
+            deny_early: true,
             default_time_zone: self.default_time_zone.unwrap_or_else(process_zone),
         }
     }

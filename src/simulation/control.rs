@@ -209,8 +209,7 @@ impl<'a> Control<'a> {
         let clusters = self.judged.iter().filter_map(|judged| {
             let (site, file) = (scenario.sites.get(judged.at)?, self.files.get(judged.at)?);
             let report = &file.report;
-            let answers = self.members.get(judged.at).is_some_and(|member| member.readiness == Readiness::Ready);
-            let ready = if answers { report.ready } else { 0 };
+            let ready = if self.answers(judged.at) { report.ready } else { 0 };
             let (overdue, patience) = self.overdue(file, ready, now);
             due = [due, patience].into_iter().flatten().min();
             Some(Cluster {
@@ -253,6 +252,7 @@ impl<'a> Control<'a> {
             suspended: false,
             scaling_to_zero: scenario.scaling_to_zero,
             scale_assist: scenario.scale_assist,
+            scale_up: scenario.workload.behavior.as_ref().map(|behavior| behavior.up.clone()),
             basis: self.basis,
             clusters,
             purge: Purge::Gracefully,
@@ -264,6 +264,10 @@ impl<'a> Control<'a> {
             idle: self.idle,
             divided: self.divided,
         }
+    }
+
+    fn answers(&self, at: usize) -> bool {
+        self.members.get(at).is_some_and(|member| member.readiness == Readiness::Ready)
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.

@@ -101,6 +101,17 @@ fn conflicts_are_found_between_files_and_only_within_a_namespace() {
     assert_eq!(clash.stdout.matches("error[conflict]").count(), 2, "{}", clash.stdout);
     let warned = check(&["--conflict-policy", "warn"], hpa("b", ""));
     assert_eq!((warned.code, warned.stdout.matches("warning[conflict]").count()), (0, 2), "{}", warned.stdout);
+    let other = |version: &str, kind: &str| {
+        format!(
+            "{{apiVersion: {version}, kind: {kind}, metadata: {{name: old}}, spec: {{scaleTargetRef: {{apiVersion: apps/v1, \
+                 kind: Deployment, name: web}}}}}}"
+        )
+    };
+    for (version, kind) in [("autoscaling/v2", "HorizontalPodAutoscaler"), ("keda.sh/v1alpha1", "ScaledObject")] {
+        let found = check(&[], other(version, kind));
+        assert_eq!((found.code, found.stdout.matches("error[conflict]").count()), (1, 1), "{}", found.stdout);
+        assert!(found.stdout.contains(&format!(r#"{kind} "old" scales this Deployment too"#)), "{}", found.stdout);
+    }
     assert_eq!(check(&[], hpa("b", ", namespace: other")).code, 0);
     assert_eq!(check(&["--namespace", "other"], hpa("b", ", namespace: default")).code, 0);
 }

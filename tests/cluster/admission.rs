@@ -145,6 +145,38 @@ fn the_webhook_keeps_our_fields_in_definitions_where_no_policy_does() {
     drop(webhook);
 }
 
+/// The schema limits names of rules and `maxReplicas`; only the webhook reads schedules and types of metrics.
+pub fn wrong() -> [(&'static str, Value, [&'static str; 2]); 2] {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let cron = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA",
+        "metadata": {"name": "nightly", "namespace": "prod"}, "spec": {"scaleTargetRef": target,
+        "rules": [{"name": "a-name-that-is-longer-than-32-characters", "schedule": "61 * * * *", "targetReplicas": 1}]}});
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web"}, "maxReplicas": 0}});
+    [
+        ("cronfederatedhpas", cron, ["spec.rules[0].name", "spec.rules[0].schedule"]),
+        ("federatedhpas", hpa, ["spec.maxReplicas", "spec.scaleTargetRef.kind"]),
+    ]
+}
+
+#[test]
+fn errors_of_the_schema_and_of_the_webhook_come_in_one_answer_of_a_real_server() {
+    let Some(plane) = ControlPlane::own("all errors of an object in one answer") else { return };
+    plane.install_crds();
+    let webhook = Webhook::register(&plane);
+    wait_until_asked(&plane);
+    plane.kubectl(&["create", "namespace", "prod"], "");
+    for (_, object, paths) in wrong() {
+        let (applied, said) = plane.kubectl(&["apply", "-f", "-"], &object.to_string());
+        assert!(!applied, "{said}");
+        for path in paths {
+            assert!(said.contains(path), "no {path}: {said}");
+        }
+    }
+    drop(webhook);
+}
+
 /// Creates a sample of the objects that Karmada admits; returns how many were stored.
 async fn round_trips(plane: &ControlPlane, namespace: &str) -> usize {
     let client = plane.client().await;

@@ -1,6 +1,6 @@
 //! Tests that need a real kube-apiserver. Without one they report this and pass.
 
-mod admission;
+pub mod admission;
 pub mod control_plane;
 mod crds;
 #[cfg(feature = "playground")]

@@ -271,3 +271,33 @@ async fn the_metrics_apis_that_centralized_objects_need_are_looked_for_in_their_
     fleet.lose_metrics("member2", true).unwrap();
     assert_eq!(metrics().await, [r#""warn" "not available: metrics.k8s.io in member2""#]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_autoscalers_of_a_workload_are_found_in_the_control_plane_and_in_members() {
+    let fleet = Fleet::build(Plan { clusters: 1, ..Plan::new() }).await.unwrap();
+    fleet.settle().await.unwrap();
+    let control = fleet.control();
+    for definition in fhpa::api::crd::all().unwrap() {
+        let _: Result<_, _> = control.create(definition).await;
+    }
+    let listening = control.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let desk = WebhookState::new(&listening.kubeconfig("karmada"));
+    let object = |api_version: &str, kind: &str, name: &str, annotations: Value| {
+        json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
+    };
+    let plain = |name: &str, annotations: Value| object("autoscaling/v2", "HorizontalPodAutoscaler", name, annotations);
+    let fhpa = object("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "web", json!({}));
+    control.create(&fhpa).await.unwrap();
+    let member = fleet.member("member1").unwrap();
+    member.create(&plain("web", json!({"fhpa.karmada.io/write-id": "1"}))).await.unwrap();
+    let state = async || of(&found(&desk).await.2, "other autoscalers").clone();
+    assert_eq!(state().await["state"], "ok", "fhpa's own HPA is none");
+    control.create(&plain("above", json!({}))).await.unwrap();
+    member.create(&plain("below", json!({}))).await.unwrap();
+    let told = state().await;
+    assert_eq!(told["state"], "fail", "{told}");
+    let seen = "HorizontalPodAutoscaler default/above, HorizontalPodAutoscaler default/below in member1";
+    assert_eq!(told["seen"], seen);
+}

@@ -5,6 +5,7 @@ mod embedded;
 pub mod guard;
 mod output;
 mod real;
+mod rounds;
 mod stand;
 
 use std::path::PathBuf;

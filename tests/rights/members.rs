@@ -10,6 +10,7 @@ use super::held::{controller, order, workload};
 use super::{Story, leads, same};
 use crate::bed::role::Role;
 use crate::stories::distributed::capacity::node;
+use crate::stories::distributed::scalers::{keda, plain, scaled_object};
 use crate::stories::distributed::{Stage, kind, plan, weights};
 
 pub const DEPLOYMENT: Story = Story {
@@ -30,6 +31,24 @@ pub const STATEFUL_SET: Story = Story {
 pub const UNREPORTED: Story = Story {
     tell: |role| Box::pin(unreported(role)),
     needs: &[(ControlPlane, "clusters/proxy", &["get"]), (Members, "horizontalpodautoscalers", &["get"])],
+};
+
+/// A member has another HPA on the workload.
+pub const FOREIGN: Story = Story {
+    tell: |role| Box::pin(foreign(role)),
+    needs: &[
+        (ControlPlane, "clusters/proxy", &["get", "delete"]),
+        (Members, "horizontalpodautoscalers", &["list", "delete"]),
+    ],
+};
+
+/// The control plane has other autoscalers of the workload.
+pub const BESIDE: Story = Story {
+    tell: |role| Box::pin(beside(role)),
+    needs: &[
+        (ControlPlane, "horizontalpodautoscalers", &["list", "watch"]),
+        (ControlPlane, "scaledobjects", &["list", "watch"]),
+    ],
 };
 
 /// A member that was put to zero is woken, and one whose pods find no node gives its headroom away.
@@ -75,6 +94,51 @@ async fn unreported(role: Role) -> Result<(), String> {
         stage.conditions().await.join(" "),
         "Assigned=True Assigned Ready=True MemberHPAsReady".to_owned(),
     )
+}
+
+async fn foreign(role: Role) -> Result<(), String> {
+    let stage = Stage::new(2).await;
+    workload(&stage, "Deployment", "web", 2, &[1, 1]).await;
+    let mut one = controller(&stage, role);
+    leads(&mut one).await?;
+    stage.fleet.member("member2").unwrap().create(&plain("old")).await.unwrap();
+    let mut order = order("Deployment", "web", 2, 9);
+    order["metadata"]["annotations"] = json!({"fhpa.karmada.io/adopt-hpa": "true"});
+    stage.create(order).await;
+    stage.pass(180).await;
+    let found = stage.member("member2", "HorizontalPodAutoscaler", "old").await;
+    same("the other HPA", found.is_none(), true)?;
+    let conditions = stage.conditions().await.join(" ");
+    same("conditions", conditions, "Assigned=True Assigned Ready=True MemberHPAsReady".to_owned())
+}
+
+async fn beside(role: Role) -> Result<(), String> {
+    let stage = Stage::new(2).await;
+    stage.create(keda()).await;
+    workload(&stage, "Deployment", "web", 2, &[1, 1]).await;
+    let mut one = controller(&stage, role);
+    leads(&mut one).await?;
+    stage.create(order("Deployment", "web", 2, 9)).await;
+    stage.pass(20).await;
+    for (other, kind) in [(plain("old"), "HorizontalPodAutoscaler"), (scaled_object("old"), "ScaledObject")] {
+        stage.create(other).await;
+        stage.pass(10).await;
+        same(kind, stage.conditions().await[1].clone(), "Ready=False ConflictingScaler".to_owned())?;
+        stage.delete(kind, "old").await;
+        stage.pass(10).await;
+        same(kind, stage.conditions().await[1].clone(), "Ready=True MemberHPAsReady".to_owned())?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_take_over_hpas_of_other_names_takes_every_right_on_the_hpas_of_members() {
+    FOREIGN.holds().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_report_other_autoscalers_takes_every_right_on_them() {
+    BESIDE.holds().await;
 }
 
 #[tokio::test(start_paused = true)]

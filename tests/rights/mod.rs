@@ -31,7 +31,7 @@ struct Story {
     needs: &'static [(PermissionScope, &'static str, &'static [&'static str])],
 }
 
-const STORIES: [&Story; 11] = [
+const STORIES: [&Story; 13] = [
     &held::LEADS,
     &held::HELD,
     &held::FAILOVER,
@@ -39,6 +39,8 @@ const STORIES: [&Story; 11] = [
     &members::DEPLOYMENT,
     &members::STATEFUL_SET,
     &members::UNREPORTED,
+    &members::FOREIGN,
+    &members::BESIDE,
     &centralized::DEPLOYMENT,
     &centralized::STATEFUL_SET,
     &centralized::ADAPTER,

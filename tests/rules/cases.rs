@@ -199,6 +199,7 @@ fn fields_that_only_distributed_has_are_refused_beside_centralized() {
     denied: spec.scaleAssist: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     denied: spec.scalingToZero: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     denied: spec.clusterHPAPreference: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    warning: spec.autoscaleMultiClusterDelay: has no effect while scaleAssist is false
     warning: spec.scalingToZero: has no effect while scaleAssist is false
     ");
 }

@@ -10,10 +10,16 @@ use serde_json::{Value, json};
 
 use super::cases::{cron, federated, federated_with};
 use super::upstream::patched;
-use super::world::{Others, create, review, reviewer, reviewer_with};
+use super::world::{Others, review, reviewer_with};
+
+/// Objects are completed whether or not they are right.
+fn completing() -> Settings {
+    Settings { deny_early: false, ..Settings::default() }
+}
 
 fn patch(endpoint: Endpoint, object: &str) -> String {
-    let verdict = create(endpoint, object);
+    let reviewer = reviewer_with(Others::default(), completing());
+    let verdict = review(&reviewer, endpoint, Operation::Create, object, None);
     assert_eq!(verdict.denial, None);
     let filled_in = verdict.patch.iter().filter(|operation| !is_copy(operation));
     filled_in.map(|operation| serde_json::to_string(operation).unwrap()).collect::<Vec<_>>().join("\n")
@@ -28,7 +34,7 @@ fn is_copy(operation: &PatchOperation) -> bool {
 #[test]
 fn what_only_fhpa_knows_is_copied_and_follows_what_the_user_writes() {
     let mutate = |operation, object: &Value, old: Option<&Value>| {
-        let reviewer = reviewer(Others::default());
+        let reviewer = reviewer_with(Others::default(), completing());
         let old = old.map(Value::to_string);
         let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, operation, &object.to_string(), old.as_deref());
         patched(object.clone(), &verdict)
@@ -106,7 +112,7 @@ fn an_empty_list_of_policies_is_an_answer_and_stays() {
 
 #[test]
 fn the_mode_is_the_one_that_the_operator_chose() {
-    let settings = Settings { default_mode: Mode::Centralized, ..Settings::default() };
+    let settings = Settings { default_mode: Mode::Centralized, ..completing() };
     let reviewer = reviewer_with(Others::default(), settings);
     let object = federated_with(r#""metrics":[{"type":"Resource"}]"#);
     let verdict = review(&reviewer, Endpoint::MutateFederatedHPA, Operation::Create, &object, None);
@@ -116,7 +122,7 @@ fn the_mode_is_the_one_that_the_operator_chose() {
 
 #[test]
 fn a_field_that_only_distributed_has_means_distributed_whatever_the_default() {
-    let settings = Settings { default_mode: Mode::Centralized, ..Settings::default() };
+    let settings = Settings { default_mode: Mode::Centralized, ..completing() };
     let reviewer = reviewer_with(Others::default(), settings);
     let mode = |field: &str| {
         let object = federated_with(&format!(r#""metrics":[{{"type":"Resource"}}],{field}"#));
@@ -140,7 +146,7 @@ fn a_field_that_only_distributed_has_means_distributed_whatever_the_default() {
 
 #[test]
 fn an_object_that_karmada_ran_keeps_no_mode_until_the_operator_chooses_one() {
-    let settings = Settings { mode_is_chosen: false, ..Settings::default() };
+    let settings = Settings { mode_is_chosen: false, ..completing() };
     let reviewer = reviewer_with(Others::default(), settings);
     let object = federated_with(r#""metrics":[{"type":"Resource"}]"#);
     let mode = |operation, old: Option<&str>, new: &str| {

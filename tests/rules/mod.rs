@@ -5,6 +5,7 @@ mod defaults;
 mod laws;
 mod neighbours;
 pub mod normal;
+mod rounds;
 mod schema;
 mod updates;
 mod upstream;

@@ -4,7 +4,7 @@ use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
 use fhpa::admission::verdict::Verdict;
 use fhpa::api;
-use fhpa::convert::{known_cron_federated_hpa, known_federated_hpa};
+use fhpa::convert::{Scaler as _, known_cron_federated_hpa, known_federated_hpa};
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::validation::{ConflictPolicy, Settings};
 
@@ -14,7 +14,11 @@ use super::world::{Others, review, reviewer_with, said};
 fn others(objects: &[&str]) -> Others {
     let mut others = Others::default();
     for object in objects {
-        if object.contains("CronFederatedHPA") {
+        if object.contains("autoscaling/v2") {
+            others.scalers.extend(serde_json::from_str::<api::scaler::PlainHPA>(object).unwrap().known());
+        } else if object.contains("keda.sh") {
+            others.scalers.extend(serde_json::from_str::<api::scaler::ScaledObject>(object).unwrap().known());
+        } else if object.contains("CronFederatedHPA") {
             let cron: api::CronFederatedHPA = serde_json::from_str(object).unwrap();
             others.cron.push(known_cron_federated_hpa(&cron));
         } else {
@@ -50,6 +54,36 @@ fn two_federated_hpas_on_one_workload_are_refused() {
     let other = named("web2", &right());
     insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web2" scales this Deployment already: change or delete one of them"#);
     insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: FederatedHPA "web2" scales this Deployment already"#);
+}
+
+const PLAIN: &str = r#"{"apiVersion":"autoscaling/v2","metadata":{"name":"old","namespace":"prod"},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}}"#;
+const KEDA: &str = r#"{"apiVersion":"keda.sh/v1alpha1","metadata":{"name":"queue","namespace":"prod"},"spec":{"scaleTargetRef":{"name":"web"}}}"#;
+
+#[test]
+fn an_hpa_or_a_scaled_object_on_the_workload_is_refused_with_what_to_do() {
+    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN, KEDA], ConflictPolicy::Deny)), @r#"
+    denied: spec.scaleTargetRef: Forbidden: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)
+    denied: spec.scaleTargetRef: Forbidden: ScaledObject "queue" scales this Deployment too: delete it, and use its triggers as External metrics
+    "#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
+    let elsewhere = PLAIN.replace("Deployment", "StatefulSet");
+    let going = PLAIN.replace(r#""name":"old""#, r#""name":"old","deletionTimestamp":"2026-01-01T00:00:00Z""#);
+    for other in [&*elsewhere, &*going] {
+        assert_eq!(said(&verdict(&right(), &[other], ConflictPolicy::Deny)), "", "{other}");
+    }
+}
+
+#[test]
+fn an_hpa_that_is_to_be_taken_over_is_warned_of_and_a_scaled_object_is_refused_all_the_same() {
+    let adopting =
+        right().replace(r#""namespace""#, r#""annotations":{"fhpa.karmada.io/adopt-hpa":"true"},"namespace""#);
+    insta::assert_snapshot!(said(&verdict(&adopting, &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
+    assert!(verdict(&adopting, &[KEDA], ConflictPolicy::Deny).denial.is_some());
+}
+
+#[test]
+fn a_cron_rule_beside_an_hpa_is_warned_of() {
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
 }
 
 #[test]

@@ -8,11 +8,12 @@ use fhpa::admission::envelope::{Operation, Request};
 use fhpa::admission::verdict::Verdict;
 use fhpa::decision::cron::{Schedule, zone_name};
 use fhpa::decision::kinds;
+use fhpa::decision::validation::Settings;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::normal;
-use super::world::{Others, now, reviewer, said, zones};
+use super::world::{Others, now, reviewer_with, said, zones};
 
 /// One recorded decision.
 struct Line {
@@ -64,7 +65,9 @@ impl Line {
         };
         let (name, namespace, uid, sub_resource) = ("web".into(), "prod".into(), "u".into(), "".into());
         let request = Request { uid, operation, namespace, name, sub_resource, dry_run: false, object, old_object };
-        Some(reviewer(Others::default()).review(endpoint, &request, now()))
+        // Karmada checks an object in the validating webhook only.
+        let settings = Settings { deny_early: false, ..Settings::default() };
+        Some(reviewer_with(Others::default(), settings).review(endpoint, &request, now()))
     }
 
     /// The object, `null` when the text is no JSON to `serde_json`.

@@ -8,7 +8,7 @@ use fhpa::admission::envelope::{Operation, Request};
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::{Denial, Verdict};
 use fhpa::decision::cron::zones::Zones;
-use fhpa::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
+use fhpa::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects, Target};
 use fhpa::decision::validation::Settings;
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 pub struct Others {
     pub federated: Vec<KnownFederatedHPA>,
     pub cron: Vec<KnownCronFederatedHPA>,
+    pub scalers: Vec<KnownScaler>,
     /// Kinds whose replicas members keep, when that is known.
     pub kept: Option<Vec<(&'static str, &'static str)>>,
 }
@@ -36,6 +37,11 @@ impl RelatedObjects for Others {
     }
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
+    }
+    fn scalers_on(&self, target: &Target) -> Vec<KnownScaler> {
+        let mut found: Vec<_> = self.scalers.iter().filter(|known| known.target == *target).cloned().collect();
+        found.sort();
+        found
     }
     fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
         self.kept.as_ref().map(|kept| kept.contains(&(api_version, kind)))

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("reconcile", &["api", "controller", "convert", "decision", "estimator", "runtime"]),
     ("overview", &["api", "controller", "convert", "decision", "reconcile", "runtime"]),
     ("dashboard", &["api", "controller", "decision", "estimator", "install", "overview", "runtime"]),
-    ("install", &["admission", "api", "controller", "decision", "estimator", "reconcile", "runtime"]),
+    ("install", &["admission", "api", "controller", "convert", "decision", "estimator", "reconcile", "runtime"]),
     ("run", &["admission", "api", "controller", "decision", "estimator", "install", "reconcile", "runtime"]),
     ("playground", &["admission", "api", "convert", "dashboard", "decision", "install", "run", "runtime"]),
     (

@@ -38,7 +38,8 @@ impl<'a> Words<'a> {
 
     /// The policy that follows from them.
     pub(super) fn policy(&self) -> Policy {
-        settings::policy(self.assignment.as_ref(), &self.placement)
+        let overflows = self.placement.groups.first().is_some_and(|group| !group.overflow.is_empty());
+        settings::policy(self.assignment.as_ref(), &self.placement, overflows)
     }
 }
 

@@ -99,7 +99,8 @@ pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, defaul
             Class::Known(Kind::CronFederatedHPA) => {
                 known.cron_federated_hpas.extend(rules::known_cron_federated_hpa(namespace, value()));
             }
-            _ => {}
+            Class::Other => known.scalers.extend(rules::known_scaler(namespace, &object.subject.node)),
+            Class::NearMiss(_) | Class::Doubtful(_) => {}
         }
     }
     known.in_order()

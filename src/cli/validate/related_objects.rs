@@ -1,12 +1,13 @@
 //! The given files in the role of the other objects of the control plane. No I/O.
 
-use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects, Target};
 
 /// The objects of all given files.
 #[derive(Debug, Default)]
 pub(crate) struct GivenObjects {
     pub(crate) federated_hpas: Vec<KnownFederatedHPA>,
     pub(crate) cron_federated_hpas: Vec<KnownCronFederatedHPA>,
+    pub(crate) scalers: Vec<KnownScaler>,
 }
 
 impl GivenObjects {
@@ -16,6 +17,8 @@ impl GivenObjects {
         self.federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
         self.cron_federated_hpas.sort_by(|a, b| (&a.target.namespace, &a.name).cmp(&(&b.target.namespace, &b.name)));
         self.cron_federated_hpas.dedup_by(|a, b| (&a.target.namespace, &a.name) == (&b.target.namespace, &b.name));
+        self.scalers.sort();
+        self.scalers.dedup();
         self
     }
 }
@@ -27,6 +30,10 @@ impl RelatedObjects for GivenObjects {
 
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA> {
         self.cron_federated_hpas.iter().filter(|known| known.target == *target).cloned().collect()
+    }
+
+    fn scalers_on(&self, target: &Target) -> Vec<KnownScaler> {
+        self.scalers.iter().filter(|known| known.target == *target).cloned().collect()
     }
 
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {

@@ -7,17 +7,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
+use super::super::manifest::Node;
 use super::subject::Kind;
 use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::{Operation, Request};
 use crate::admission::review::Reviewer;
-use crate::admission::verdict::{Denial, PatchOperation, Verdict};
+use crate::admission::verdict::{Denial, PatchOperation, Verdict, patched};
 use crate::api;
-use crate::convert;
+use crate::api::scaler::{PlainHPA, ScaledObject};
+use crate::convert::{self, Scaler as _};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::Findings;
-use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects};
 use crate::decision::validation::Settings;
 
 /// The rules of the webhook, with the given files as other objects.
@@ -61,7 +63,7 @@ impl Rules {
         let patch = defaulted.patch.clone();
         collect(defaulted, &mut findings)?;
         if !denied {
-            let object = patched(object, &patch)?;
+            let object = patched(object, &patch).map_err(|error| undecodable(&*error))?;
             collect(self.verdict(validate, namespace, name, &object)?, &mut findings)?;
         }
         Ok(findings)
@@ -99,14 +101,6 @@ fn collect(verdict: Verdict, findings: &mut Findings) -> Result<(), Undecodable>
     }
 }
 
-/// The object with its defaults.
-fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Undecodable> {
-    let patch = serde_json::to_value(operations).and_then(serde_json::from_value::<json_patch::Patch>);
-    let patch = patch.map_err(|error| undecodable(&error))?;
-    json_patch::patch(&mut object, &patch).map_err(|error| undecodable(&error))?;
-    Ok(object)
-}
-
 /// A FederatedHPA with the defaults of the webhook, as it would be stored; `None` when it cannot be decoded.
 pub(crate) fn completed(object: Value, default_mode: Mode) -> Option<Value> {
     let text = object.to_string();
@@ -126,6 +120,21 @@ pub(super) fn known_federated_hpa(namespace: &str, object: Value, default_mode: 
     let mut hpa: api::FederatedHPA = serde_json::from_value(object).ok()?;
     hpa.metadata.namespace = Some(namespace.to_owned());
     Some(convert::known_federated_hpa(&hpa, default_mode))
+}
+
+/// Facts about this object for the rules of others, where it is an autoscaler that is not fhpa's.
+pub(super) fn known_scaler(namespace: &str, node: &Node) -> Option<KnownScaler> {
+    let mut object = match (node.text("apiVersion")?, node.text("kind")?) {
+        (version, "HorizontalPodAutoscaler") if version.starts_with("autoscaling/") => node.to_value(),
+        (version, "ScaledObject") if version.starts_with("keda.sh/") => node.to_value(),
+        _ => return None,
+    };
+    object.get_mut("metadata")?.as_object_mut()?.insert("namespace".to_owned(), Value::String(namespace.to_owned()));
+    if node.text("kind")? == "ScaledObject" {
+        serde_json::from_value::<ScaledObject>(object).ok()?.known()
+    } else {
+        serde_json::from_value::<PlainHPA>(object).ok()?.known()
+    }
 }
 
 /// Facts about this CronFederatedHPA for the rules of other objects; `None` when it cannot be decoded.

@@ -76,7 +76,7 @@ pub fn candidates<'a>(
     let paused = patience.pauses(members);
     let preferences = Preferences::of(intent.assignment, intent.placement);
     let look = Look { intent, preferences, members, past, patience, paused: paused.is_some(), now };
-    let (Found { mut clusters, next, unmet, waiting }, group) = look.group();
+    let (Found { mut clusters, next, unmet, waiting, overflows }, group) = look.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
     clusters.extend(gone.map(|&name| CandidateCluster {
@@ -86,9 +86,14 @@ pub fn candidates<'a>(
         settings: Settings::default(),
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));
-    let policy = policy(intent.assignment, intent.placement);
+    let policy = policy(intent.assignment, intent.placement, overflows);
     let delays = clusters.iter().any(|one| one.state == ClusterState::Silent);
     Candidates { policy, group, clusters, next, unmet, waiting, paused: paused.filter(|_| delays) }
+}
+
+/// Priority of a cluster by its tier: the group first, then its overflow in order.
+fn priority(tier: usize) -> Option<i32> {
+    i32::try_from(tier).ok()?.checked_neg()
 }
 
 /// Input of the selection.
@@ -108,6 +113,31 @@ struct Found<'a> {
     next: Option<Timestamp>,
     unmet: Vec<Unmet<'a>>,
     waiting: Vec<&'a str>,
+    /// Whether the group in use has others for what it cannot run.
+    overflows: bool,
+}
+
+/// The clusters that a placement selects.
+#[derive(Clone, Copy)]
+struct Selection<'s, 'a> {
+    affinity: Option<&'s ClusterAffinity<'a>>,
+    overflow: &'s [ClusterAffinity<'a>],
+}
+
+impl<'s, 'a> Selection<'s, 'a> {
+    fn of(group: &'s Group<'a>) -> Self {
+        Self { affinity: Some(&group.affinity), overflow: &group.overflow }
+    }
+
+    /// The place of the first affinity that selects the cluster: 0 is the group, then its overflow in order.
+    fn tier(self, member: &Member<'_>) -> Option<usize> {
+        let first = self.affinity.is_none_or(|affinity| takes(affinity, member));
+        if first {
+            return Some(0);
+        }
+        let tier = self.overflow.iter().position(|affinity| takes(affinity, member))?;
+        tier.checked_add(1)
+    }
 }
 
 impl Found<'_> {
@@ -120,19 +150,20 @@ impl<'a> Look<'_, 'a> {
     /// The group that is used.
     fn group(&self) -> (Found<'a>, &'a str) {
         let placement = self.intent.placement;
-        let Some(first) = placement.groups.first() else { return (self.look(placement.affinity.as_ref()), "") };
+        let whole = Selection { affinity: placement.affinity.as_ref(), overflow: &[] };
+        let Some(first) = placement.groups.first() else { return (self.look(whole), "") };
         let named = |group: &Group<'a>| group.name == self.intent.observed_group;
         let observed = placement.groups.iter().position(named).unwrap_or_default();
         let mut well: Option<Timestamp> = None;
         for group in placement.groups.iter().take(observed) {
-            match self.well(&group.affinity) {
-                Some(since) if since <= self.now => return (self.look(Some(&group.affinity)), &group.name),
+            match self.well(Selection::of(group)) {
+                Some(since) if since <= self.now => return (self.look(Selection::of(group)), &group.name),
                 then => well = [well, then].into_iter().flatten().min(),
             }
         }
-        let mut tried = placement.groups.iter().skip(observed).map(|group| (self.look(Some(&group.affinity)), group));
+        let mut tried = placement.groups.iter().skip(observed).map(|group| (self.look(Selection::of(group)), group));
         let (mut found, group) = match tried.next() {
-            None => (self.look(Some(&first.affinity)), first),
+            None => (self.look(Selection::of(first)), first),
             Some((found, group)) if found.serves() => (found, group),
             Some(given_up) => tried.find(|(found, _)| found.serves()).unwrap_or(given_up),
         };
@@ -141,8 +172,8 @@ impl<'a> Look<'_, 'a> {
     }
 
     /// When an abandoned group may be used again.
-    fn well(&self, affinity: &ClusterAffinity<'_>) -> Option<Timestamp> {
-        let found = self.look(Some(affinity));
+    fn well(&self, selection: Selection<'_, '_>) -> Option<Timestamp> {
+        let found = self.look(selection);
         let serves = |member: &&Member<'_>| {
             let own = found.clusters.iter().find(|one| one.name == member.name);
             own.is_some_and(|one| one.chosen && one.state == ClusterState::Serving)
@@ -153,12 +184,14 @@ impl<'a> Look<'_, 'a> {
         self.members.iter().filter(serves).filter_map(well).min()
     }
 
-    fn look(&self, affinity: Option<&ClusterAffinity<'_>>) -> Found<'a> {
+    fn look(&self, selection: Selection<'_, '_>) -> Found<'a> {
         let Self { intent, members, past, patience, now, .. } = *self;
         let placement = intent.placement;
-        let mut found = Found { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new() };
-        let taken =
-            |member: &&Member<'_>| [affinity, intent.affinity].iter().flatten().all(|affinity| takes(affinity, member));
+        let overflows = !selection.overflow.is_empty();
+        let mut found = Found { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new(), overflows };
+        let taken = |member: &&Member<'_>| {
+            intent.affinity.is_none_or(|affinity| takes(affinity, member)) && selection.tier(member).is_some()
+        };
         let spread = (!placement.spread.is_empty()).then(|| {
             let ranked = self.ranked(members.iter().filter(taken));
             choose(&ranked, &placement.spread)
@@ -177,7 +210,10 @@ impl<'a> Look<'_, 'a> {
                 let freely = judge(member, &placement.tolerations, patience, Known { waits: false, ..known }, now);
                 found.waiting.extend((freely.state != state).then_some(name));
             }
-            let settings = self.preferences.settings(member);
+            let mut settings = self.preferences.settings(member);
+            if overflows && intent.assignment.is_none() {
+                settings.priority = selection.tier(member).and_then(priority);
+            }
             found.clusters.push(CandidateCluster { name, chosen, state, settings });
         }
         found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
@@ -223,6 +259,7 @@ mod tests {
     use crate::decision::fleet::Readiness;
     use jiff::SignedDuration;
 
+    use crate::decision::fleet::placement::ReplicaScheduling;
     use crate::decision::fleet::spread::Spread;
 
     const NOW: Timestamp = Timestamp::constant(1_000, 0);
@@ -292,8 +329,32 @@ mod tests {
     }
 
     #[test]
+    fn overflow_affinities_are_lower_priorities_in_their_order() {
+        let scheduling =
+            ReplicaScheduling { type_: "Divided".into(), preference: "Aggregated".into(), ..<_>::default() };
+        let overflow = vec![named(&["a", "cloud1"]), named(&["cloud2", "cloud1"])];
+        let own = Group { name: "own".into(), affinity: named(&["a", "b"]), overflow };
+        let placement = Placement { groups: vec![own], scheduling: Some(scheduling), ..Placement::default() };
+        let members = members(&[("a", true), ("b", true), ("cloud1", true), ("cloud2", true), ("else", true)]);
+        let found = candidates(&intent(&placement), &members, &Past::default(), &Patience::default(), NOW);
+        let priorities: Vec<_> = found.clusters.iter().map(|one| (one.name, one.settings.priority)).collect();
+        let expected = [("a", Some(0)), ("b", Some(0)), ("cloud1", Some(-1)), ("cloud2", Some(-2))];
+        assert_eq!((found.policy, priorities), (Policy::Prioritized, expected.to_vec()));
+        // The user's own words come first.
+        let assignment = Assignment { type_: "DynamicWeighted".into(), ..Assignment::default() };
+        let intent = Intent { assignment: Some(&assignment), ..intent(&placement) };
+        let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+        assert_eq!((found.policy, found.clusters.len()), (Policy::DynamicWeighted, 4), "none is dropped");
+        assert!(found.clusters.iter().all(|one| one.settings.priority.is_none()));
+    }
+
+    #[test]
     fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_has_been_well() {
-        let group = |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]) };
+        let group = |name: &'static str, cluster| Group {
+            name: name.into(),
+            affinity: named(&[cluster]),
+            overflow: Vec::new(),
+        };
         let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
         let group_of = |ready: &[(&'static str, bool)], observed_group, since: i64| {
             let intent = Intent { observed_group, ..intent(&placement) };

@@ -28,6 +28,8 @@ pub struct Group<'a> {
     pub name: Text<'a>,
     /// The affinity of the group.
     pub affinity: ClusterAffinity<'a>,
+    /// `overflowAffinities`: clusters for what the group cannot run, in their order.
+    pub overflow: Vec<ClusterAffinity<'a>>,
 }
 
 /// `replicaScheduling`

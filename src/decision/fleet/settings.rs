@@ -21,9 +21,14 @@ pub struct Settings {
 }
 
 /// The policy of the user, else the one of the placement (docs/design.md#api). An unknown name cannot be stored.
+/// `overflows` is whether the group of clusters in use has others for what it cannot run.
 #[must_use]
-pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>) -> Policy {
-    assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(|| placement.policy())
+pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, overflows: bool) -> Policy {
+    let placed = || match placement.policy() {
+        divided if overflows && divided.divides() => Policy::Prioritized,
+        policy => policy,
+    };
+    assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(placed)
 }
 
 /// Settings of clusters, from the preferences of the FederatedHPA or else from the weights of the placement.
@@ -164,7 +169,7 @@ mod tests {
         assert_eq!(of("c"), Settings { weight: 0, priority: None, limits: Limits::default() });
         let even = Assignment { preferences: Vec::new(), ..assignment.clone() };
         assert_eq!(Preferences::of(Some(&even), &placement).settings(&member("c")).weight, 1);
-        assert_eq!(policy(Some(&assignment), &Placement::default()), Policy::StaticWeighted);
-        assert_eq!(policy(None, &Placement::default()), Policy::Duplicated);
+        assert_eq!(policy(Some(&assignment), &Placement::default(), true), Policy::StaticWeighted);
+        assert_eq!(policy(None, &Placement::default(), true), Policy::Duplicated);
     }
 }

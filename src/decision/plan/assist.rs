@@ -17,6 +17,13 @@ const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
 /// once.
 pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     forget(request, assignees);
+    if !request.may_scale_up() {
+        for assignee in assignees {
+            let memory = &mut assignee.target.memory;
+            memory.assist = memory.assist.filter(|_| memory.floor.is_some());
+        }
+        return;
+    }
     let short: Vec<(&str, Replicas)> =
         assignees.iter().map(|assignee| (assignee.participant.cluster.name, shortfall(request, assignee))).collect();
     let total = sum(short.iter().map(|(_, short)| *short));
@@ -93,9 +100,11 @@ fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(P
     let asleep = assignee.target.memory.zero;
     let able = assignee.answers() && !assignee.is_stuck() && !asleep && cluster.reach == Reach::Scale;
     let runs = runs(assignee);
-    let ordered = runs.saturating_sub(cluster.current?);
+    let current = cluster.current?;
+    let ordered = runs.saturating_sub(current);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);
-    let spare = room.min(assignee.target.bounds.max.saturating_sub(runs));
+    let most = assignee.target.bounds.max.min(request.most_at_once(current));
+    let spare = room.min(most.saturating_sub(runs));
     if !able || spare == 0 {
         return None;
     }

@@ -27,10 +27,18 @@ impl Load {
         }
     }
 
-    /// Whether the metric is above target by more than the tolerance of an HPA.
+    /// Whether the metric is above target by more than the usual tolerance of an HPA.
     #[must_use]
     pub fn is_above(self) -> bool {
         self.tenths(11) == Ordering::Greater
+    }
+
+    /// Whether the metric is above target by more than so many millionths of the target.
+    #[must_use]
+    pub fn is_above_by(self, millionths: u64) -> bool {
+        const WHOLE: u128 = 1_000_000;
+        let most = u128::from(self.target).saturating_mul(WHOLE.saturating_add(millionths.into()));
+        self.target > 0 && u128::from(self.value).saturating_mul(WHOLE) > most
     }
 
     /// Whether the metric is below target.

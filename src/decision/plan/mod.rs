@@ -26,6 +26,7 @@ mod raise_at_max;
 mod reason;
 mod reassignment;
 mod replacement;
+mod scale_up;
 mod signal;
 mod steps;
 mod transition;

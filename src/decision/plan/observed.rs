@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::adjust::{REACTION, within};
 use super::{Basis, Load, Memory, Policy};
+use crate::decision::hpa::behavior::Rules;
 use crate::decision::split::Replicas;
 
 /// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
@@ -215,6 +216,8 @@ pub struct Request<'a> {
     pub scaling_to_zero: bool,
     /// `spec.scaleAssist`
     pub scale_assist: bool,
+    /// `spec.behavior.scaleUp`; `None` without `spec.behavior`.
+    pub scale_up: Option<Rules>,
     /// The basis of the previous plan, with [`Cluster::target`] of each cluster.
     pub basis: Option<Basis>,
     /// The clusters.

@@ -119,7 +119,12 @@ fn by_name<'a>(assignees: &[Assignee<'_, 'a>], of: impl Fn(&Assignee<'_, 'a>) ->
 /// Headroom that a cluster at its max lacks.
 fn need(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> Replicas {
     let full = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
-    if !full || !counts(request, assignee) || !assignee.may_get(request) || !assignee.has_reacted(request) {
+    if !full
+        || !request.may_scale_up()
+        || !counts(request, assignee)
+        || !assignee.may_get(request)
+        || !assignee.has_reacted(request)
+    {
         return 0;
     }
     let cluster = assignee.participant.cluster;

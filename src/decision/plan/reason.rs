@@ -308,6 +308,8 @@ pub enum Note {
         /// Number of clusters.
         clusters: usize,
     },
+    /// `scalingToZero` has no effect, because the policy gives every cluster the whole bounds.
+    ScaleToZeroDuplicated,
     /// Clusters without replicas that need some, where replicas cannot be written.
     ScaleFromZeroUnsupported {
         /// Number of clusters.
@@ -345,6 +347,7 @@ impl Note {
             Self::Unassigned { .. } => "ReplicasUnassigned",
             Self::ThresholdsAboveBudget { .. } => "ThresholdsAboveMaxReplicas",
             Self::ScaleToZeroUnsupported { .. } => "ScaleToZeroUnsupported",
+            Self::ScaleToZeroDuplicated => "ScaleToZeroDuplicated",
             Self::ScaleFromZeroUnsupported { .. } => "ScaleFromZeroUnsupported",
             Self::AboveBudget { .. } => "AboveMaxReplicas",
             Self::Missing { .. } => "ReplicasMissing",
@@ -373,6 +376,9 @@ impl fmt::Display for Note {
                 f,
                 "{clusters} clusters that pull their work keep their min instead of going to zero: that needs Kubernetes \
                  1.37 there and a metric of type Object or External"
+            ),
+            Self::ScaleToZeroDuplicated => f.write_str(
+                "scalingToZero has no effect: replicas are duplicated, so that every cluster keeps minReplicas",
             ),
             Self::ScaleFromZeroUnsupported { clusters } => write!(
                 f,

@@ -13,8 +13,8 @@ pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) ->
     for assignee in assignees.iter_mut().filter(|assignee| assignee.answers()) {
         let memory = &mut assignee.target.memory;
         let since = memory.stuck.map_or(request.now, |stuck| stuck.since);
-        memory.stuck = cause(assignee.participant.cluster).map(|cause| Stuck { cause, since });
-        if memory.stuck.is_none() && !assignee.participant.cluster.load.is_some_and(super::Load::is_above) {
+        memory.stuck = cause(request, assignee.participant.cluster).map(|cause| Stuck { cause, since });
+        if memory.stuck.is_none() && !assignee.participant.cluster.load.is_some_and(|load| request.is_above(load)) {
             memory.helped = 0;
         }
     }
@@ -29,11 +29,11 @@ pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
 }
 
-fn cause(cluster: &Cluster<'_>) -> Option<Cause> {
+fn cause(request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Cause> {
     if cluster.pending > 0 {
         return Some(Cause::Pending);
     }
     let max = cluster.hpa.filter(|hpa| hpa.confirmed)?.written?.max;
     let full = cluster.current == Some(max) && cluster.desired == Some(max);
-    (full && cluster.load?.is_above()).then_some(Cause::AtMax)
+    (full && request.is_above(cluster.load?)).then_some(Cause::AtMax)
 }

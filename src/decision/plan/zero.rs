@@ -42,6 +42,9 @@ pub(super) fn remark(
     targets: &Targets,
     notes: &mut Vec<Note>,
 ) {
+    if request.scaling_to_zero && request.scale_assist && !request.policy.divides() {
+        notes.push(Note::ScaleToZeroDuplicated);
+    }
     let bound = |participant: &&Participant<'_>| {
         let target = targets.get(participant.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
         target.is_some() && participant.cluster.state == ClusterState::Serving
@@ -104,11 +107,11 @@ fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         let cluster = assignee.participant.cluster;
         let bounds = assignee.target.bounds;
         let full = cluster.current == Some(bounds.max) && bounds.max > bounds.min;
-        cluster.load.is_some_and(Load::is_above) || counts(request, assignee) || full
+        cluster.load.is_some_and(|load| request.is_above(load)) || counts(request, assignee) || full
     };
     // A cluster that was just scaled from zero will help soon.
     let starts = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.ready == 0 && !assignee.is_stuck();
-    if awake().any(starts) || !awake().any(strained) {
+    if !request.may_scale_up() || awake().any(starts) || !awake().any(strained) {
         return false;
     }
     let asleep = |assignee: &Assignee<'_, '_>| assignee.target.memory.zero && assignee.answers();

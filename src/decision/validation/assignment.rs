@@ -25,6 +25,9 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
     }
     let delay = spec.autoscale_multi_cluster_delay;
     sizes::number(RULE, delay, &limits::DELAYS, &path.field("autoscaleMultiClusterDelay"), findings);
+    if spec.scale_assist == Some(false) && delay.is_some_and(|delay| delay > 0) {
+        findings.warn(RULE, &path.field("autoscaleMultiClusterDelay"), "has no effect while scaleAssist is false");
+    }
     warn_of_zero(spec, &path.field("scalingToZero"), findings);
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
     if mode == Mode::Centralized {
@@ -50,6 +53,10 @@ fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &
             let detail = "each targetCluster must be unique";
             findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
         }
+    }
+    let has_priority = |preference: &ClusterAutoscalingPreference<'_>| preference.priority.is_some();
+    if type_ == "Prioritized" && !assignment.preferences.iter().any(has_priority) {
+        findings.warn(RULE, &path, "no cluster has a priority: all of them count as one, filled by capacity");
     }
     let weights = || assignment.preferences.iter().map(|preference| preference.static_weight.unwrap_or(0));
     if type_ == "StaticWeighted" && !assignment.preferences.is_empty() && weights().all(|weight| weight == 0) {

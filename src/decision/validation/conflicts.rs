@@ -3,8 +3,9 @@
 use super::scale_target::target;
 use super::{ConflictPolicy, Surroundings};
 use crate::decision::finding::{Cause, Findings};
+use crate::decision::names::ADOPT;
 use crate::decision::path::Path;
-use crate::decision::related_objects::KnownCronFederatedHPA;
+use crate::decision::related_objects::{KnownCronFederatedHPA, ScalerKind};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 
 const RULE: &str = "conflict";
@@ -27,6 +28,15 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>
             report(&text, "point it at this FederatedHPA instead", around, findings);
         }
     }
+    let adopts = hpa.metadata.annotations.iter().any(|(name, value)| name == ADOPT && value == "true");
+    for other in around.related_objects.scalers_on(&target) {
+        // What members have of it is taken over.
+        if adopts && other.kind == ScalerKind::HorizontalPodAutoscaler {
+            warn(&other.to_string(), findings);
+        } else {
+            report(&other.to_string(), other.kind.remedy(), around, findings);
+        }
+    }
 }
 
 /// Adds the conflict of a CronFederatedHPA with a FederatedHPA on the same workload.
@@ -39,6 +49,10 @@ pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surrou
             report(&text, &remedy, around, findings);
         }
     }
+    // Members may keep their own replicas, so that both can be meant.
+    for other in around.related_objects.scalers_on(&target) {
+        warn(&other.to_string(), findings);
+    }
 }
 
 /// The other CronFederatedHPAs on the target of `cron`.
@@ -47,6 +61,10 @@ pub(super) fn on_the_same_target(cron: &CronFederatedHPA<'_>, around: &Surroundi
     let mut others = around.related_objects.cron_federated_hpas_on(&target);
     others.retain(|other| !other.deleting && other.name != cron.metadata.name);
     others
+}
+
+fn warn(text: &str, findings: &mut Findings) {
+    findings.warn(RULE, &Path::Root("spec").field("scaleTargetRef"), text);
 }
 
 fn report(text: &str, remedy: &str, around: &Surroundings<'_>, findings: &mut Findings) {

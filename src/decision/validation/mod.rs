@@ -50,6 +50,8 @@ pub struct Settings {
     pub mode_is_chosen: bool,
     /// What happens to objects that conflict over one workload.
     pub conflict_policy: ConflictPolicy,
+    /// Whether the mutating endpoint denies what the validating one would, so that one answer has all errors.
+    pub deny_early: bool,
     /// IANA name of the zone of schedules without `timeZone`.
     pub default_time_zone: String,
 }
@@ -60,6 +62,7 @@ impl Default for Settings {
             default_mode: Mode::default(),
             mode_is_chosen: true,
             conflict_policy: ConflictPolicy::default(),
+            deny_early: true,
             default_time_zone: "UTC".to_owned(),
         }
     }

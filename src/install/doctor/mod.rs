@@ -6,6 +6,7 @@ mod control_plane;
 mod installation;
 mod members;
 mod objects;
+mod scalers;
 
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ pub const TROUBLES: &[(&str, &[State])] = &[
     ("estimators", &[State::Skipped, State::Warn]),
     ("modes", &[State::Skipped, State::Warn, State::Fail]),
     ("member metrics", &[State::Skipped, State::Warn, State::Fail]),
+    ("other autoscalers", &[State::Skipped, State::Fail]),
 ];
 
 /// Result of one check, with details.
@@ -143,6 +145,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
         Ok(hpas) => {
             all.push(objects::modes(&hpas));
             all.extend(objects::metrics(context, &hpas, &clusters).await);
+            all.push(scalers::scalers(context, &hpas, &clusters).await);
         }
         Err(failure) => all.push(objects::unread("modes", failure)),
     }

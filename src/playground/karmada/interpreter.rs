@@ -28,8 +28,8 @@ pub fn replicas(object: &Value) -> Option<i32> {
 /// Copies of a script: from the observed object into the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
-    paths: Vec<(Vec<String>, Vec<String>)>,
-    labelled: bool,
+    /// Into, from, and whether only for objects with the retain-replicas label.
+    paths: Vec<(Vec<String>, Vec<String>, bool)>,
 }
 
 impl Copies {
@@ -37,8 +37,9 @@ impl Copies {
     #[must_use]
     pub fn of(script: &str) -> Option<Self> {
         let observed = script.split_once('(')?.1.split_once(')')?.0.split(',').next_back()?.trim().to_owned();
-        let mut paths = Vec::new();
+        let (mut paths, mut labelled) = (Vec::new(), false);
         for line in script.lines().map(|line| line.split("--").next().unwrap_or_default().trim()) {
+            labelled |= line.contains(RETAIN_REPLICAS);
             let (to, from) = match line.strip_prefix("return ") {
                 Some(from) => ("status", from),
                 None => match line.split_once('=') {
@@ -48,15 +49,15 @@ impl Copies {
             };
             let (Some(to), Some(from)) = (dotted(to), dotted(from)) else { continue };
             if from.first() == Some(&observed) && to.first() != Some(&observed) {
-                paths.push((to.into_iter().skip(1).collect(), from.into_iter().skip(1).collect()));
+                paths.push((to.into_iter().skip(1).collect(), from.into_iter().skip(1).collect(), labelled));
             }
         }
-        let labelled = script.contains(RETAIN_REPLICAS);
-        (!paths.is_empty()).then_some(Self { paths, labelled })
+        (!paths.is_empty()).then_some(Self { paths })
     }
 
-    fn copy(&self, from: &Value, into: &mut Value) {
-        for (to, path) in &self.paths {
+    /// Copies; `labelled` is whether the object has the label.
+    fn copy(&self, from: &Value, into: &mut Value, labelled: bool) {
+        for (to, path, _) in self.paths.iter().filter(|(_, _, needs)| labelled || !needs) {
             let parts = path.iter().try_fold(from, |value, part| value.get(part));
             let Some(value) = parts else { continue };
             let keys: Vec<&str> = to.iter().map(String::as_str).collect();
@@ -110,9 +111,7 @@ impl Interpreter {
     pub fn retain(&self, mut desired: Value, observed: &Value) -> Value {
         let labelled = label(&desired, RETAIN_REPLICAS) == "true";
         if let Some(copies) = self.copies(&desired, "retention") {
-            if labelled || !copies.labelled {
-                copies.copy(observed, &mut desired);
-            }
+            copies.copy(observed, &mut desired, labelled);
             return desired;
         }
         if labelled
@@ -129,7 +128,7 @@ impl Interpreter {
     pub fn reflect(&self, object: &Value) -> Value {
         if let Some(copies) = self.copies(object, "statusReflection") {
             let mut status = json!({});
-            copies.copy(object, &mut status);
+            copies.copy(object, &mut status, true);
             return status;
         }
         let fields: &[&str] = match text(object, "/kind") {

@@ -2,8 +2,8 @@
 
 /// Finalizer of a FederatedHPA whose workload is taken over.
 pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
-/// Annotation of a FederatedHPA: an existing HPA of that name in a cluster may be taken over.
-pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
+/// Annotation of a FederatedHPA: HPAs of its workload that exist in clusters may be taken over.
+pub use crate::decision::names::ADOPT;
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
 pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
 /// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is suspended.

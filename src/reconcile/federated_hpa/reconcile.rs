@@ -10,6 +10,7 @@ use tracing::warn;
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::observe::confirmation;
+use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
 use super::status;
@@ -248,6 +249,7 @@ impl FederatedHpaWorker {
         if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
             return Ok(Progress::Wrote);
         }
+        self.adopt(leader, view, &observed.foreign).await?;
         let quiet = conditions::upstream_until(view, now);
         if self.carry_out(ApplyContext { leader, view, binding, group: observed.group }, &plan).await? {
             return Ok(Progress::Wrote);
@@ -317,7 +319,8 @@ impl FederatedHpaWorker {
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
-        confirmation::look(&self.live, view, now).into_iter().chain(pods).min()
+        let foreign = foreign_hpas::look(&self.live, view, now);
+        confirmation::look(&self.live, view, now).into_iter().chain(pods).chain(foreign).min()
     }
 
     /// Writes the HPAs that differ from the spec, with their current bounds.

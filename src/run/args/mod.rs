@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::ArgAction;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +22,7 @@ use super::process::{
     WebhookOptions,
 };
 use crate::admission::body;
+use crate::decision::validation::Settings;
 use crate::runtime::control_plane::{self, Origin};
 use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
@@ -44,6 +46,9 @@ pub(super) struct WebhookArgs {
     /// Address on which reviews are answered, over TLS.
     #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS:PORT", display_order = 0)]
     listen: SocketAddr,
+    /// Whether an object that is refused is refused before the API server checks its schema, so that one answer has all errors.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, display_order = 0)]
+    deny_early: bool,
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
@@ -210,9 +215,14 @@ fn failed(problem: &dyn fmt::Display) -> ExitCode {
 }
 
 impl WebhookArgs {
+    /// The rules with what only reviews have.
+    pub(super) fn rules(&self, settings: Settings) -> Settings {
+        Settings { deny_early: self.deny_early, ..settings }
+    }
+
     /// The webhook, and how long it keeps serving at shutdown.
     pub(super) fn options(self) -> (WebhookOptions, Duration) {
-        let Self { listen, tls, limits } = self;
+        let Self { listen, deny_early: _, tls, limits } = self;
         let LimitArgs { max_connections, max_requests_inflight, shutdown_delay } = limits;
         let options = WebhookOptions {
             listen,

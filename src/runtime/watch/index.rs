@@ -9,7 +9,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use super::kinds::KeptKinds;
-use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, RelatedObjects, Target};
+use super::scalers::Scalers;
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects, Target};
 
 /// A record that can be indexed.
 pub trait Known: Clone + Send + Sync {
@@ -63,42 +64,50 @@ impl<K> Default for KindIndex<K> {
 }
 
 impl<K: Known> Content<K> {
-    fn put(&mut self, known: K) {
+    /// Returns the targets of the record before and after.
+    fn put(&mut self, known: K) -> Vec<Target> {
         let key = (known.target().namespace.clone(), known.name().to_owned());
-        self.take(&key);
+        let mut changed: Vec<Target> = self.take(&key).into_iter().collect();
+        changed.push(known.target().clone());
         self.names_by_target.entry(known.target().clone()).or_default().insert(key.1.clone());
         self.by_name.insert(key, known);
+        changed
     }
 
-    fn take(&mut self, key: &Key) {
-        let Some(old) = self.by_name.remove(key) else { return };
+    fn take(&mut self, key: &Key) -> Option<Target> {
+        let old = self.by_name.remove(key)?;
         if let Some(names) = self.names_by_target.get_mut(old.target()) {
             names.remove(&key.1);
             if names.is_empty() {
                 self.names_by_target.remove(old.target());
             }
         }
+        Some(old.target().clone())
     }
 }
 
 impl<K: Known> KindIndex<K> {
-    /// Adds a record, or replaces the one of that name.
-    pub fn put(&self, known: K) {
-        self.content.write().put(known);
+    /// Adds a record, or replaces the one of that name. Returns the targets of both.
+    pub fn put(&self, known: K) -> Vec<Target> {
+        self.content.write().put(known)
     }
 
-    /// Removes the record of that name, if there is one.
-    pub fn take(&self, key: &Key) {
-        self.content.write().take(key);
+    /// Removes the record of that name, if there is one, and returns its target.
+    pub fn take(&self, key: &Key) -> Option<Target> {
+        self.content.write().take(key)
     }
 
-    /// Replaces everything at once.
-    pub fn replace(&self, all: impl IntoIterator<Item = K>) {
+    /// Replaces everything at once. Returns the targets with other records than before.
+    pub fn replace(&self, all: impl IntoIterator<Item = K>) -> Vec<Target> {
         let mut content = Content::default();
         for known in all {
             content.put(known);
         }
-        *self.content.write() = content;
+        let old = std::mem::replace(&mut *self.content.write(), content);
+        let new = self.content.read();
+        let targets: BTreeSet<&Target> = old.names_by_target.keys().chain(new.names_by_target.keys()).collect();
+        let differs = |target: &&&Target| old.names_by_target.get(**target) != new.names_by_target.get(**target);
+        targets.iter().filter(differs).map(|target| (*target).clone()).collect()
     }
 
     /// Number of records.
@@ -111,7 +120,8 @@ impl<K: Known> KindIndex<K> {
         self.len() == 0
     }
 
-    fn on(&self, target: &Target) -> Vec<K> {
+    /// The records of a target, by name.
+    pub fn on(&self, target: &Target) -> Vec<K> {
         let content = self.content.read();
         let Some(names) = content.names_by_target.get(target) else { return Vec::new() };
         let key = |name: &String| (target.namespace.clone(), name.clone());
@@ -132,6 +142,8 @@ pub struct Index {
     pub cron_federated_hpas: KindIndex<KnownCronFederatedHPA>,
     /// The kinds whose replicas members keep.
     pub kinds: Arc<KeptKinds>,
+    /// Autoscalers that are not fhpa's.
+    pub scalers: Arc<Scalers>,
 }
 
 impl RelatedObjects for Index {
@@ -145,6 +157,10 @@ impl RelatedObjects for Index {
 
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated_hpas.named(namespace, name)
+    }
+
+    fn scalers_on(&self, target: &Target) -> Vec<KnownScaler> {
+        self.scalers.on(target)
     }
 
     fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {

@@ -5,9 +5,11 @@ mod definitions;
 mod index;
 mod kinds;
 mod retries;
+mod scalers;
 mod source;
 
 pub use definitions::{Definitions, Served};
 pub use index::Index;
 pub use kinds::{KeptKinds, KindReader};
+pub use scalers::{ScalerReader, Scalers};
 pub use source::{EventHandler, Intakes, MANAGED_BY, OURS, Readers, Watches};

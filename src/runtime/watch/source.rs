@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use futures::{StreamExt as _, pin_mut};
@@ -16,10 +17,13 @@ use super::definitions::{Definitions, Listing};
 use super::index::{Index, Key, KindIndex, Known};
 use super::kinds::KindReader;
 use super::retries::{Pause, Retries};
+use super::scalers::{ScalerReader, Scalers};
+use crate::api::scaler::{PlainHPA, ScaledObject};
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, ResourceInterpreterCustomization, Work};
 use crate::convert;
 use crate::decision::defaults::Mode;
 use crate::decision::excerpt::{ERROR, excerpt};
+use crate::decision::related_objects::{ScalerKind, Target};
 use crate::runtime::lifecycle::{Condition, Readiness};
 use crate::runtime::metrics::Metrics;
 
@@ -67,6 +71,10 @@ pub struct Readers {
     pub events: Intakes<Event>,
     /// The one namespace whose objects are watched; `None`: all of them. Clusters have none.
     pub namespace: Option<String>,
+    /// Handlers of HPAs in karmada-apiserver.
+    pub plain_hpas: Intakes<PlainHPA>,
+    /// Handlers of KEDA's ScaledObjects in karmada-apiserver.
+    pub scaled_objects: Intakes<ScaledObject>,
 }
 
 impl Readers {
@@ -82,7 +90,15 @@ impl Readers {
             known,
         )));
         self.customizations.push(Box::new(KindReader::new(Arc::clone(&index.kinds), || {})));
+        self.read_scalers(&index.scalers, |_| {});
         self
+    }
+
+    /// Fills `scalers`, and calls `tell` with the targets whose autoscalers changed.
+    pub fn read_scalers(&mut self, scalers: &Arc<Scalers>, tell: impl Fn(&[Target]) + Clone + Send + 'static) {
+        let reader = |kind| ScalerReader::new(scalers, kind, tell.clone());
+        self.plain_hpas.push(Box::new(reader(ScalerKind::HorizontalPodAutoscaler)));
+        self.scaled_objects.push(Box::new(reader(ScalerKind::ScaledObject)));
     }
 }
 
@@ -111,6 +127,8 @@ impl Watches {
             definitions,
             events,
             namespace,
+            plain_hpas,
+            scaled_objects,
         } = readers;
         let all = || Scope { namespace: namespace.clone(), config: watcher::Config::default() };
         let mut watches = Self(Vec::new());
@@ -148,6 +166,13 @@ impl Watches {
             let about = watcher::Config::default().fields("regarding.kind=FederatedHPA");
             let scope = Scope { config: about, ..all() };
             watches.add("Event", events, readiness.condition("Events are not listed yet"), scope);
+        }
+        // Until these are listed they are no conflict: readiness does not need them.
+        if !plain_hpas.is_empty() {
+            watches.add("HorizontalPodAutoscaler", plain_hpas, Readiness::default().condition(""), all());
+        }
+        if !scaled_objects.is_empty() {
+            watches.add("ScaledObject", scaled_objects, Readiness::default().condition(""), all());
         }
         watches
     }
@@ -193,6 +218,11 @@ impl Scope {
 
 /// Objects in one page of a list. Each page is decoded as a whole; the memory of a large one is seldom returned.
 const PAGE: u32 = 100;
+
+/// The kind that a control plane need not serve.
+const OPTIONAL: &str = "ScaledObject";
+/// A kind that is not served is looked for again after this time.
+const ABSENT: Duration = Duration::from_mins(10);
 
 /// Watches one kind, and lists it again whenever fhpa's CRD is served again.
 async fn watch_by<K>(
@@ -280,21 +310,32 @@ async fn watch<K>(
                 known.remove(&key);
                 tell(intakes, |intake| intake.take(&key.0, &key.1));
             }
+            Err(error) if kind == OPTIONAL && is_missing(&error) => {
+                tell(intakes, |intake| intake.begin());
+                tell(intakes, |intake| intake.end());
+                tokio::time::sleep(ABSENT).await;
+            }
             Err(error) => {
-                metrics.watch_failed(kind);
-                metrics.watch_fails(kind, true);
                 tell(intakes, |intake| intake.failed(&error));
-                let Pause { wait, say } = retries.failed(is_refusal(&error));
-                if let Some(failures) = say {
-                    let what = error.to_string();
-                    let what = excerpt(&what, ERROR);
-                    warn!(kind, error = what, failures, "the watch failed and is retried; {}", advice(kind, &error));
-                }
+                let wait = failed(kind, &error, &mut retries, metrics);
                 tokio::time::sleep(wait).await;
             }
         }
         metrics.known(kind, known.len());
     }
+}
+
+/// Reports that a watch failed. Returns how long to wait for the next attempt.
+fn failed(kind: &'static str, error: &watcher::Error, retries: &mut Retries, metrics: &Metrics) -> Duration {
+    metrics.watch_failed(kind);
+    metrics.watch_fails(kind, true);
+    let Pause { wait, say } = retries.failed(is_refusal(error));
+    if let Some(failures) = say {
+        let what = error.to_string();
+        let what = excerpt(&what, ERROR);
+        warn!(kind, error = what, failures, "the watch failed and is retried; {}", advice(kind, error));
+    }
+    wait
 }
 
 fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
@@ -360,26 +401,29 @@ fn key(metadata: &ObjectMeta) -> Key {
 
 /// Whether trying again soon is in vain: until a role or a credential changes the answer stays the same.
 fn is_refusal(error: &watcher::Error) -> bool {
+    matches!(code(error), Some(401 | 403 | 404))
+}
+
+/// Whether the API server does not serve the kind.
+fn is_missing(error: &watcher::Error) -> bool {
+    code(error) == Some(404)
+}
+
+/// The status code of a response; `None` without one.
+fn code(error: &watcher::Error) -> Option<u16> {
     use watcher::Error as E;
-    let (E::InitialListFailed(kube::Error::Api(status))
-    | E::WatchStartFailed(kube::Error::Api(status))
-    | E::WatchError(status)) = error
-    else {
-        return false;
-    };
-    matches!(status.code, 401 | 403 | 404)
+    match error {
+        E::InitialListFailed(kube::Error::Api(status))
+        | E::WatchStartFailed(kube::Error::Api(status))
+        | E::WatchError(status) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// Advice for a failing watch.
 fn advice(kind: &str, error: &watcher::Error) -> &'static str {
-    use watcher::Error as E;
-    let (E::InitialListFailed(kube::Error::Api(status))
-    | E::WatchStartFailed(kube::Error::Api(status))
-    | E::WatchError(status)) = error
-    else {
-        return "is the API server of the kubeconfig up and reachable?";
-    };
-    match status.code {
+    let Some(code) = code(error) else { return "is the API server of the kubeconfig up and reachable?" };
+    match code {
         401 => "the credentials of the kubeconfig are not accepted",
         403 => "the user of the kubeconfig needs the verbs list and watch on this resource",
         404 if !kind.ends_with("HPA") => "is this the kubeconfig of Karmada's API server? It does not serve this kind",

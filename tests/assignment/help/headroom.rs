@@ -1,9 +1,10 @@
 //! Headroom that a full cluster donates, and that returns.
 
+use fhpa::decision::hpa::behavior::Select;
 use fhpa::decision::plan::{Action, Cause, Cluster, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan};
 use jiff::SignedDuration;
 
-use super::{HALF, MINUTE, NOW, TWICE, WINDOW, ago, assists, at_rest, of, room, scales};
+use super::{HALF, MINUTE, NOW, TWICE, WINDOW, ago, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::{named, runs, targets, to_zero};
 
 fn g8() -> Request<'static> {
@@ -137,6 +138,14 @@ fn a_cluster_at_its_max_gets_what_it_needs_and_has_room_for() {
         assert_eq!(targets(&plan), named([("m1", 1, 13), ("m2", 1, 9)]), "{policy:?}");
         assert_eq!((of(&plan, "m1").reason, of(&plan, "m2").reason), (Reason::RaisedAtMax, Reason::HeadroomDonated));
     }
+}
+
+#[test]
+fn the_max_of_a_cluster_is_not_raised_where_the_user_disables_scaling_up() {
+    let request = Request { scale_up: rules(Select::Disabled, 4, None), ..at_max(Policy::Aggregated) };
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
+    let request = Request { scale_up: rules(Select::Max, 4, Some(1.0)), ..at_max(Policy::Aggregated) };
+    assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]), "twice the target is tolerated");
 }
 
 #[test]

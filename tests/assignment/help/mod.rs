@@ -4,6 +4,7 @@ mod headroom;
 mod replicas;
 mod zero;
 
+use fhpa::decision::hpa::behavior::{Policy as RatePolicy, Rules, Select, Unit};
 use fhpa::decision::plan::{Action, Cluster, Load, Plan, Policy, Request, Why};
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,6 +36,12 @@ fn at_rest<const N: usize>(policy: Policy, clusters: [(Cluster<'static>, u32, u3
     }
     (request.now, request.window) = (NOW, WINDOW);
     request
+}
+
+/// The user's rules for adding replicas: by so many pods at most.
+fn rules(select: Select, pods: i32, tolerance: Option<f64>) -> Option<Rules> {
+    let policies = vec![RatePolicy { unit: Unit::Pods, value: pods, period_seconds: 15 }];
+    Some(Rules { window_seconds: None, select, policies, tolerance })
 }
 
 fn of<'p>(plan: &'p Plan<'_>, name: &str) -> &'p fhpa::decision::plan::Share<'p> {

@@ -2,7 +2,9 @@
 
 use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Policy, Reach, Reason, Request, Why, plan};
 
-use super::{NOW, assists, at_rest, room, scales};
+use fhpa::decision::hpa::behavior::Select;
+
+use super::{NOW, assists, at_rest, room, rules, scales};
 use crate::assignment::cases::runs;
 
 /// Four replicas are missing in c1.
@@ -48,6 +50,26 @@ fn of_duplicated_clusters_the_one_with_most_room_helps() {
     let plan = plan(&request);
     assert_eq!(assists(&plan), helped([("c3", 4)]));
     assert!(plan.shares.iter().all(|share| share.reason == Reason::Duplicated));
+}
+
+#[test]
+fn help_keeps_to_what_the_user_allows_members_to_add() {
+    let asked = |scale_up| {
+        let request = Request { scale_up, ..short(Policy::DynamicWeighted, [room("c2", 50), room("c3", 50)]) };
+        assists(&plan(&request))
+    };
+    assert_eq!(asked(rules(Select::Max, 1, None)), helped([("c2", 1), ("c3", 1)]), "a step of each");
+    assert_eq!(asked(rules(Select::Max, 9, None)), helped([("c2", 2), ("c3", 2)]));
+    assert_eq!(asked(rules(Select::Disabled, 9, None)), []);
+}
+
+#[test]
+fn replacement_is_not_scaling_and_is_not_bound() {
+    let away = gone(Policy::Aggregated, ClusterState::Away);
+    let free = assists(&plan(&away));
+    assert!(!free.is_empty());
+    let bound = Request { scale_up: rules(Select::Disabled, 1, None), ..gone(Policy::Aggregated, ClusterState::Away) };
+    assert_eq!(assists(&plan(&bound)), free);
 }
 
 #[test]

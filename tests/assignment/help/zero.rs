@@ -2,7 +2,9 @@
 
 use fhpa::decision::plan::{Cluster, Load, Policy, Reach, Request, Why, plan};
 
-use super::{MINUTE, NOW, TWICE, WINDOW, at_rest, scales};
+use fhpa::decision::hpa::behavior::Select;
+
+use super::{MINUTE, NOW, TWICE, WINDOW, at_rest, rules, scales};
 use crate::assignment::cases::{named, runs, targets, to_zero};
 
 /// Two replicas each and half to do; one is enough.
@@ -73,6 +75,21 @@ fn clusters_at_zero_come_back_when_one_that_runs_has_too_much_to_do() {
         let expected = if policy == Policy::Prioritized { &all[1..] } else { &all[..] };
         assert_eq!(woken, expected, "{policy:?}");
     }
+}
+
+#[test]
+fn a_cluster_at_zero_comes_back_by_the_users_tolerance_and_not_where_scaling_up_is_disabled() {
+    let woken = |value, scale_up| {
+        let mut request = Request { scale_up, ..idle(Policy::Aggregated) };
+        (request.clusters[0].current, request.clusters[0].ready, request.clusters[0].load) = (Some(0), 0, None);
+        request.clusters[0].memory.zero = true;
+        request.clusters[2].load = Some(Load { value, target: 100 });
+        scales(&plan(&request)).len()
+    };
+    assert_eq!((woken(110, None), woken(111, None)), (0, 1));
+    assert_eq!((woken(105, rules(Select::Max, 4, Some(0.05))), woken(106, rules(Select::Max, 4, Some(0.05)))), (0, 1));
+    assert_eq!((woken(140, rules(Select::Max, 4, Some(0.4))), woken(141, rules(Select::Max, 4, Some(0.4)))), (0, 1));
+    assert_eq!(woken(200, rules(Select::Disabled, 4, None)), 0);
 }
 
 #[test]

@@ -23,6 +23,14 @@ async fn tolerating(stand: &Stand, name: &str) {
     stand.apply("propagationpolicies", &policy).await;
     stand.federated(name, 3, 45, json!({})).await;
     stand.runs(name, &FIFTEEN).await;
+    // Nobody can replace what was never reported.
+    stand
+        .soon("Karmada reports the ten of member1", async |stand| {
+            let binding = stand.binding(name).await.unwrap_or_default();
+            let reports = binding["status"]["aggregatedStatus"].as_array().cloned().unwrap_or_default();
+            reports.iter().any(|one| one["clusterName"] == "member1" && one["status"]["replicas"] == 10)
+        })
+        .await;
 }
 
 /// Without a word of the policy a short absence moves nothing.

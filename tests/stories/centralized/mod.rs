@@ -5,6 +5,7 @@ mod ambiguous;
 mod faults;
 mod halted;
 mod modes;
+mod scalers;
 
 use fhpa::playground::json::{int, items, text};
 use serde_json::{Value, json};

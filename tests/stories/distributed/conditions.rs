@@ -74,6 +74,30 @@ async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_share_of_a_cluster_that_cannot_be_applied_is_told() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({"clusterHPAPreference": [{"clusterName": "membre1", "maxResourceUsage": 0.5}]})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True ResourceUsageUnknown", "Ready=True MemberHPAsReady"]);
+    assert!(stage.messages().await[0].contains("no effect for membre1"), "{:?}", stage.messages().await);
+    stage.patch("FederatedHPA", "web", json!({"spec": {"clusterHPAPreference": null}})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scaling_to_zero_without_effect_is_told() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, json!({})).await;
+    stage.hpa(1, 5, json!({"scalingToZero": true})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True ScaleToZeroDuplicated", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_objects_on_one_workload_do_not_fight() {
     let (stage, one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;

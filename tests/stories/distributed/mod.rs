@@ -8,6 +8,7 @@ mod examples;
 mod failures;
 mod forecast;
 mod help;
+mod kinds;
 mod letting_go;
 mod marks;
 mod natures;
@@ -16,6 +17,7 @@ mod preflight;
 mod proxy;
 mod quiet;
 mod release;
+pub mod scalers;
 mod simulated;
 mod straight;
 mod suspend;
@@ -301,6 +303,7 @@ pub fn kind(kind: &str) -> Kind {
         "ResourceBinding" => Kind::regular("work.karmada.io/v1alpha2", kind, true),
         "Work" => Kind::regular("work.karmada.io/v1alpha1", kind, true),
         "HorizontalPodAutoscaler" => Kind::regular("autoscaling/v2", kind, true),
+        "ScaledObject" => Kind::regular("keda.sh/v1alpha1", kind, true),
         "FederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", kind, true),
         "ResourceInterpreterCustomization" => Kind::regular("config.karmada.io/v1alpha1", kind, false),
         "PropagationPolicy" => {

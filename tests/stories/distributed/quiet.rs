@@ -20,6 +20,9 @@ async fn replicas_follow_the_load_within_the_bounds_and_the_status_sums_them() {
     assert_eq!((&status["currentReplicas"], &status["desiredReplicas"]), (&json!(10), &json!(10)));
     assert_eq!(status["aggregatedStatus"][1]["status"]["conditions"][0]["type"], "AbleToScale", "{status}");
     assert!(status["aggregatedStatus"][1]["status"]["currentMetrics"][0]["resource"].is_object(), "{status}");
+    let cpu = status["currentMetrics"][0].clone();
+    assert_eq!(cpu["resource"]["name"], "cpu", "{cpu}");
+    assert!(cpu["resource"]["current"]["averageUtilization"].as_i64().is_some_and(|percent| percent > 50), "{cpu}");
     stage.fleet.load().set("prod", "web", 100);
     stage.pass(600).await;
     assert_eq!(stage.replicas().await, "1 1 1");

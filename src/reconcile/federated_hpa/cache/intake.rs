@@ -31,6 +31,8 @@ impl Cache {
         let cache = Arc::clone(self);
         let reader = KindReader::new(Arc::clone(&self.kinds), move || cache.learnt_kinds());
         readers.customizations.push(Box::new(reader));
+        let cache = Arc::clone(self);
+        readers.read_scalers(&self.scalers, move |targets| cache.rescaled(targets));
     }
 }
 

@@ -250,7 +250,8 @@ impl MemberHpa {
     fn pressure(&self) -> Option<(bool, Replicas)> {
         let load = self.load?;
         let running = self.status.current_replicas.and_then(|current| Replicas::try_from(current).ok());
-        let wanted = if load.is_above() { load.wanted(running.unwrap_or_default().max(1)) } else { 0 };
+        // A tolerance of the user may be less than the usual one.
+        let wanted = if load.is_above_by(0) { load.wanted(running.unwrap_or_default().max(1)) } else { 0 };
         Some((load.is_below(), wanted))
     }
 }

@@ -33,9 +33,10 @@ pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Item as _, Table};
+use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
 use crate::runtime::clock;
-use crate::runtime::watch::KeptKinds;
+use crate::runtime::watch::{KeptKinds, Scalers};
 
 /// All observed objects.
 #[derive(Default)]
@@ -44,6 +45,8 @@ pub struct Cache {
     news: Notify,
     /// The kinds whose replicas members keep.
     pub kinds: Arc<KeptKinds>,
+    /// Autoscalers in karmada-apiserver that are not fhpa's.
+    pub scalers: Arc<Scalers>,
 }
 
 #[derive(Default)]
@@ -113,7 +116,8 @@ impl Inner {
         let sent = self.sent.about(&key).cloned().collect();
         let rivals = self.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
         let taken = self.bindings.about(&order.taken_target()).next().cloned();
-        Some(View { order, rivals, binding, taken, sent, fleet: self.fleet(), places: self.places() })
+        let (fleet, places) = (self.fleet(), self.places());
+        Some(View { order, rivals, binding, taken, sent, fleet, places, scalers: Vec::new() })
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
@@ -132,13 +136,19 @@ impl Cache {
     pub fn view(&self, key: &Key) -> Option<View> {
         let mut inner = self.inner.lock();
         let order = Arc::clone(inner.orders.get(key)?);
-        inner.view(order)
+        let view = inner.view(order)?;
+        Some(self.with_scalers(view))
+    }
+
+    fn with_scalers(&self, view: View) -> View {
+        View { scalers: self.scalers.on(&view.order.target), ..view }
     }
 
     /// The view of a FederatedHPA if it were like `order`; `None` when not everything is listed yet.
     #[must_use]
     pub fn as_if(&self, order: FederatedHpaEntry) -> Option<View> {
-        self.inner.lock().view(Arc::new(order))
+        let view = self.inner.lock().view(Arc::new(order))?;
+        Some(self.with_scalers(view))
     }
 
     /// A cluster as it last reported.
@@ -193,7 +203,8 @@ impl Cache {
         let gone = inner.orders.get(&key).is_none();
         let sent = inner.sent.about(&key).filter(|_| gone).cloned().collect();
         let (fleet, places) = (inner.fleet(), inner.places());
-        View { order: Arc::new(order), rivals: Vec::new(), binding: None, taken: binding, sent, fleet, places }
+        let order = Arc::new(order);
+        View { order, rivals: Vec::new(), binding: None, taken: binding, sent, fleet, places, scalers: Vec::new() }
     }
 
     /// Whether a FederatedHPA has Works.
@@ -209,6 +220,15 @@ impl Cache {
         let waiting = inner.orders.all().filter(|order| !order.held()).map(|order| order.key());
         let waiting: Vec<Key> = waiting.collect();
         inner.changed.extend(waiting);
+        drop(inner);
+        self.news.notify_one();
+    }
+
+    /// Other autoscalers of these targets changed: the FederatedHPAs on them are reconciled again.
+    pub fn rescaled(&self, targets: &[Target]) {
+        let mut inner = self.inner.lock();
+        let keys: Vec<Key> = targets.iter().flat_map(|target| inner.orders.keys_about(target).cloned()).collect();
+        inner.changed.extend(keys);
         drop(inner);
         self.news.notify_one();
     }

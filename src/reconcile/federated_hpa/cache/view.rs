@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
+use crate::decision::related_objects::KnownScaler;
 
 /// The member clusters, by name.
 #[derive(Debug, Default)]
@@ -45,6 +46,8 @@ pub struct View {
     pub fleet: Arc<Fleet>,
     /// The member clusters as they last reported, by name. They report every few seconds, which changes no `fleet`.
     pub(super) places: Arc<[Arc<ClusterEntry>]>,
+    /// Autoscalers of its workload in karmada-apiserver that are not fhpa's.
+    pub scalers: Vec<KnownScaler>,
 }
 
 impl View {

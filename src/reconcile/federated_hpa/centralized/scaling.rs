@@ -15,6 +15,7 @@ use crate::decision::hpa::decide::{History, Policy};
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
+use crate::reconcile::federated_hpa::observe::foreign_hpas;
 use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
 use crate::reconcile::federated_hpa::status::publish::Published;
 use crate::reconcile::federated_hpa::status::{READY, conditions};
@@ -104,7 +105,10 @@ impl FederatedHpaWorker {
         let got = "the HPA controller was able to get the target's current scale".to_owned();
         report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
         let upstream = conditions::upstream_until(of.view, of.now).is_some();
-        report.set(READY, conditions::centralized(upstream));
+        let clusters = || binding.object.spec.clusters.iter().map(|target| &*target.name);
+        foreign_hpas::look_in_all(&self.live, of.view, clusters());
+        let foreign = foreign_hpas::found(&self.live, of.view, clusters());
+        report.set(READY, conditions::centralized(of.view, &foreign, of.now));
         (report.current, report.desired) = (Some(current), Some(current));
         if of.view.order.suspended() {
             // Afterwards it begins with the current replicas, as under a new leader.

@@ -86,6 +86,9 @@ impl LiveState {
                     changed.insert(key);
                 }
                 Question::Unschedulable(workload) => changed.extend(self.cache.scaling(&workload)),
+                Question::ForeignHpas(namespace) => {
+                    changed.extend(self.cache.in_namespace(&namespace).iter().map(|order| order.key()));
+                }
             }
         }
         changed

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use super::foreign_hpas::{ForeignHpa, ListedHpa};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
 use crate::api::metrics::List;
@@ -39,6 +40,10 @@ pub const TIMES: Times = Times {
     rest: Duration::from_secs(10),
     absence: Duration::from_mins(1),
 };
+/// Durations of queries for HPAs, which change seldom.
+pub const HPA_TIMES: Times = Times { fresh: Duration::from_mins(5), kept: Duration::from_mins(15), ..TIMES };
+/// Most HPAs of a namespace to read.
+const HPAS: u32 = 500;
 /// Most pods to read; with more, at least this many are unschedulable.
 const PODS: u32 = 500;
 
@@ -56,6 +61,8 @@ pub enum Question {
     },
     /// Number of unschedulable pods of the workload.
     Unschedulable(ObjectReference),
+    /// The HPAs of a namespace that are not fhpa's.
+    ForeignHpas(Arc<str>),
 }
 
 /// Result of a query.
@@ -65,16 +72,36 @@ pub enum Answer {
     Hpa(Option<Arc<HorizontalPodAutoscalerStatus>>),
     /// Number of pods.
     Unschedulable(Replicas),
+    /// In the order of their names.
+    ForeignHpas(Arc<[ForeignHpa]>),
 }
 
 /// Cached results of members.
-pub struct Members(Option<QueryCache<Question, Answer>>);
+pub struct Members(Option<Queries>);
+
+struct Queries {
+    /// What changes all the time.
+    frequent: QueryCache<Question, Answer>,
+    /// The HPAs of namespaces.
+    seldom: QueryCache<Question, Answer>,
+}
+
+impl Queries {
+    const fn of(&self, question: &Question) -> &QueryCache<Question, Answer> {
+        match question {
+            Question::Hpa { .. } | Question::Unschedulable(_) => &self.frequent,
+            Question::ForeignHpas(_) => &self.seldom,
+        }
+    }
+}
 
 impl Members {
     /// Queries through `client`.
     #[must_use]
-    pub fn new(client: Client, targets: Arc<Targets>) -> Self {
-        Self(Some(QueryCache::new(Box::new(Proxy { client, targets }), TIMES)))
+    pub fn new(client: &Client, targets: &Arc<Targets>) -> Self {
+        let proxy = || Box::new(Proxy { client: client.clone(), targets: Arc::clone(targets) });
+        let (frequent, seldom) = (QueryCache::new(proxy(), TIMES), QueryCache::new(proxy(), HPA_TIMES));
+        Self(Some(Queries { frequent, seldom }))
     }
 
     /// Sends no queries.
@@ -85,13 +112,13 @@ impl Members {
 
     /// Queries `cluster` in the background unless the result is younger than `fresh`.
     pub fn look(&self, cluster: &str, question: &Question, fresh: Duration) {
-        if let Some(inquiry) = &self.0 {
-            inquiry.look(cluster, question, fresh);
+        if let Some(queries) = &self.0 {
+            queries.of(question).look(cluster, question, fresh);
         }
     }
 
     fn cached(&self, cluster: &str, question: &Question) -> Option<Cached<Answer>> {
-        self.0.as_ref().map(|inquiry| inquiry.cached(cluster, question))
+        self.0.as_ref().map(|queries| queries.of(question).cached(cluster, question))
     }
 
     /// The status of an HPA with the write id, and when it arrived.
@@ -118,10 +145,22 @@ impl Members {
         }
     }
 
+    /// The HPAs of a namespace that are not fhpa's; `None` while unknown.
+    #[must_use]
+    pub fn foreign_hpas(&self, cluster: &str, question: &Question) -> Option<Arc<[ForeignHpa]>> {
+        match self.cached(cluster, question)?.result? {
+            (_, Answer::ForeignHpas(hpas)) => Some(hpas),
+            _ => None,
+        }
+    }
+
     /// Waits until a result changes.
     pub async fn news(&self) {
         match &self.0 {
-            Some(inquiry) => inquiry.news().await,
+            Some(Queries { frequent, seldom }) => tokio::select! {
+                () = frequent.news() => {}
+                () = seldom.news() => {}
+            },
             None => std::future::pending().await,
         }
     }
@@ -129,7 +168,10 @@ impl Members {
     /// The queries whose result changed since the last call.
     #[must_use]
     pub fn changed(&self) -> HashSet<Question> {
-        self.0.as_ref().map(QueryCache::changed).unwrap_or_default()
+        let Some(Queries { frequent, seldom }) = &self.0 else { return HashSet::new() };
+        let mut changed = frequent.changed();
+        changed.extend(seldom.changed());
+        changed
     }
 }
 
@@ -153,6 +195,7 @@ impl Source<Question, Answer> for Proxy {
                 Question::Unschedulable(workload) => {
                     way.unschedulable(&targets, &workload).await.map(Answer::Unschedulable)
                 }
+                Question::ForeignHpas(namespace) => way.foreign_hpas(&namespace).await.map(Answer::ForeignHpas),
             }
         }
         .boxed()
@@ -198,6 +241,14 @@ impl Way {
             Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
             Err(failure) => Err(unanswered(failure)),
         }
+    }
+
+    /// Every version of Kubernetes serves the older API.
+    async fn foreign_hpas(&self, namespace: &str) -> Result<Arc<[ForeignHpa]>, QueryError> {
+        let path = format!("/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers");
+        let request = Request::new(proxied(&self.cluster, &path)).list(&ListParams::default().limit(HPAS));
+        let list: List<ListedHpa> = self.get(request, "HorizontalPodAutoscalers").await.map_err(unanswered)?;
+        Ok(list.items.iter().filter_map(ForeignHpa::of).collect())
     }
 
     /// Selects pods by the selector of the workload's `scale`, so that it works for every scalable kind.

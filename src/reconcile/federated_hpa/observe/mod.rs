@@ -3,6 +3,7 @@
 pub mod capacity;
 pub mod confirmation;
 pub mod failover;
+pub mod foreign_hpas;
 pub mod live_state;
 pub mod members;
 
@@ -80,12 +81,16 @@ pub struct Observed<'a> {
     pub next: Option<Timestamp>,
     /// Clusters with unknown free capacity, while the policy depends on it.
     pub unknown_capacity: Vec<&'a str>,
+    /// Clusters of `clusterHPAPreference` whose share has no effect: they do not exist, or report no resources.
+    pub uncapped: Vec<&'a str>,
     /// Requests of each replica.
     pub requirements: Requirements,
     /// Clusters in which some replicas are not ready: their unschedulable pods should be queried.
     pub unready: Vec<&'a str>,
     /// Clusters that do not confirm their writes and reject queries, and the message of the first.
     pub unread: Option<(Vec<&'a str>, String)>,
+    /// HPAs of members that scale the workload too.
+    pub foreign: Vec<foreign_hpas::Found>,
     /// Spread constraints of the placement that cannot be satisfied.
     pub unmet: Vec<Unmet<'a>>,
     /// Failed clusters that may not fail over yet.
@@ -112,6 +117,16 @@ impl<'a> Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
+    /// Notes what a candidate does not report.
+    fn note_unknown(&mut self, view: &View, name: &'a str, room: Room, by_room: bool) {
+        if by_room && room.available.is_none() {
+            self.unknown_capacity.push(name);
+        }
+        if room.whole.is_none() && share(view, name).is_some() {
+            self.uncapped.push(name);
+        }
+    }
+
     /// Unschedulable pods are part of the replicas that are not ready; the others may just be starting.
     fn count_pending(&mut self, cluster: &mut Cluster<'a>, live: &LiveState, workload: &ObjectReference) {
         let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
@@ -152,9 +167,11 @@ pub fn observe<'a>(
         group,
         next,
         unknown_capacity: Vec::new(),
+        uncapped: unknown_clusters(view),
         requirements,
         unready: Vec::new(),
         unread: confirmation::unread(live, view),
+        foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
         unmet,
         waiting,
         paused,
@@ -163,8 +180,8 @@ pub fn observe<'a>(
     let look = |candidate: &CandidateCluster<'a>| {
         let known = view.place(candidate.name);
         let room = known.map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
-        if policy.goes_by_room() && candidate.chosen && room.available.is_none() {
-            observed.unknown_capacity.push(candidate.name);
+        if candidate.chosen {
+            observed.note_unknown(view, candidate.name, room, policy.goes_by_room());
         }
         let (mut cluster, due) = cluster(view, &by_name, candidate, room, now);
         observed.next = [observed.next, due].into_iter().flatten().min();
@@ -175,15 +192,21 @@ pub fn observe<'a>(
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
+    observed.request = Request { policy, clusters, ..asked(view, binding, live, now) };
+    observed
+}
+
+/// What the object and its status say; the policy and the clusters follow.
+fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Request<'static> {
+    let spec = &view.order.object.spec;
     let status = view.order.object.status.as_ref();
-    observed.request = Request {
-        total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: most },
-        policy,
+    Request {
+        total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: replicas(spec.max_replicas) },
         suspended: view.order.suspended(),
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
+        scale_up: spec.behavior.as_ref().map(|behavior| convert::scaling::behavior(behavior).up),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
-        clusters,
         purge: purge(binding),
         // Whole seconds, because derived times are stored so.
         now: stored(now).map_or(now, |time| time.0),
@@ -193,8 +216,8 @@ pub fn observe<'a>(
         replacement: live.failover.replacement,
         idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
-    };
-    observed
+        ..Request::default()
+    }
 }
 
 /// Known state of each cluster, by name.
@@ -363,10 +386,21 @@ pub fn answers(member: &Member<'_>) -> bool {
 }
 
 fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
-    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
-    let share =
-        preferences.filter(|preference| preference.cluster_name == name).find_map(|own| own.max_resource_usage)?;
+    let share = share(view, name)?;
     Some(Cluster::cap(room.whole?, share))
+}
+
+/// The share of a cluster that the workload may use.
+fn share(view: &View, name: &str) -> Option<f64> {
+    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    preferences.filter(|preference| preference.cluster_name == name).find_map(|own| own.max_resource_usage)
+}
+
+/// Clusters of `clusterHPAPreference` that do not exist.
+fn unknown_clusters(view: &View) -> Vec<&str> {
+    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    let names = preferences.map(|preference| preference.cluster_name.as_str());
+    names.filter(|name| view.fleet.get(name).is_none()).collect()
 }
 
 /// Whether the wait for the cluster has ended, and else when it will.

@@ -9,10 +9,13 @@ use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::{Few, FewParts};
-use crate::decision::health::{DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts};
+use crate::decision::health::{
+    AMBIGUOUS, DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts,
+};
 use crate::decision::plan::{Action, ClusterState, Note, Plan, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::Observed;
+use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
 
 /// Karmada's own controller counts as running when it wrote the status within this time.
 pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
@@ -39,6 +42,9 @@ pub const HANDED_BACK: &str = "HandedBack";
 
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
+
+/// An autoscaler that is not fhpa's scales the workload.
+const CONFLICTING_SCALER: &str = "ConflictingScaler";
 
 /// Whether every cluster has its target bounds. `failure` is why the last write failed.
 #[must_use]
@@ -77,10 +83,15 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
             format!("{} {}{hold}", share.cluster, share.target)
         })
         .collect();
-    let mut message = Few(&shares).to_string();
+    let message = Few(&shares).to_string();
     if observed.request.suspended {
         return suspended(plan, &message);
     }
+    remarked(observed, plan, message)
+}
+
+/// All have their bounds: what a user should know all the same.
+fn remarked(observed: &Observed<'_>, plan: &Plan<'_>, mut message: String) -> ConditionParts {
     for note in &plan.notes {
         message = format!("{message}; {note}");
     }
@@ -91,6 +102,14 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
             Few(&observed.unknown_capacity)
         );
         return ("True", "CapacityUnknown", message);
+    }
+    if !observed.uncapped.is_empty() {
+        message = format!(
+            "{message}; maxResourceUsage has no effect for {}: there is no such cluster, or its status.resourceSummary is \
+             missing",
+            Few(&observed.uncapped)
+        );
+        return ("True", "ResourceUsageUnknown", message);
     }
     if !observed.unmet.is_empty() {
         let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();
@@ -199,6 +218,9 @@ pub fn ready(
     if upstream_until(view, now).is_some() {
         return upstream_runs();
     }
+    if let Some(parts) = scaled_too(view) {
+        return parts;
+    }
     let takes_part = |name: &str| {
         let clusters = &observed.request.clusters;
         clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.state != ClusterState::Serving)
@@ -222,7 +244,12 @@ pub fn ready(
         return ("False", "MemberStatusUnknown", message);
     }
     match broken(members) {
-        Some(verdict) => parts_of(verdict),
+        Some(mut verdict) => {
+            if verdict.reason == AMBIGUOUS && !observed.foreign.is_empty() {
+                verdict.message = format!("{}; the other HPA is {}", verdict.message, Few(&named(&observed.foreign)));
+            }
+            parts_of(verdict)
+        }
         None if observed.request.suspended => ("True", SUSPENDED, Note::Suspended.to_string()),
         None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
     }
@@ -234,11 +261,32 @@ fn upstream_runs() -> ConditionParts {
     ("False", UPSTREAM, message.to_owned())
 }
 
+fn named(foreign: &[Found]) -> Vec<String> {
+    foreign.iter().map(ToString::to_string).collect()
+}
+
+/// Other autoscalers of the workload in karmada-apiserver.
+fn scaled_too(view: &View) -> Option<ConditionParts> {
+    let remedy = view.scalers.first()?.kind.remedy();
+    let all: Vec<String> = view.scalers.iter().map(ToString::to_string).collect();
+    Some(("False", CONFLICTING_SCALER, format!("in karmada-apiserver {}: {remedy}", Few(&all))))
+}
+
 /// Whether the setup of a Centralized object is correct, where its workload can be scaled.
 #[must_use]
-pub fn centralized(upstream: bool) -> ConditionParts {
-    if upstream {
+pub fn centralized(view: &View, foreign: &[Found], now: Timestamp) -> ConditionParts {
+    if upstream_until(view, now).is_some() {
         return upstream_runs();
+    }
+    if let Some(parts) = scaled_too(view) {
+        return parts;
+    }
+    if !foreign.is_empty() {
+        let message = format!(
+            "in member clusters another HPA scales this workload too: delete it there; it is {}",
+            Few(&named(foreign))
+        );
+        return ("False", CONFLICTING_SCALER, message);
     }
     ("True", "TargetReady", "the workload is propagated and can be scaled".to_owned())
 }

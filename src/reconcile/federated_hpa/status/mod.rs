@@ -19,7 +19,7 @@ use super::observe::{Observed, answers};
 use super::write::writer::Writer;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use crate::api::hpa_status::Condition;
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use crate::controller::condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::{Failure, WriteError};
@@ -76,7 +76,7 @@ pub fn planned(
         last_scale_time: scaled.map(Time),
         current_replicas: Some(current),
         desired_replicas: wanted,
-        current_metrics: None,
+        current_metrics: metrics(view),
         conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
         cluster_hpa_desired: Some(desired.collect()),
         assignment_hash: Some(plan.basis.to_string()),
@@ -86,6 +86,15 @@ pub fn planned(
         aggregated_status: Some(parts),
         aggregated_status_omitted: omitted,
     }
+}
+
+/// What the HPAs of clusters that answer measure.
+fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
+    let sent = view.sent.iter().filter(|sent| !sent.deleting && !is_silent(view, sent.cluster()));
+    let shown: Vec<HorizontalPodAutoscalerStatus> = sent.map(|sent| sent.shown()).collect();
+    convert::mean::mean(shown.iter().map(|status| {
+        (status.current_metrics.as_deref().unwrap_or_default(), status.current_replicas.unwrap_or_default())
+    }))
 }
 
 /// The status while no plan is possible: the assignment is kept.

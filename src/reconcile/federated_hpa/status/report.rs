@@ -13,7 +13,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
 use crate::decision::plan::{Note, Plan, Request, Why};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status;
+use crate::reconcile::federated_hpa::{names, status};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
@@ -111,6 +111,13 @@ impl Reporter {
         );
         info!(object = %order.key(), "{note}");
         self.tell(leader, order, Severity::Warning, "FieldsRestored", note);
+    }
+
+    /// Reports that an HPA of another name was taken over.
+    pub fn adopted(&self, leader: &Leader, order: &FederatedHpaEntry, cluster: &str, name: &str) {
+        let note =
+            format!("deleted the HPA {name:?} of {cluster}, which scaled the workload before ({})", names::ADOPT);
+        self.say(leader, order, "AdoptedHPA", note);
     }
 
     /// Reports a failure that is retried.

@@ -134,7 +134,8 @@ fn holding(behavior: Option<HorizontalPodAutoscalerBehavior>) -> HorizontalPodAu
     behavior
 }
 
-fn adopts(hpa: &FederatedHPA) -> bool {
+/// Whether HPAs of the workload that exist in members are taken over.
+pub fn adopts(hpa: &FederatedHPA) -> bool {
     let annotations = hpa.metadata.annotations.as_ref();
     annotations.and_then(|all| all.get(names::ADOPT)).is_some_and(|word| word == "true")
 }

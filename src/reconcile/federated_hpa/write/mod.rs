@@ -1,6 +1,7 @@
 //! Writes of a reconcile: the workload's binding during takeover and release, the HPAs of members, and replicas. Talks
 //! to the API server.
 
+mod adopt;
 pub mod apply;
 pub mod leader_resync;
 pub mod manifest;
