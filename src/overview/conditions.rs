@@ -46,6 +46,20 @@ fn needs_attention(condition: &Condition, at_zero: bool) -> bool {
     }
 }
 
+impl ConditionView {
+    /// Whether its status is as it should be; `None` while it is unknown. Most conditions are well while they are true;
+    /// `ScalingLimited` and `FailoverPaused` tell of a fault by being true, the first not by each of its reasons.
+    #[must_use]
+    pub fn is_well(&self) -> Option<bool> {
+        let turned = matches!(&*self.type_, SCALING_LIMITED | FAILOVER_PAUSED);
+        match &*self.status {
+            "True" => Some(!turned || !self.needs_attention),
+            "False" => Some(turned),
+            _ => None,
+        }
+    }
+}
+
 fn view(condition: &Condition, needs_attention: bool) -> ConditionView {
     let reason = condition.reason.clone().unwrap_or_default();
     let to_do = to_do(&reason).filter(|_| needs_attention).unwrap_or_default().to_owned();
@@ -96,6 +110,18 @@ mod tests {
         for view in views(&bad, false) {
             assert!(view.needs_attention && !view.to_do.is_empty(), "{view:?}");
         }
+    }
+
+    #[test]
+    fn a_condition_that_tells_of_a_fault_is_well_while_it_is_false() {
+        let well = |type_, status, reason| views(&[of(type_, status, reason)], false)[0].is_well();
+        assert_eq!(well("Ready", "True", "MemberHPAsReady"), Some(true));
+        assert_eq!(well("Ready", "False", "ForeignHPA"), Some(false));
+        assert_eq!(well("Ready", "Unknown", "MemberStatusUnknown"), None);
+        assert_eq!(well("ScalingLimited", "False", "DesiredWithinRange"), Some(true));
+        assert_eq!(well("ScalingLimited", "True", "TooFewReplicas"), Some(true));
+        assert_eq!(well("ScalingLimited", "True", "TooManyReplicas"), Some(false));
+        assert_eq!(well("FailoverPaused", "True", "TooManyClustersNotReady"), Some(false));
     }
 
     #[test]

@@ -47,10 +47,10 @@ pub(super) fn target(target: &Target) -> String {
 
 /// The status of a condition in a word and a colour.
 pub(super) fn status(condition: &ConditionView) -> Markup {
-    let class = match &*condition.status {
-        "True" => "good",
-        "False" => "bad",
-        _ => "unsure",
+    let class = match condition.is_well() {
+        Some(true) => "good",
+        Some(false) => "bad",
+        None => "unsure",
     };
     html! { span class={ "badge " (class) } { (condition.status) } }
 }

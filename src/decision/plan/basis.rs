@@ -12,7 +12,6 @@ use crate::decision::fnv::Fnv64;
 /// Measurements (capacity, replicas) are not part of it: a change there causes no new assignment. Failed clusters are
 /// part of it, because failure and return have rules of their own. The digest is the same in every version and on every
 /// machine.
-/// it, as failing and returning have rules of their own. The digest is the same in every version and on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Basis(u64);
 

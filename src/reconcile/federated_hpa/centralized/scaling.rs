@@ -105,7 +105,7 @@ impl FederatedHpaWorker {
         let got = "the HPA controller was able to get the target's current scale".to_owned();
         report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
         let upstream = conditions::upstream_until(of.view, of.now).is_some();
-        let clusters = || binding.object.spec.clusters.iter().map(|target| &*target.name);
+        let clusters = || binding.entries().iter().map(|(cluster, _)| cluster);
         foreign_hpas::look_in_all(&self.live, of.view, clusters());
         let foreign = foreign_hpas::found(&self.live, of.view, clusters());
         report.set(READY, conditions::centralized(of.view, &foreign, of.now));
