@@ -239,6 +239,21 @@ fn what_a_failed_cluster_ran_is_noted_before_it_is_forgotten_and_until_it_runs()
 }
 
 #[test]
+fn of_a_cluster_that_fails_while_it_scales_the_report_with_more_replicas_counts() {
+    let lost = |current, last| {
+        let world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
+        let mut request = world.observe();
+        let away = request.clusters.iter_mut().find(|cluster| cluster.name == "a").unwrap();
+        (away.state, away.current, away.last) = (ClusterState::Away, current, last);
+        let share = plan(&request).shares.into_iter().find(|share| share.cluster == "a").unwrap();
+        share.memory.lost.map(|lost| lost.ran)
+    };
+    // The HPA was reported first, the workload was, and only one of them is known.
+    assert_eq!([lost(Some(1), Some(10)), lost(Some(10), Some(1))], [Some(10), Some(10)]);
+    assert_eq!([lost(None, Some(4)), lost(Some(4), None)], [Some(4), Some(4)]);
+}
+
+#[test]
 fn one_that_runs_nothing_goes_at_once() {
     let mut world = running(30, &[("a", 0), ("b", 3), ("c", 2)]);
     world.members.get_mut("a").unwrap().replicas = Some(0);

@@ -290,9 +290,12 @@ fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Optio
 }
 
 /// Replicas that it runs, or last reported.
+///
+/// Workload and HPA are reported one after the other, seconds apart: of a cluster that stopped answering in between the
+/// report with more replicas counts.
 fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
-    let reported =
-        cluster.current.or(cluster.last).or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
+    let last = if away { cluster.current.max(cluster.last) } else { cluster.current.or(cluster.last) };
+    let reported = last.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
     if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
 }
 
