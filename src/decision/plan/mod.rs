@@ -16,9 +16,11 @@ mod binding;
 mod distribute;
 mod load;
 mod memory;
+mod note;
 mod observed;
 mod optimization;
 mod outcome;
+mod owed;
 mod participant;
 mod policy;
 mod priority_tiers;
@@ -35,12 +37,13 @@ mod zero;
 pub use basis::Basis;
 pub use load::Load;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
+pub use note::Note;
 pub use observed::{
     Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, UNCONFIRMED, UNREADY,
 };
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
-pub use reason::{Hold, Note, Obstacle, Reason, Why};
+pub use reason::{Hold, Obstacle, Reason, Why};
 
 use adjust::Adjusted;
 use assignment::Targets;

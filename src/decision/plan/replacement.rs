@@ -10,8 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::adjust::{Assignee, sum, take, within};
 use super::distribute::{Range, distribute};
+use super::owed::{holds, owed, still_runs};
 use super::participant::Participant;
-use super::transition::{frozen, is_known, leaves};
+use super::transition::{frozen, is_known};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
@@ -259,44 +260,6 @@ fn starts(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let bound = assignee.target.bounds.is_some() && is_known(cluster) && assignee.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
-}
-
-/// Whether its replicas can still be observed.
-fn still_runs(cluster: &Cluster<'_>) -> bool {
-    cluster.state != ClusterState::Away && cluster.entry.is_some()
-}
-
-/// Whether it has an HPA or an entry that can be removed.
-fn holds(cluster: &Cluster<'_>) -> bool {
-    cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
-}
-
-/// Replicas owed for a cluster that does not stay.
-///
-/// A failed cluster stopped a while ago: further replicas of the others since then already replace it.
-fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
-    let divides = request.policy.divides();
-    let away = cluster.state == ClusterState::Away;
-    if let Some(lost) = cluster.memory.lost {
-        return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
-    }
-    if !holds(cluster) || !away && !leaves(cluster, None) {
-        return None;
-    }
-    let ran = ran(cluster, away).max(cluster.memory.floor());
-    let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
-    let due = if divides { ran.saturating_sub(more) } else { 0 };
-    (ran > 0).then_some(Lost { ran, due, since: request.now })
-}
-
-/// Replicas that it runs, or last reported.
-///
-/// Workload and HPA are reported one after the other, seconds apart: of a cluster that stopped answering in between the
-/// report with more replicas counts.
-fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
-    let last = if away { cluster.current.max(cluster.last) } else { cluster.current.or(cluster.last) };
-    let reported = last.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
-    if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
 }
 
 /// Stores, for a cluster that stopped answering, the replicas that the others run.

@@ -3,6 +3,7 @@
 
 mod definitions;
 mod index;
+mod indexing;
 mod kinds;
 mod retries;
 mod scalers;

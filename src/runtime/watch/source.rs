@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::definitions::{Definitions, Listing};
-use super::index::{Index, Key, KindIndex, Known};
+use super::index::{Index, Key};
+use super::indexing::Indexing;
 use super::kinds::KindReader;
 use super::retries::{Pause, Retries};
 use super::scalers::{ScalerReader, Scalers};
@@ -341,38 +342,6 @@ fn failed(kind: &'static str, error: &watcher::Error, retries: &mut Retries, met
 fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
     for intake in intakes {
         what(&mut **intake);
-    }
-}
-
-/// Stores the records of one kind in the index.
-struct Indexing<K, R> {
-    index: Arc<Index>,
-    shelf: fn(&Index) -> &KindIndex<R>,
-    record: Box<dyn Fn(&K) -> R + Send>,
-    listing: Vec<R>,
-}
-
-impl<K, R> Indexing<K, R> {
-    fn new(index: Arc<Index>, shelf: fn(&Index) -> &KindIndex<R>, record: impl Fn(&K) -> R + Send + 'static) -> Self {
-        Self { index, shelf, record: Box::new(record), listing: Vec::new() }
-    }
-}
-
-impl<K, R: Known> EventHandler<K> for Indexing<K, R> {
-    fn begin(&mut self) {
-        self.listing.clear();
-    }
-    fn listed(&mut self, object: &K) {
-        self.listing.push((self.record)(object));
-    }
-    fn end(&mut self) {
-        (self.shelf)(&self.index).replace(std::mem::take(&mut self.listing));
-    }
-    fn put(&mut self, object: &K) {
-        (self.shelf)(&self.index).put((self.record)(object));
-    }
-    fn take(&mut self, namespace: &str, name: &str) {
-        (self.shelf)(&self.index).take(&(namespace.to_owned(), name.to_owned()));
     }
 }
 

@@ -4,19 +4,18 @@ pub mod capacity;
 pub mod confirmation;
 pub mod failover;
 pub mod foreign_hpas;
+mod known;
 pub mod live_state;
 pub mod members;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
 use jiff::{SignedDuration, Timestamp};
+use known::Known;
 
 use super::cache::View;
 use super::cache::entry::{Binding, MemberHpa};
-use super::names;
 use super::observe::capacity::{Requirements, Room};
 use super::observe::live_state::{LiveState, can_be_asked};
-use super::status::{FAILOVER_PAUSED, is_silent, known_condition};
+use super::status::is_silent;
 use super::write::write_id;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
@@ -25,7 +24,6 @@ use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
 use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
-use crate::decision::fleet::patience::Past;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::fleet::{Member, Readiness};
@@ -218,73 +216,6 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
         ..Request::default()
     }
-}
-
-/// Known state of each cluster, by name.
-struct Known<'a> {
-    entries: HashMap<&'a str, Replicas>,
-    reported: HashMap<&'a str, WorkloadStatus>,
-    leaving: HashSet<&'a str>,
-    /// When Karmada began to evict its replicas.
-    evicted: BTreeMap<&'a str, Timestamp>,
-    kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
-}
-
-impl<'a> Known<'a> {
-    fn of(view: &'a View, binding: &'a Binding) -> Self {
-        let spec = &binding.object.spec;
-        let tasks = &spec.graceful_eviction_tasks;
-        let kept = view.order.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
-        let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
-        let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
-        let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
-        for (cluster, since) in
-            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
-        {
-            let known = evicted.entry(cluster).or_insert(since);
-            *known = since.max(*known);
-        }
-        Self {
-            entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
-            reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
-            leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
-            evicted,
-            kept,
-        }
-    }
-
-    /// The known past of the clusters, for the rules.
-    fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
-        let noted = |of: fn(&Memory) -> bool| {
-            self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
-        };
-        let sent = view.sent.iter().map(|sent| sent.cluster());
-        Past {
-            held: self.entries.keys().copied().chain(sent).collect(),
-            known: noted(|memory| memory.lost.is_some()),
-            evicted: self.evicted.clone(),
-            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
-            resumed: resumed(view, now),
-            may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
-        }
-    }
-}
-
-/// When failover was last resumed, by the condition.
-fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
-    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
-    let time = condition.last_transition_time.as_ref().map(|time| time.0);
-    // While it is paused no cluster fails over, and when it ends now all tolerations begin now.
-    if condition.status == "True" { Some(now) } else { time }
-}
-
-fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
-    task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-/// The cluster of an eviction task, and when it began.
-fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
-    Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
 }
 
 /// One cluster, and when the wait for it ends.

@@ -1,0 +1,43 @@
+//! What a cluster that leaves or has failed owes: its replicas, which others run. Pure.
+
+use super::transition::leaves;
+use super::{Cluster, ClusterState, Lost, Request};
+use crate::decision::split::Replicas;
+
+/// Whether its replicas can still be observed.
+pub(super) fn still_runs(cluster: &Cluster<'_>) -> bool {
+    cluster.state != ClusterState::Away && cluster.entry.is_some()
+}
+
+/// Whether it has an HPA or an entry that can be removed.
+pub(super) fn holds(cluster: &Cluster<'_>) -> bool {
+    cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
+}
+
+/// Replicas owed for a cluster that does not stay.
+///
+/// A failed cluster stopped a while ago: further replicas of the others since then already replace it.
+pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
+    let divides = request.policy.divides();
+    let away = cluster.state == ClusterState::Away;
+    if let Some(lost) = cluster.memory.lost {
+        return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
+    }
+    if !holds(cluster) || !away && !leaves(cluster, None) {
+        return None;
+    }
+    let ran = ran(cluster, away).max(cluster.memory.floor());
+    let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
+    let due = if divides { ran.saturating_sub(more) } else { 0 };
+    (ran > 0).then_some(Lost { ran, due, since: request.now })
+}
+
+/// Replicas that it runs, or last reported.
+///
+/// Workload and HPA are reported one after the other, seconds apart: of a cluster that stopped answering in between the
+/// report with more replicas counts.
+fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
+    let last = if away { cluster.current.max(cluster.last) } else { cluster.current.or(cluster.last) };
+    let reported = last.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
+    if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
+}

@@ -1,0 +1,84 @@
+//! What is known of each cluster: binding, reports, eviction tasks, memory. No I/O.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::{Words, observed};
+use crate::api::resource_binding::WorkloadStatus;
+use crate::convert;
+use crate::convert::fleet::replicas;
+use crate::decision::fleet::patience::Past;
+use crate::decision::plan::{Bounds, Memory};
+use crate::decision::split::Replicas;
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::names;
+use crate::reconcile::federated_hpa::status::{FAILOVER_PAUSED, known_condition};
+
+/// Known state of each cluster, by name.
+pub(super) struct Known<'a> {
+    pub(super) entries: HashMap<&'a str, Replicas>,
+    pub(super) reported: HashMap<&'a str, WorkloadStatus>,
+    pub(super) leaving: HashSet<&'a str>,
+    /// When Karmada began to evict its replicas.
+    pub(super) evicted: BTreeMap<&'a str, Timestamp>,
+    pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(view: &'a View, binding: &'a Binding) -> Self {
+        let spec = &binding.object.spec;
+        let tasks = &spec.graceful_eviction_tasks;
+        let kept = view.order.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
+        let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
+        let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
+        let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
+        for (cluster, since) in
+            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
+        {
+            let known = evicted.entry(cluster).or_insert(since);
+            *known = since.max(*known);
+        }
+        Self {
+            entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
+            reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
+            leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
+            evicted,
+            kept,
+        }
+    }
+
+    /// The known past of the clusters, for the rules.
+    pub(super) fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
+        let noted = |of: fn(&Memory) -> bool| {
+            self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
+        };
+        let sent = view.sent.iter().map(|sent| sent.cluster());
+        Past {
+            held: self.entries.keys().copied().chain(sent).collect(),
+            known: noted(|memory| memory.lost.is_some()),
+            evicted: self.evicted.clone(),
+            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
+            resumed: resumed(view, now),
+            may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
+        }
+    }
+}
+
+/// When failover was last resumed, by the condition.
+fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
+    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
+    let time = condition.last_transition_time.as_ref().map(|time| time.0);
+    // While it is paused no cluster fails over, and when it ends now all tolerations begin now.
+    if condition.status == "True" { Some(now) } else { time }
+}
+
+fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
+    task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+/// The cluster of an eviction task, and when it began.
+fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
+    Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
+}
