@@ -90,27 +90,11 @@ impl Listener {
         lifecycle: Arc<Lifecycle>,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
-        Self::bind_with(address, security, router, limits, None, lifecycle, metrics).await
-    }
-
-    /// As [`Self::bind`], with reserved slots.
-    ///
-    /// # Errors
-    /// As [`Self::bind`].
-    pub async fn bind_with(
-        address: SocketAddr,
-        security: Security,
-        router: Router,
-        limits: Limits,
-        reserve: Option<Reserve>,
-        lifecycle: Arc<Lifecycle>,
-        metrics: Arc<Metrics>,
-    ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Self::on(socket, security, router, limits, reserve, lifecycle, metrics))
+        Ok(Self::on(socket, security, router, limits, None, lifecycle, metrics))
     }
 
-    /// Accepts on a bound socket, for routers that must know its address.
+    /// Accepts on a bound socket: for routers that must know its address, and with reserved slots.
     pub fn on(
         socket: TcpListener,
         security: Security,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use tokio::net::TcpListener;
 use tokio::sync::watch as channel;
 use tracing::{info, warn};
 
@@ -271,10 +272,11 @@ async fn bind_admin(
     let reserve = Some(Reserve { router: probes, connections: 16, header: Duration::from_secs(1) });
     // Its connections are not counted as connections of reviews.
     let uncounted = Arc::new(Metrics::new());
-    let bound =
-        Listener::bind_with(address, Security::Plain, router, limits, reserve, Arc::clone(lifecycle), uncounted).await;
-    match bound {
-        Ok(listener) => Ok(Some(listener)),
+    match TcpListener::bind(address).await {
+        Ok(socket) => {
+            let security = Security::Plain;
+            Ok(Some(Listener::on(socket, security, router, limits, reserve, Arc::clone(lifecycle), uncounted)))
+        }
         Err(error) if port == AdminPort::Preferably(address) => {
             warn!(%address, %error, "no probes and metrics: the port cannot be bound; --health-probe-bind-address chooses another");
             Ok(None)
