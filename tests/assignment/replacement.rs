@@ -211,6 +211,53 @@ fn a_receiver_that_fails_owes_what_it_was_asked_to_run() {
     assert_eq!(world.members["c"].ready(), 15);
 }
 
+/// Replicas that run after one of three clusters is gone, and another that should replace it leaves half way.
+fn after_a_receiver_leaves(first: ClusterState, meanwhile: impl Fn(&mut World)) -> (u32, World) {
+    let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
+    world.request.clusters[2].available = Some(0);
+    (world.request.clusters[0].state, world.request.clusters[0].chosen) = (first, first == ClusterState::Away);
+    // The status is written and nothing else.
+    world.reconcile(0);
+    assert_eq!(world.members["b"].memory.floor.map(|floor| floor.replicas), Some(13), "b is asked for all");
+    if first == ClusterState::Away {
+        world.members.get_mut("a").unwrap().replicas = None;
+    }
+    world.request.clusters[2].available = Some(90);
+    leave(&mut world, "b");
+    meanwhile(&mut world);
+    (0..12).for_each(|_| round(&mut world));
+    (world.members["c"].ready(), world)
+}
+
+#[test]
+fn a_receiver_that_leaves_owes_what_it_was_asked_to_run() {
+    for first in [LEAVES, ClusterState::Away] {
+        assert_eq!(after_a_receiver_leaves(first, |_| ()).0, 15, "{first:?}");
+    }
+}
+
+#[test]
+fn a_receiver_that_leaves_for_a_cluster_that_is_down_owes_it_until_that_is_back() {
+    for first in [LEAVES, ClusterState::Away] {
+        let (replicas, _) = after_a_receiver_leaves(first, |world| {
+            world.request.clusters[2].state = ClusterState::Away;
+            (0..3).for_each(|_| round(world));
+            world.request.clusters[2].state = ClusterState::Serving;
+        });
+        assert_eq!(replicas, 15, "{first:?}");
+    }
+}
+
+#[test]
+fn a_receiver_that_comes_back_is_asked_for_it_once_more() {
+    let (_, world) = after_a_receiver_leaves(ClusterState::Away, |world| {
+        world.request.clusters[2].state = ClusterState::Away;
+        world.reconcile(0);
+        (world.request.clusters[1].chosen, world.request.clusters[1].state) = (true, ClusterState::Serving);
+    });
+    assert_eq!(world.members["b"].ready(), 15);
+}
+
 #[test]
 fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
     let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::assignment::{Target, Targets};
+use super::owed::unserved;
 use super::transition::Transition;
 use super::{Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Why};
 use crate::decision::split::Replicas;
@@ -160,7 +161,8 @@ pub(super) fn shares<'a>(
             };
             let Target { bounds, reason, memory, .. } = target;
             let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
-            let memory = Memory { lost: *lost, evicted: None, failed, ..memory };
+            let floor = lost.map_or(memory.floor, |lost| unserved(cluster, lost));
+            let memory = Memory { lost: *lost, floor, evicted: None, failed, ..memory };
             Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
         },
     );
@@ -177,7 +179,8 @@ pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Ti
     if lost.is_none() && evicted.is_none() && failed.is_none() {
         return None;
     }
-    let memory = Memory { lost, evicted, failed, ..Memory::default() };
+    let floor = lost.and_then(|lost| unserved(cluster, lost));
+    let memory = Memory { lost, floor, evicted, failed, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

@@ -1,7 +1,7 @@
 //! What a cluster that leaves or has failed owes: its replicas, which others run. Pure.
 
 use super::transition::leaves;
-use super::{Cluster, ClusterState, Lost, Request};
+use super::{Cluster, ClusterState, Floor, Lost, Request};
 use crate::decision::split::Replicas;
 
 /// Whether its replicas can still be observed.
@@ -23,13 +23,26 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replica
     if let Some(lost) = cluster.memory.lost {
         return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
     }
-    if !holds(cluster) || !away && !leaves(cluster, None) {
+    let asked = cluster.memory.floor();
+    if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, None)) {
         return None;
     }
-    let ran = ran(cluster, away).max(cluster.memory.floor());
+    let ran = ran(cluster, away).max(asked);
     let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
     let due = if divides { ran.saturating_sub(more) } else { 0 };
     (ran > 0).then_some(Lost { ran, due, since: request.now })
+}
+
+/// Replicas that it runs, or was asked to run in place of others: nobody else runs those.
+pub(super) fn runs_or_should(cluster: &Cluster<'_>) -> Replicas {
+    cluster.running().max(cluster.memory.floor())
+}
+
+/// The floor of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
+pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<Floor> {
+    let floor = cluster.memory.floor?;
+    let replicas = floor.replicas.min(lost.due);
+    (replicas > 0).then_some(Floor { replicas, ..floor })
 }
 
 /// Replicas that it runs, or last reported.

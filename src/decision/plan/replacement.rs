@@ -4,13 +4,13 @@
 //! Owed replicas are stored in two places, and move from one to the other: [`Lost::due`] of the leaving cluster is the
 //! part that no cluster was asked to run yet, the [`Floor`] of another is the part that it was asked to run, including
 //! its own. A cluster may leave when nothing is due and every floor is ready. A receiver that fails or leaves owes its
-//! floor, so that no replicas are forgotten.
+//! floor, so that no replicas are forgotten, and keeps it until others are asked.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::adjust::{Assignee, sum, take, within};
 use super::distribute::{Range, distribute};
-use super::owed::{holds, owed, still_runs};
+use super::owed::{holds, owed, runs_or_should, still_runs};
 use super::participant::Participant;
 use super::transition::{frozen, is_known};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
@@ -52,6 +52,7 @@ pub(super) fn replace(
     assignees: &mut [Assignee<'_, '_>],
 ) -> Replacement {
     let mut going = Going::of(request, clusters, assignees);
+    forget_floors(&going, assignees);
     if request.policy.divides() {
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
@@ -99,7 +100,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Replicas that leaving clusters removed by themselves are no longer due.
     fn follow(&mut self) {
-        let runs = self.running();
+        let runs = sum(self.leaving().map(runs_or_should));
         let dues = self
             .clusters
             .iter()
@@ -232,9 +233,13 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Replicas that leaving clusters run.
     fn running(&self) -> Replicas {
-        let leaving =
-            self.clusters.iter().zip(&self.lost).filter(|(cluster, lost)| still_runs(cluster) && lost.is_some());
-        sum(leaving.map(|(cluster, _)| cluster.running()))
+        sum(self.leaving().map(Cluster::running))
+    }
+
+    /// Clusters whose replicas are owed and can be observed.
+    fn leaving(&self) -> impl Iterator<Item = &'c Cluster<'a>> {
+        let owing = self.clusters.iter().zip(&self.lost).filter(|(_, lost)| lost.is_some());
+        owing.map(|(cluster, _)| *cluster).filter(|cluster| still_runs(cluster))
     }
 
     fn obstacle(assignees: &[Assignee<'_, '_>]) -> Obstacle {
@@ -273,6 +278,16 @@ fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
         } else {
             None
         };
+    }
+}
+
+/// The floors of clusters that leave, or come back after they left, are among the owed replicas.
+fn forget_floors(going: &Going<'_, '_>, assignees: &mut [Assignee<'_, '_>]) {
+    for assignee in assignees {
+        let leaves = going.lost.get(assignee.participant.at).is_some_and(Option::is_some);
+        if leaves || assignee.participant.cluster.memory.lost.is_some() {
+            assignee.target.memory.floor = None;
+        }
     }
 }
 
