@@ -259,6 +259,17 @@ fn a_receiver_that_comes_back_is_asked_for_it_once_more() {
 }
 
 #[test]
+fn a_max_that_is_lowered_meanwhile_forgets_no_more_than_what_is_above_it() {
+    let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
+    world.request.clusters[0].state = ClusterState::Away;
+    world.reconcile(0);
+    world.members.get_mut("a").unwrap().replicas = None;
+    world.request.total.max = 14;
+    (0..6).for_each(|_| round(&mut world));
+    assert_eq!(ready(&world), 14);
+}
+
+#[test]
 fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
     let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
@@ -336,6 +347,19 @@ fn a_copy_goes_when_another_is_ready() {
     assert_eq!(cluster("x").entry, None);
 }
 
+/// State, replicas, max in effect and what is remembered of each cluster, in a line.
+fn told(world: &World) -> String {
+    let cluster = |cluster: &Cluster<'static>| {
+        let member = &world.members[cluster.name];
+        let memory = member.memory;
+        let (lost, floor) = (memory.lost.map(|lost| lost.due), memory.floor.map(|floor| floor.replicas));
+        let (runs, entry, max) = (member.replicas, member.entry, member.hpa.map(|hpa| hpa.max));
+        let Cluster { name, state, .. } = cluster;
+        format!("{name} {state:?}: runs {runs:?}, entry {entry:?}, max {max:?}, due {lost:?}, floor {floor:?}")
+    };
+    world.request.clusters.iter().map(cluster).collect::<Vec<_>>().join("; ")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
@@ -367,5 +391,52 @@ proptest! {
         let allowance = if world.request.total.max >= running * 2 { 0 } else { lost };
         let least = least_ready(&mut world, &mut Random(seed | 1), 400);
         prop_assert!(least + allowance >= before, "{least} of {before}, {allowance} may: {world:#?}");
+    }
+
+    /// Clusters fail, leave and come back in any order, and the controller dies between its writes: what ran before runs
+    /// in the end, somewhere. Of one that comes back while it leaves, the part may be missing that it released already.
+    #[test]
+    fn what_ran_runs_again_whatever_happens_to_those_that_should_run_it(request in fresh(), seed in any::<u64>()) {
+        let mut world = World::new(Request { scaling_to_zero: false, replacement: None, ..request });
+        for cluster in &mut world.request.clusters {
+            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+            cluster.available = Some(90);
+        }
+        settle(&mut world)?;
+        prop_assume!(world.request.policy.divides());
+        let before = ready(&world);
+        let (mut random, mut part) = (Random(seed | 1), 0);
+        let mut story = vec![told(&world)];
+        for _ in 0..2 + random.below(8) {
+            let at = random.below(world.request.clusters.len());
+            let name = world.request.clusters[at].name;
+            match random.below(3) {
+                0 => world.request.clusters[at].state = ClusterState::Away,
+                1 => {
+                    leave(&mut world, name);
+                    part += world.members[name].ready().div_ceil(4);
+                }
+                _ => (world.request.clusters[at].state, world.request.clusters[at].chosen) = (ClusterState::Serving, true),
+            }
+            world.reconcile(random.below(4));
+            // A cluster that comes back starts what its entry says, as far as it has one still.
+            let entry = world.members[name].entry.filter(|_| world.request.clusters[at].state != ClusterState::Away);
+            let member = world.members.get_mut(name).unwrap();
+            member.replicas = entry.map(|entry| member.replicas.unwrap_or(entry));
+            world.deliver(name);
+            story.push(told(&world));
+        }
+        let last = random.below(world.request.clusters.len());
+        (world.request.clusters[last].state, world.request.clusters[last].chosen) = (ClusterState::Serving, true);
+        let member = world.members.get_mut(world.request.clusters[last].name).unwrap();
+        member.replicas = member.replicas.or(member.entry);
+        for _ in 0..30 {
+            story.push(told(&world));
+            round(&mut world);
+            world.pass(20);
+        }
+        let serves = world.request.clusters.iter().filter(|cluster| cluster.state == ClusterState::Serving);
+        let after: u32 = serves.map(|cluster| world.members[cluster.name].ready()).sum();
+        prop_assert!(after + part >= before.min(world.request.total.max), "{after} and {part} of {before}: {story:#?}");
     }
 }

@@ -14,6 +14,7 @@ mod assist;
 mod basis;
 mod binding;
 mod distribute;
+mod floors;
 mod load;
 mod memory;
 mod note;

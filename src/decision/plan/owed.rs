@@ -33,9 +33,12 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replica
     (ran > 0).then_some(Lost { ran, due, since: request.now })
 }
 
-/// Replicas that it runs, or was asked to run in place of others: nobody else runs those.
-pub(super) fn runs_or_should(cluster: &Cluster<'_>) -> Replicas {
-    cluster.running().max(cluster.memory.floor())
+/// What is owed of a leaving cluster, or covered by it: what it runs, was asked to run in place of others and does not
+/// yet, or no longer runs because its max was lowered.
+pub(super) fn covers(cluster: &Cluster<'_>, due: Replicas) -> Replicas {
+    let running = cluster.running();
+    let lowered = cluster.hpa.and_then(|hpa| hpa.written).is_some_and(|written| written.max <= running);
+    running.max(cluster.memory.floor()).max(if lowered { due } else { 0 })
 }
 
 /// The floor of a leaving cluster: what it was asked to run, as far as nobody else was asked since.

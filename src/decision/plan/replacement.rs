@@ -6,20 +6,17 @@
 //! its own. A cluster may leave when nothing is due and every floor is ready. A receiver that fails or leaves owes its
 //! floor, so that no replicas are forgotten, and keeps it until others are asked.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::adjust::{Assignee, sum, take, within};
+use super::adjust::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
-use super::owed::{holds, owed, runs_or_should, still_runs};
+use super::floors::{self, asked, will_run};
+use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
 use super::transition::{frozen, is_known};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
-/// HPA measurements are up to a minute old: earlier ones do not include the load of others.
-const SEEN: SignedDuration = SignedDuration::from_secs(60);
-/// While clusters are replaced, floors are renewed in steps of this size.
-const STEP: SignedDuration = SignedDuration::from_secs(30);
 /// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
 const PART: Replicas = 4;
 
@@ -52,12 +49,15 @@ pub(super) fn replace(
     assignees: &mut [Assignee<'_, '_>],
 ) -> Replacement {
     let mut going = Going::of(request, clusters, assignees);
-    forget_floors(&going, assignees);
+    floors::forget(&going.lost, assignees);
     if request.policy.divides() {
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
-        keep_floors(request, assignees, going.any() || evicting);
+        let cut = floors::keep(request, assignees, going.any() || evicting);
+        for (back, cut) in going.back.iter_mut().zip(cut) {
+            *back = back.saturating_add(cut);
+        }
         going.ask(request, assignees);
     } else {
         for assignee in assignees.iter_mut() {
@@ -71,8 +71,9 @@ pub(super) fn replace(
 struct Going<'c, 'a> {
     clusters: &'c [&'c Cluster<'a>],
     lost: Vec<Option<Lost>>,
-    /// Owed replicas of clusters that have returned: they are requested once more.
-    back: Replicas,
+    /// Owed replicas of clusters that have returned, and those that no longer fit below the max of a receiver: they are
+    /// requested once more. By assignee.
+    back: Vec<Replicas>,
 }
 
 impl<'c, 'a> Going<'c, 'a> {
@@ -88,26 +89,26 @@ impl<'c, 'a> Going<'c, 'a> {
             if *stays { None } else { owed(request, cluster, running) }
         };
         let lost = clusters.iter().zip(&stays).map(owes).collect();
-        let back = clusters
-            .iter()
-            .zip(&stays)
-            .filter(|(_, stays)| **stays)
-            .map(|(cluster, _)| cluster.memory.lost.map_or(0, |lost| lost.due).saturating_sub(cluster.running()));
-        let mut going = Self { clusters, back: sum(back), lost };
+        let back = assignees.iter().map(|assignee| {
+            let (cluster, stays) = (assignee.participant.cluster, assignee.target.bounds.is_some());
+            let due = cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.due);
+            due.saturating_sub(frozen(cluster))
+        });
+        let mut going = Self { clusters, back: back.collect(), lost };
         going.follow();
         going
     }
 
-    /// Replicas that leaving clusters removed by themselves are no longer due.
+    /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs them.
     fn follow(&mut self) {
-        let runs = sum(self.leaving().map(runs_or_should));
-        let dues = self
-            .clusters
-            .iter()
-            .zip(&self.lost)
-            .map(|(cluster, lost)| (cluster.name, lost.filter(|_| still_runs(cluster)).map_or(0, |lost| lost.due)));
-        let dues: Vec<(&str, Replicas)> = dues.collect();
-        let less = sum(dues.iter().map(|(_, due)| *due)).saturating_sub(runs);
+        let mut covered: Replicas = 0;
+        let mut dues: Vec<(&str, Replicas)> = Vec::with_capacity(self.clusters.len());
+        for (cluster, lost) in self.clusters.iter().zip(&self.lost) {
+            let due = lost.filter(|_| still_runs(cluster)).map(|lost| lost.due);
+            covered = covered.saturating_add(due.map_or(0, |due| covers(cluster, due)));
+            dues.push((cluster.name, due.unwrap_or_default()));
+        }
+        let less = sum(dues.iter().map(|(_, due)| *due)).saturating_sub(covered);
         for (lost, less) in self.lost.iter_mut().zip(take(less, &dues)) {
             if let Some(lost) = lost {
                 lost.due = lost.due.saturating_sub(less);
@@ -126,7 +127,12 @@ impl<'c, 'a> Going<'c, 'a> {
     /// Requests as many replicas as allowed now: as many as fit beside all running ones, and where that is little, a
     /// part of those that leaving clusters run - they release that first.
     fn ask(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
-        let due = self.due().saturating_add(self.back);
+        let back = sum(self.back.iter().copied());
+        // Others may use the whole budget meanwhile: nobody may run more.
+        let others = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(will_run));
+        let most = request.total.max.saturating_sub(others).saturating_sub(back);
+        self.settle(self.due().saturating_sub(most));
+        let due = self.due().saturating_add(back);
         let unable: Vec<(&str, Replicas)> =
             assignees.iter().map(|assignee| (assignee.participant.cluster.name, cannot_run(assignee))).collect();
         let moves = sum(unable.iter().map(|(_, unable)| *unable));
@@ -142,7 +148,20 @@ impl<'c, 'a> Going<'c, 'a> {
                 floor.replicas = floor.replicas.saturating_sub(less);
             }
         }
-        self.settle(given.saturating_sub(shifted).saturating_sub(self.back));
+        let given = given.saturating_sub(shifted);
+        self.settle(given.saturating_sub(back));
+        self.keep(request, assignees, back.saturating_sub(given));
+    }
+
+    /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again.
+    fn keep(&self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], rest: Replicas) {
+        let names = assignees.iter().map(|assignee| assignee.participant.cluster.name);
+        let backs: Vec<(&str, Replicas)> = names.zip(self.back.iter().copied()).collect();
+        for (assignee, kept) in assignees.iter_mut().zip(take(rest, &backs)).filter(|(_, kept)| *kept > 0) {
+            let replicas = assignee.participant.cluster.running();
+            let floor = assignee.target.memory.floor.get_or_insert(Floor { replicas, since: request.now });
+            floor.replicas = floor.replicas.saturating_add(kept);
+        }
     }
 
     /// Reduces the due replicas by `given`: first those of failed clusters, which are missing now.
@@ -179,9 +198,9 @@ impl<'c, 'a> Going<'c, 'a> {
         }
         // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
         let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
-        let leaving = || leaving().filter_map(|(_, lost)| lost.as_ref());
-        let parts = sum(leaving().map(|lost| part(lost.ran).min(lost.due)));
-        let parts = parts.min(part(sum(leaving().map(|lost| lost.ran))));
+        let leaving = || leaving().filter_map(|(cluster, lost)| Some((cluster, lost.as_ref()?)));
+        let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.running())));
+        let parts = parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))));
         beside.max(due.min(parts).min(budget.saturating_sub(others)))
     }
 
@@ -189,7 +208,7 @@ impl<'c, 'a> Going<'c, 'a> {
     fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
         let unready = deficit(assignees);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
-        let mut next = floors_end(request, assignees);
+        let mut next = floors::end(request, assignees);
         let mut timed_out = false;
         let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
@@ -198,9 +217,9 @@ impl<'c, 'a> Going<'c, 'a> {
                 verdicts.push(Verdict::Goes);
                 continue;
             };
-            let covers = if still_runs(cluster) { cluster.running() } else { 0 };
-            let replaced = if request.policy.divides() { due == 0 && unready == 0 && covers <= spare } else { serves };
-            spare = spare.saturating_sub(if replaced { covers } else { 0 });
+            let runs = if still_runs(cluster) { cluster.running() } else { 0 };
+            let replaced = if request.policy.divides() { due == 0 && unready == 0 && runs <= spare } else { serves };
+            spare = spare.saturating_sub(if replaced { runs } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
             // A cluster that is already removed is reported for as long again.
             let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
@@ -256,8 +275,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
 /// Replicas that must not be taken from it: its running and its replacement replicas.
 fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
-    let cluster = assignee.participant.cluster;
-    cluster.running().max(assignee.target.memory.floor()).max(is_known(cluster).into())
+    asked(assignee).max(is_known(assignee.participant.cluster).into())
 }
 
 /// Whether its first replica will start soon: its bounds are assigned.
@@ -279,48 +297,6 @@ fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
             None
         };
     }
-}
-
-/// The floors of clusters that leave, or come back after they left, are among the owed replicas.
-fn forget_floors(going: &Going<'_, '_>, assignees: &mut [Assignee<'_, '_>]) {
-    for assignee in assignees {
-        let leaves = going.lost.get(assignee.participant.at).is_some_and(Option::is_some);
-        if leaves || assignee.participant.cluster.memory.lost.is_some() {
-            assignee.target.memory.floor = None;
-        }
-    }
-}
-
-/// Floors end when the HPAs have had time to observe the moved load; `going` is whether load still has to move.
-fn keep_floors(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) {
-    let hold = request.window.max(SEEN);
-    for assignee in assignees.iter_mut() {
-        let most = assignee.target.bounds.max.max(assignee.participant.cluster.running());
-        let memory = &mut assignee.target.memory;
-        memory.floor = memory.floor.filter(|floor| going || within(Some(floor.since), hold, request.now));
-        if let Some(floor) = &mut memory.floor {
-            floor.replicas = floor.replicas.min(most);
-            if going && !within(Some(floor.since), STEP, request.now) {
-                floor.since = request.now;
-            }
-        }
-    }
-    let runs = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.running().max(assignee.target.memory.floor());
-    // The user has lowered the total.
-    if sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(runs)) > request.total.max {
-        for assignee in assignees {
-            let running = assignee.participant.cluster.running();
-            if let Some(floor) = &mut assignee.target.memory.floor {
-                floor.replicas = floor.replicas.min(running);
-            }
-        }
-    }
-}
-
-fn floors_end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
-    let hold = request.window.max(SEEN);
-    let ends = assignees.iter().filter_map(|assignee| assignee.target.memory.floor?.since.checked_add(hold).ok());
-    ends.filter(|end| *end > request.now).min()
 }
 
 /// Requested replicas that it does not run.

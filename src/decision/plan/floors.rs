@@ -1,0 +1,83 @@
+//! Fewest replicas of clusters that run those of others (docs/design.md#failover): how long they hold, and what of them fits.
+//! Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::adjust::{Assignee, sum, take, within};
+use super::{Assist, Floor, Lost, Memory, Request};
+use crate::decision::split::Replicas;
+
+/// HPA measurements are up to a minute old: earlier ones do not include the load of others.
+const SEEN: SignedDuration = SignedDuration::from_secs(60);
+/// While clusters are replaced, floors are renewed in steps of this size.
+const STEP: SignedDuration = SignedDuration::from_secs(30);
+
+/// The floors of clusters that leave, or come back after they left, are among the owed replicas.
+pub(super) fn forget(lost: &[Option<Lost>], assignees: &mut [Assignee<'_, '_>]) {
+    for assignee in assignees {
+        let leaves = lost.get(assignee.participant.at).is_some_and(Option::is_some);
+        if leaves || assignee.participant.cluster.memory.lost.is_some() {
+            assignee.target.memory.floor = None;
+        }
+    }
+}
+
+/// Floors end when the HPAs have had time to observe the moved load; `going` is whether load still has to move. Returns
+/// the replicas of each that no longer fit below its max, which run nowhere.
+pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) -> Vec<Replicas> {
+    let hold = request.window.max(SEEN);
+    let mut cut = vec![0; assignees.len()];
+    for (assignee, cut) in assignees.iter_mut().zip(&mut cut) {
+        let most = assignee.target.bounds.max.max(assignee.participant.cluster.running());
+        let memory = &mut assignee.target.memory;
+        memory.floor = memory.floor.filter(|floor| going || within(Some(floor.since), hold, request.now));
+        if let Some(floor) = &mut memory.floor {
+            *cut = floor.replicas.saturating_sub(most);
+            lower(&mut memory.assist, floor, most);
+            if going && !within(Some(floor.since), STEP, request.now) {
+                floor.since = request.now;
+            }
+        }
+    }
+    // The user has lowered the total, or a cluster is back with what it ran.
+    let over = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(will_run));
+    let over = over.saturating_sub(request.total.max);
+    let spare = |assignee: &Assignee<'_, '_>| {
+        let spare = asked(assignee).saturating_sub(assignee.participant.cluster.running());
+        if assignee.target.bounds.is_some() { spare } else { 0 }
+    };
+    let spares: Vec<(&str, Replicas)> =
+        assignees.iter().map(|assignee| (assignee.participant.cluster.name, spare(assignee))).collect();
+    for (assignee, less) in assignees.iter_mut().zip(take(over, &spares)).filter(|(_, less)| *less > 0) {
+        let Memory { assist, floor: Some(floor), .. } = &mut assignee.target.memory else { continue };
+        lower(assist, floor, floor.replicas.saturating_sub(less));
+    }
+    cut
+}
+
+/// Asks for at most `most` replicas, for now and as its min.
+fn lower(assist: &mut Option<Assist>, floor: &mut Floor, most: Replicas) {
+    floor.replicas = floor.replicas.min(most);
+    if let Some(assist) = assist {
+        assist.replicas = assist.replicas.min(most);
+    }
+}
+
+pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
+    let hold = request.window.max(SEEN);
+    let ends = assignees.iter().filter_map(|assignee| assignee.target.memory.floor?.since.checked_add(hold).ok());
+    ends.filter(|end| *end > request.now).min()
+}
+
+/// Its running replicas, or those that it was asked to run.
+pub(super) fn asked(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.participant.cluster.running().max(assignee.target.memory.floor())
+}
+
+/// As [`asked`], without those above its written max, and those that have no entry any more.
+pub(super) fn will_run(assignee: &Assignee<'_, '_>) -> Replicas {
+    let cluster = assignee.participant.cluster;
+    let most = cluster.hpa.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
+    let most = if cluster.entry.is_some() { most } else { 0 };
+    cluster.running().min(most).max(assignee.target.memory.floor())
+}
