@@ -180,7 +180,7 @@ pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Ti
         return None;
     }
     let floor = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { lost, floor, evicted, failed, ..Memory::default() };
+    let memory = Memory { floor, lost, evicted, failed, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }
