@@ -344,7 +344,7 @@ impl<'a> Control<'a> {
                     }
                 }
             }
-            Action::Scale { cluster, replicas } => {
+            Action::Scale { cluster, replicas, .. } => {
                 commands.extend(place(cluster).map(|at| (at, Command::Scale(replicas))));
             }
         }

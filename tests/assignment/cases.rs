@@ -341,7 +341,7 @@ fn a_cluster_at_zero_is_woken_unless_it_may_sleep() {
     (request.clusters[0].current, request.clusters[0].ready) = (Some(0), 0);
     let scaled = |request: &Request<'_>| {
         let plan = plan(request);
-        plan.now().filter(|step| matches!(step.action, Action::Scale { cluster: "m1", replicas: 1 })).count()
+        plan.now().filter(|step| matches!(step.action, Action::Scale { cluster: "m1", replicas: 1, .. })).count()
     };
     assert_eq!(scaled(&request), 1);
     request.scaling_to_zero = true;

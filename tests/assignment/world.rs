@@ -166,7 +166,7 @@ impl World {
                     }
                 }
             }
-            Action::Scale { cluster, replicas } => {
+            Action::Scale { cluster, replicas, .. } => {
                 self.members.get_mut::<str>(cluster).unwrap().replicas = Some(*replicas);
             }
         }

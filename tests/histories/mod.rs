@@ -10,7 +10,7 @@
 mod chance;
 mod effects;
 mod fields;
-mod flaky;
+pub mod flaky;
 mod happening;
 mod installation;
 mod objects;

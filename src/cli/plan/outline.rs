@@ -202,7 +202,7 @@ fn step(step: &Step<'_>) -> Move {
             let evictions = evictions.collect();
             Move { action: "UpdateBinding", entries: entries.iter().map(place).collect(), evictions, ..empty }
         }
-        Action::Scale { cluster, replicas } => {
+        Action::Scale { cluster, replicas, .. } => {
             Move { action: "Scale", cluster: Some((*cluster).to_owned()), replicas: Some(*replicas), ..empty }
         }
         Action::DeleteHpa { cluster } => Move { action: "DeleteHPA", cluster: Some((*cluster).to_owned()), ..empty },

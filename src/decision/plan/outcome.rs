@@ -114,6 +114,8 @@ pub enum Action<'a> {
         cluster: &'a str,
         /// New replicas.
         replicas: Replicas,
+        /// The replicas that it reported. Where its HPA asks for more meanwhile, it is not scaled to zero.
+        reported: Replicas,
     },
     /// Delete the HPA of a cluster.
     DeleteHpa {

@@ -253,5 +253,6 @@ fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, transition: &Transition) 
         Why::ScaleAssisted => current < replicas,
         _ => current == 0 && replicas > 0,
     };
-    due.then_some(Step { action: Action::Scale { cluster: cluster.name, replicas }, wait: Wait::Nothing, why })
+    let action = Action::Scale { cluster: cluster.name, replicas, reported: current };
+    due.then_some(Step { action, wait: Wait::Nothing, why })
 }

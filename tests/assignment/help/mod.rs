@@ -50,7 +50,7 @@ fn of<'p>(plan: &'p Plan<'_>, name: &str) -> &'p fhpa::decision::plan::Share<'p>
 
 fn scales(plan: &Plan<'_>) -> Vec<(String, u32, Why)> {
     let scale = |step: &fhpa::decision::plan::Step<'_>| match step.action {
-        Action::Scale { cluster, replicas } => Some((cluster.to_owned(), replicas, step.why)),
+        Action::Scale { cluster, replicas, .. } => Some((cluster.to_owned(), replicas, step.why)),
         _ => None,
     };
     plan.now().filter_map(scale).collect()

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::capacity::node;
 use super::{Stage, kind, plan, weights};
+use crate::histories::flaky::Way;
 use crate::stories::Process;
 
 /// What one replica does at its target, in thousandths of a core.
@@ -231,6 +232,48 @@ async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_l
     assert!(replicas.split(' ').all(|one| one != "0"), "{replicas} {:?}", stage.messages().await);
     let told = told(&stage).await;
     assert!(["ScaledToZero", "ScaledFromZero"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
+    one.stop().await;
+}
+
+/// A workload that becomes idle, after so many seconds.
+async fn idles(seconds: u64, way: &Way) -> (Stage, Process) {
+    let stage = fleet(&[(1, 20), (1, 20), (2, 20)]).await;
+    let client = way.over(stage.fleet.control().client());
+    let mut one = Process::start_over(client, "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    work(&stage, 1);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    let assignment = by("Aggregated", json!([]));
+    stage.hpa(1, 30, json!({"scalingToZero": true, "federatedHPAAssignment": assignment, "behavior": behavior})).await;
+    stage.pass(seconds).await;
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_its_hpa_has_raised_since_its_last_report_is_not_scaled_to_zero() {
+    let way = Way::default();
+    let (stage, one) = idles(0, &way).await;
+    let mut seconds = 0;
+    let at = loop {
+        if let Some(at) = stage.replicas().await.split(' ').position(|replicas| replicas == "0") {
+            break at;
+        }
+        assert!(seconds < 1_200, "{:?}", stage.messages().await);
+        stage.pass(1).await;
+        seconds += 1;
+    };
+    one.stop().await;
+    let (stage, one) = idles(seconds - 1, &way).await;
+    way.stale(true);
+    work(&stage, 12);
+    let cluster = stage.fleet.names().nth(at).unwrap().to_owned();
+    let objects = Objects::new(stage.fleet.member(&cluster).unwrap().client());
+    let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+    objects.merge(&kind("Deployment"), &about, "scale", &json!({"spec": {"replicas": 5}})).await.unwrap();
+    for _ in 0..30 {
+        stage.pass(1).await;
+        assert_ne!(stage.replicas().await.split(' ').nth(at), Some("0"), "{:?}", stage.messages().await);
+    }
     one.stop().await;
 }
 

@@ -157,7 +157,7 @@ fn waiting(plan: &Plan<'_>) -> String {
         let what = match &step.action {
             Action::ApplyHpa { cluster, bounds, .. } => format!("setting {cluster} to {bounds}"),
             Action::UpdateBinding { .. } => "updating the entries of the ResourceBinding".to_owned(),
-            Action::Scale { cluster, replicas } => format!("scaling {cluster} to {replicas}"),
+            Action::Scale { cluster, replicas, .. } => format!("scaling {cluster} to {replicas}"),
             Action::DeleteHpa { cluster } => format!("removing the HPA of {cluster}"),
         };
         let what_for = match step.wait {

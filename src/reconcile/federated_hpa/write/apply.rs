@@ -67,7 +67,7 @@ impl Applier {
                 None => Ok(()),
             },
             Action::UpdateBinding { entries, evictions } => self.bind(about, entries, evictions).await,
-            Action::Scale { cluster, replicas } => {
+            Action::Scale { cluster, replicas, reported } => {
                 let key = view.order.key();
                 let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
                 let ResourcePath { path, .. } = self.targets.place(&target).await?;
@@ -77,7 +77,7 @@ impl Applier {
                     Asked { verb: "patch", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
                 let workload = Scalable { path: &path, name: target.name, asked };
                 if *replicas == 0 {
-                    return self.writer.scale(leader, workload, *replicas).await;
+                    return self.writer.stop(leader, workload, *reported).await;
                 }
                 self.writer.raise(leader, workload, *replicas).await
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::scale::Scale;
 use crate::api::{FederatedHPA, ResourceBinding, Work};
-use crate::controller::failure::{Asked, Failure, WriteError};
+use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::controller::managers;
 use crate::controller::request::{send, write};
 use crate::convert::fleet::number;
@@ -194,6 +194,26 @@ impl Writer {
             return Ok(());
         }
         let mut wanted = json!({"spec": {"replicas": replicas}});
+        guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
+        self.patch_scale(leader, workload, wanted).await.map(|_| ())
+    }
+
+    /// Scales to zero, unless it is asked for more than `most` meanwhile: its HPA has seen load.
+    ///
+    /// # Errors
+    /// As [`Self::order`]; a conflict where it is asked for more.
+    pub async fn stop(&self, leader: &Leader, workload: Scalable<'_>, most: u32) -> Result<(), WriteError> {
+        let scale = self.read_scale(workload).await?;
+        let has = scale.spec.replicas.unwrap_or_default();
+        if has == 0 {
+            return Ok(());
+        }
+        if has > number(most) {
+            let message =
+                format!("{} is asked for {has} replicas meanwhile: not scaled to zero", workload.asked.object);
+            return Err(Failure::new(ErrorClass::Conflict, reason::CONFLICT, message).into());
+        }
+        let mut wanted = json!({"spec": {"replicas": 0}});
         guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
         self.patch_scale(leader, workload, wanted).await.map(|_| ())
     }
