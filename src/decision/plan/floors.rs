@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::adjust::{Assignee, sum, take, within};
-use super::{Assist, Floor, Lost, Memory, Request};
+use super::{Assist, Cluster, Floor, Lost, Memory, Request};
 use crate::decision::split::Replicas;
 
 /// HPA measurements are up to a minute old: earlier ones do not include the load of others.
@@ -74,10 +74,20 @@ pub(super) fn asked(assignee: &Assignee<'_, '_>) -> Replicas {
     assignee.participant.cluster.running().max(assignee.target.memory.floor())
 }
 
-/// As [`asked`], without those above its written max, and those that have no entry any more.
-pub(super) fn will_run(assignee: &Assignee<'_, '_>) -> Replicas {
+/// As [`asked`], without those that go: above its written max, or without an entry.
+fn will_run(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
-    let most = cluster.hpa.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
-    let most = if cluster.entry.is_some() { most } else { 0 };
-    cluster.running().min(most).max(assignee.target.memory.floor())
+    cluster.running().min(kept(cluster)).max(assignee.target.memory.floor())
+}
+
+/// As [`asked`], but ready ones only, without those that go.
+pub(super) fn serves(assignee: &Assignee<'_, '_>) -> Replicas {
+    let cluster = assignee.participant.cluster;
+    cluster.ready.min(kept(cluster)).max(assignee.target.memory.floor())
+}
+
+/// The most replicas that stay: those within its written max, as long as it has an entry.
+fn kept(cluster: &Cluster<'_>) -> Replicas {
+    let written = || cluster.hpa.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
+    cluster.entry.map_or(0, |_| written())
 }

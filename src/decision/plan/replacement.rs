@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::adjust::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
-use super::floors::{self, asked, will_run};
+use super::floors::{self, asked, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
 use super::transition::{frozen, is_known};
@@ -129,7 +129,7 @@ impl<'c, 'a> Going<'c, 'a> {
     fn ask(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
         let back = sum(self.back.iter().copied());
         // Others may use the whole budget meanwhile: nobody may run more.
-        let others = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(will_run));
+        let others = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(serves));
         let most = request.total.max.saturating_sub(others).saturating_sub(back);
         self.settle(self.due().saturating_sub(most));
         let due = self.due().saturating_add(back);
