@@ -17,7 +17,6 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fhpa::api::federated_hpa::FederatedHPAStatus;
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
@@ -191,26 +190,29 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     for at in 0..size.objects {
         let mut hpa = hpa(at, assigned);
         hpa.metadata.resource_version = Some("2".to_owned());
-        look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status()));
+        look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status.whole()));
         readers.federated_hpas.iter_mut().for_each(|intake| intake.put(&hpa));
     }
     live
 }
 
-/// Observes and plans one object; its status is made when it is asked for.
-fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, &dyn Fn() -> FederatedHPAStatus)) {
+/// Observes and plans one object, and makes its status without the lists of clusters.
+fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, status::Planned<'_>)) {
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let words = Words::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &words, live, NOW);
     let plan = plan(&observed.request);
-    tell(&plan, &|| status::planned(&view, &observed, &plan, None, NOW));
+    tell(&plan, status::planned(&view, &observed, &plan, None, NOW));
 }
 
 fn resync(live: &LiveState) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
     for key in live.cache.keys() {
-        look(live, &key, |plan, _| steps += black_box(plan).steps.len());
+        look(live, &key, |plan, status| {
+            assert!(status.stands(), "the object is not at rest");
+            steps += black_box(plan).steps.len();
+        });
         objects += 1;
     }
     (objects, steps)
@@ -235,8 +237,7 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
         measure(&|| drop(black_box(observe(&view, binding, &words, live, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
         measure(&|| {
-            let status = status::planned(&view, &observed, &planned, None, NOW);
-            assert!(status::stands(&view.order, &status), "the object is not at rest");
+            assert!(status::planned(&view, &observed, &planned, None, NOW).stands(), "the object is not at rest");
         }),
     ]
 }
@@ -260,8 +261,8 @@ fn main() {
     let bytes = memory.bytes_current / i64::try_from(pairs).unwrap();
     println!("memory      {bytes} bytes for each FederatedHPA in each cluster ({pairs} counted)");
     let one = allocation_counter::measure(|| {
-        look(kept.as_ref().unwrap(), &key, |plan, _| {
-            black_box(plan);
+        look(kept.as_ref().unwrap(), &key, |_, status| {
+            black_box(status.stands());
         })
     });
     println!("allocations {} of {} bytes for one look at {} clusters", one.count_total, one.bytes_total, size.clusters);
