@@ -79,18 +79,18 @@ impl Usages {
         let cluster = metrics.metadata.annotations.get(QUERY_SOURCE).map(String::as_str).unwrap_or_default();
         let at = metrics.timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
         let window = metrics.window.parse().unwrap_or(DEFAULT_WINDOW);
-        self.add((&metrics.metadata.name, cluster), containers.collect(), at, window);
+        self.add((&metrics.metadata.name, cluster), &containers.collect::<Vec<_>>(), at, window);
     }
 
     /// Adds the usage of the pod of this name and cluster, in the `window` that ended `at`.
     pub fn add(
         &mut self,
         (pod, cluster): (&str, &str),
-        containers: Vec<ContainerUsage<'_>>,
+        containers: &[ContainerUsage<'_>],
         at: Timestamp,
         window: SignedDuration,
     ) {
-        let shape = self.shape(cluster, &containers);
+        let shape = self.shape(cluster, containers);
         self.names.push_str(pod);
         self.values.extend(containers.iter().flat_map(|(_, usage)| usage).map(|(_, value)| value));
         let ends = (u32::try_from(self.names.len()), u32::try_from(self.values.len()));
@@ -107,7 +107,9 @@ impl Usages {
         cluster.hash(&mut hasher);
         for (name, usage) in containers {
             (name, usage.len()).hash(&mut hasher);
-            usage.iter().for_each(|(resource, _)| resource.hash(&mut hasher));
+            for (resource, _) in usage {
+                resource.hash(&mut hasher);
+            }
         }
         let hash = hasher.finish();
         let known = self.known.get(&hash).copied();
@@ -276,8 +278,8 @@ mod tests {
     fn pods_of_one_name_have_the_usage_of_their_clusters() {
         let mut usages = Usages::default();
         for (pod, cluster, value) in [("b", "member2", 4), ("b", "member1", 3), ("a", "member1", 1), ("c", "", 9)] {
-            let containers = vec![("web", vec![("cpu", value), ("memory", value + 10)])];
-            usages.add((pod, cluster), containers, Timestamp::UNIX_EPOCH, DEFAULT_WINDOW);
+            let containers = [("web", vec![("cpu", value), ("memory", value + 10)])];
+            usages.add((pod, cluster), &containers, Timestamp::UNIX_EPOCH, DEFAULT_WINDOW);
         }
         let usages = usages.sorted();
         let found = |pod| -> Vec<(&str, i64)> {

@@ -153,14 +153,14 @@ fn utilization(
 
 fn plain(workload: &Workload<'_>, target: i64, samples: &Samples, cpu: bool) -> Result<(i32, Current), String> {
     let tally = Tally::of(workload, samples, cpu, |_| Ok((0, target)))?;
-    let sampled = tally.counted.plus(tally.unknown);
-    let average = sampled.average();
+    let known = tally.counted.plus(tally.unknown);
+    let average = known.average();
     let ratio_now = ratio(average, target);
     let current = Current { average_value: Some(average), ..Current::default() };
     let Some(assumed) = tally.assumed(ratio_now) else {
         return Ok((unchanged_or(workload, ratio_now, f64::from(tally.counted.pods)), current));
     };
-    let completed = sampled.plus(assumed);
+    let completed = known.plus(assumed);
     Ok((settle(workload, ratio_now, ratio(completed.average(), target), completed.pods), current))
 }
 

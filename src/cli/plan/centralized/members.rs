@@ -154,7 +154,7 @@ impl Members for Given {
         let usage = |resource: &str, container: &str| {
             let mut usages = Usages::default();
             for (pod, value) in each.clone() {
-                usages.add((&pod, ""), vec![(container, vec![(resource, value)])], at, window);
+                usages.add((&pod, ""), &[(container, vec![(resource, value)])], at, window);
             }
             Answer::Usage(Arc::new(usages.sorted()))
         };
