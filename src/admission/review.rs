@@ -17,7 +17,7 @@ use crate::decision::finding::{Findings, Warning};
 use crate::decision::mirror::Own;
 use crate::decision::related_objects::RelatedObjects;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
-use crate::decision::subject::{FederatedHPA, Metadata};
+use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, Surroundings};
 
@@ -57,8 +57,12 @@ impl Reviewer {
         match endpoint {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
             Endpoint::MutateCronFederatedHPA => {
-                let completed = self.mutate_cron_federated_hpa(request);
-                self.denied_at_once(Endpoint::ValidateCronFederatedHPA, request, completed, now)
+                let cron = match convert::cron_federated_hpa(text(request.object)) {
+                    Ok(cron) => cron,
+                    Err(error) => return undecodable(error),
+                };
+                let completed = self.complete_cron_federated_hpa(request, &cron);
+                self.denied_at_once(Endpoint::ValidateCronFederatedHPA, request, &cron, completed, now)
             }
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
             Endpoint::MutateDefinition => keep_fields(request),
@@ -74,7 +78,7 @@ impl Reviewer {
         match convert::federated_hpa(text(request.object)) {
             Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
                 let completed = self.complete_federated_hpa(request, &hpa);
-                self.denied_at_once(Endpoint::ValidateFederatedHPA, request, completed, now)
+                self.denied_at_once(Endpoint::ValidateFederatedHPA, request, &hpa, completed, now)
             }
             Ok(_) => self.validate_federated_hpa(request, now),
             Err(error) => undecodable(error),
@@ -84,16 +88,22 @@ impl Reviewer {
     /// Denies what the validating endpoint would deny. The API server checks an object by its schema after the mutating
     /// and before the validating webhooks: an object with errors of both kinds would show those of the schema first, and
     /// the others at the next attempt (docs/design.md#admission).
+    ///
+    /// Most objects, given decoded as `new`, have no violation: they are not decoded again for it.
     fn denied_at_once(
         &self,
         validating: Endpoint,
         request: &Request<'_>,
+        new: &impl Subject,
         completed: Verdict,
         now: Timestamp,
     ) -> Verdict {
         let small = text(request.object).len() <= EARLY;
         let early = self.settings.deny_early && small && completed.denial.is_none();
-        if !early || self.judged(validating, request, request.object, now).denial.is_none() {
+        if !early || new.violations(&self.surroundings(now)).is_empty() {
+            return completed;
+        }
+        if self.judged(validating, request, request.object, now).denial.is_none() {
             return completed;
         }
         // A default may be what is missing.
@@ -149,16 +159,12 @@ impl Reviewer {
         self.frozen.as_ref().is_some_and(|frozen| frozen())
     }
 
-    fn mutate_cron_federated_hpa(&self, request: &Request<'_>) -> Verdict {
-        let cron = match convert::cron_federated_hpa(text(request.object)) {
-            Ok(cron) => cron,
-            Err(error) => return undecodable(error),
-        };
-        let new = seen(&cron.metadata, own::cron_subject(&cron));
+    fn complete_cron_federated_hpa(&self, request: &Request<'_>, cron: &CronFederatedHPA<'_>) -> Verdict {
+        let new = seen(&cron.metadata, own::cron_subject(cron));
         let stored = stored(request).and_then(|object| convert::cron_federated_hpa(object).ok());
         let old = stored.as_ref().map(|cron| seen(&cron.metadata, own::cron_subject(cron)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
-        let mut additions = defaults::cron_federated_hpa(&cron);
+        let mut additions = defaults::cron_federated_hpa(cron);
         additions.extend(copied(&cron.metadata, &new, old.as_ref(), hidden));
         patched(additions)
     }
@@ -236,10 +242,7 @@ fn validate<'a, S: Subject>(
         Err(error) if stored() == Some(Err(error.clone())) => return spared(error),
         Err(error) => return undecodable(error),
     };
-    let mut findings = match stored() {
-        Some(Ok(stored)) => validate_update(&new, &stored, around),
-        _ => new.findings(around),
-    };
+    let mut findings = validate_update(&new, || stored()?.ok(), around);
     finish(&new, &mut findings);
     let Findings { mut violations, warnings } = findings;
     did_you_mean::explain(kind, text(request.object), &mut violations);

@@ -22,6 +22,7 @@ mod scalar;
 mod scaler;
 pub mod scaling;
 mod status;
+pub mod usage;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
 pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};

@@ -1,19 +1,15 @@
 //! Pods and their metrics, wire -> the algorithm of `decision::hpa`. No I/O.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics, QUERY_SOURCE};
+use crate::api::metrics::{ExternalMetricValue, List, MetricValue};
 use crate::api::pod::{Container, Pod};
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::metric::Sample;
 use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
 use crate::decision::quantity::milli;
-
-/// Window of a resource metric without one: that of metrics-server.
-const DEFAULT_WINDOW: SignedDuration = SignedDuration::from_mins(1);
 
 /// Thousandths by name of the resource.
 type Requested = BTreeMap<String, i64>;
@@ -102,96 +98,6 @@ pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
     Some((status, ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)))
 }
 
-/// Usage in thousandths with the name of each resource.
-pub type ByResource = Box<[(Arc<str>, i64)]>;
-
-/// What one pod uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Name of the pod.
-    pub pod: Box<str>,
-    /// The cluster that karmada-metrics-adapter names; empty in an answer of a member.
-    pub cluster: Box<str>,
-    /// End of the window.
-    pub at: Timestamp,
-    /// Its length.
-    pub window: SignedDuration,
-    /// Each container by its name, with its usage.
-    pub containers: Box<[(Arc<str>, ByResource)]>,
-}
-
-/// Usage of the pods of a list, whose items may come one by one. Names of containers and resources are stored once.
-#[derive(Debug, Default)]
-pub struct Usages {
-    all: Vec<Usage>,
-    names: BTreeSet<Arc<str>>,
-}
-
-impl Usages {
-    /// Adds a pod. Invalid quantities are left out.
-    pub fn push(&mut self, mut metrics: PodMetrics) {
-        let names = &mut self.names;
-        let mut containers = Vec::with_capacity(metrics.containers.len());
-        for container in &metrics.containers {
-            let usage = container.usage.iter();
-            let usage = usage.filter_map(|(resource, value)| Some((named(names, resource), milli(&value.0)?)));
-            let usage: ByResource = usage.collect();
-            containers.push((named(names, &container.name), usage));
-        }
-        self.all.push(Usage {
-            cluster: metrics.metadata.annotations.remove(QUERY_SOURCE).unwrap_or_default().into(),
-            pod: metrics.metadata.name.into(),
-            at: metrics.timestamp.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-            window: metrics.window.parse().unwrap_or(DEFAULT_WINDOW),
-            containers: containers.into(),
-        });
-    }
-
-    /// All of them, sorted by pod and cluster.
-    #[must_use]
-    pub fn sorted(mut self) -> Vec<Usage> {
-        self.all.sort_by(|one, other| (&one.pod, &one.cluster).cmp(&(&other.pod, &other.cluster)));
-        self.all.shrink_to_fit();
-        self.all
-    }
-}
-
-fn named(names: &mut BTreeSet<Arc<str>>, name: &str) -> Arc<str> {
-    if let Some(known) = names.get(name) {
-        return Arc::clone(known);
-    }
-    let name: Arc<str> = name.into();
-    names.insert(Arc::clone(&name));
-    name
-}
-
-impl Usage {
-    /// The usage of a resource over all containers, or of the named one. `None` when a container has no value, as in
-    /// Kubernetes.
-    ///
-    /// # Errors
-    /// The pod has no container of that name.
-    pub fn sample(&self, resource: &str, container: Option<&str>) -> Result<Option<Sample>, String> {
-        let value = match container {
-            Some(name) => {
-                let found = self.containers.iter().find(|(container, _)| **container == *name);
-                let (_, usage) =
-                    found.ok_or_else(|| format!("container {name} not present in metrics for pod {}", self.pod))?;
-                of_resource(usage, resource)
-            }
-            None => self
-                .containers
-                .iter()
-                .try_fold(0_i64, |sum, (_, usage)| Some(sum.saturating_add(of_resource(usage, resource)?))),
-        };
-        Ok(value.map(|value| Sample { value, at: self.at, window: self.window }))
-    }
-}
-
-fn of_resource(usage: &[(Arc<str>, i64)], resource: &str) -> Option<i64> {
-    usage.iter().find(|(name, _)| **name == *resource).map(|(_, value)| *value)
-}
-
 /// The names of the objects of a list with their samples, sorted by name. Objects with an invalid quantity are left
 /// out.
 #[must_use]
@@ -272,28 +178,6 @@ mod tests {
         assert_eq!(pod(spec.clone()), named(4_250, 6_000, 2_000), "the last one runs beside the proxy");
         spec["resources"] = json!({"requests": {"example.com/gpu": 1}});
         assert_eq!(pod(spec), BTreeMap::new(), "only CPU, memory and huge pages can be asked for by a pod");
-    }
-
-    #[test]
-    fn usage_is_read_as_metrics_server_writes_it() {
-        let list = json!({"items": [
-            {"metadata": {"name": "web-0"},
-             "timestamp": "2026-11-20T08:00:15Z", "window": "15.02s",
-             "containers": [{"name": "web", "usage": {"cpu": "123456789n", "memory": "2Ki"}}, {"name": "proxy", "usage": {"cpu": "1m"}}]},
-            {"metadata": {"name": "web-1"}, "containers": null},
-        ]});
-        let list: List<PodMetrics> = serde_json::from_value(list).unwrap();
-        let mut usages = Usages::default();
-        list.items.into_iter().for_each(|metrics| usages.push(metrics));
-        let usages = usages.sorted();
-        let [web, other] = &usages[..] else { panic!("{usages:?}") };
-        let sample = |resource, container| web.sample(resource, container);
-        assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);
-        assert_eq!(sample("cpu", Some("proxy")).unwrap().unwrap().value, 1);
-        assert_eq!(sample("memory", None).unwrap(), None, "a container does not say");
-        assert!(sample("cpu", Some("other")).unwrap_err().contains("container other not present"));
-        assert_eq!(web.window, SignedDuration::new(15, 20_000_000));
-        assert_eq!((other.window, other.at), (DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
     }
 
     #[test]

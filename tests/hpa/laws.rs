@@ -121,8 +121,7 @@ proptest! {
 fn pod(number: u32, settled: bool) -> Pod {
     let long_ago = NOW - SignedDuration::from_secs(3600);
     Pod {
-        key: number.to_string(),
-        name: number.to_string(),
+        name: number.to_string().into(),
         phase: if settled { Phase::Running } else { Phase::Pending },
         deleted: false,
         ready: settled.then_some((Readiness::Ready, long_ago)),
@@ -142,7 +141,7 @@ proptest! {
     ) {
         let pods: Vec<Pod> = (0..settled + starting).map(|number| pod(number, number < settled)).collect();
         let sample = Sample { value, at: NOW, window: SignedDuration::from_secs(15) };
-        let samples = (0..settled).map(|number| (number.to_string(), sample)).collect();
+        let samples = (0..settled).map(|number| (number, sample)).collect();
         let (source, target, reading) = match kind {
             0 => (Source::Resource { name: "cpu".into() }, Target::Utilization(target as i32), Reading::PerPod(samples)),
             1 => (Source::Pods { metric: "rps".into() }, Target::AverageValue(target), Reading::PerPod(samples)),

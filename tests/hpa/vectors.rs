@@ -54,8 +54,7 @@ fn pod(input: &Value) -> Pod {
         _ => Readiness::Unknown,
     };
     Pod {
-        key: text(&input["name"]),
-        name: text(&input["name"]),
+        name: text(&input["name"]).into(),
         phase: match input["phase"].as_str().unwrap() {
             "Pending" => Phase::Pending,
             "Running" => Phase::Running,
@@ -80,10 +79,12 @@ fn container(input: &Value) -> Container {
 }
 
 pub fn metrics(input: &Value) -> Vec<Metric> {
-    input["metrics"].as_array().unwrap().iter().enumerate().map(|(at, metric)| self::metric(at, metric)).collect()
+    let names: Vec<String> = input["pods"].as_array().into_iter().flatten().map(|pod| text(&pod["name"])).collect();
+    let metrics = input["metrics"].as_array().unwrap().iter().enumerate();
+    metrics.map(|(at, metric)| self::metric(at, metric, &names)).collect()
 }
 
-fn metric(at: usize, input: &Value) -> Metric {
+fn metric(at: usize, input: &Value, pods: &[String]) -> Metric {
     let name = format!("m{at}");
     let source = match input["type"].as_str().unwrap() {
         "Resource" => Source::Resource { name: text(&input["resource"]) },
@@ -104,9 +105,12 @@ fn metric(at: usize, input: &Value) -> Metric {
     } else if let Some(total) = input["object_value_milli"].as_i64() {
         Reading::Total(total)
     } else {
-        Reading::PerPod(
-            input["samples"].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), sample(v))).collect(),
-        )
+        let samples = input["samples"].as_object().into_iter().flatten().enumerate().map(|(number, (name, value))| {
+            // Samples of pods that are not in the list come after it.
+            let index = pods.iter().position(|pod| pod == name).unwrap_or(pods.len() + number);
+            (u32::try_from(index).unwrap(), sample(value))
+        });
+        Reading::PerPod(samples.collect())
     };
     Metric { source, target, reading }
 }

@@ -43,21 +43,72 @@ impl<'a> Outlook<'a> {
 /// one zone and about a year in two. In one zone a run that a clock change moves onto a time of the other schedule is
 /// not an overlap.
 pub fn first_overlap(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outlook<'_>) -> Option<Timestamp> {
-    first_overlap_before(Timestamp::MAX, a, in_a, b, in_b)
+    first_overlap_before(Timestamp::MAX, &Prospect::new(a, in_a), &Prospect::new(b, in_b))
 }
 
 /// As [`first_overlap`], when it is earlier than `limit`.
-pub fn first_overlap_before(
-    limit: Timestamp,
-    a: &Schedule,
-    in_a: &Outlook<'_>,
-    b: &Schedule,
-    in_b: &Outlook<'_>,
-) -> Option<Timestamp> {
+pub fn first_overlap_before(limit: Timestamp, a: &Prospect<'_>, b: &Prospect<'_>) -> Option<Timestamp> {
+    let (in_a, in_b) = (a.outlook, b.outlook);
     if in_a.is_of_the_zone_of(in_b) {
-        in_one_zone(a, b, in_a.zone, in_a.from, limit)
+        in_one_zone(a.schedule, b.schedule, in_a.zone, in_a.from, limit)
+    } else if a.minutes.meet(&b.minutes) {
+        in_two_zones(&mut Clock::new(a.schedule, in_a), &mut Clock::new(b.schedule, in_b), limit)
     } else {
-        in_two_zones(&mut Clock::new(a, in_a), &mut Clock::new(b, in_b), limit)
+        None
+    }
+}
+
+/// A schedule on the clock of its zone, ready to be compared with many others.
+#[derive(Clone, Debug)]
+pub struct Prospect<'a> {
+    schedule: &'a Schedule,
+    outlook: &'a Outlook<'a>,
+    minutes: Minutes,
+}
+
+impl<'a> Prospect<'a> {
+    /// `schedule` in the zone of `outlook`.
+    pub fn new(schedule: &'a Schedule, outlook: &'a Outlook<'a>) -> Self {
+        Self { schedule, outlook, minutes: Minutes::of(schedule, outlook) }
+    }
+}
+
+/// Minutes of a day in UTC, one bit for each. Most pairs of schedules have none in common, and need no search.
+#[derive(Clone, Debug)]
+struct Minutes([u64; 23]);
+
+impl Minutes {
+    /// The minutes at which `schedule` may run, with each offset that the clock will have.
+    fn of(schedule: &Schedule, outlook: &Outlook<'_>) -> Self {
+        let mut minutes = Self([0; 23]);
+        let mut offsets: Vec<i32> = outlook.changes.iter().map(|(_, offset)| offset.seconds()).collect();
+        offsets.push(outlook.offset.seconds());
+        offsets.sort_unstable();
+        offsets.dedup();
+        if offsets.iter().any(|offset| offset % 60 != 0) {
+            return Self([u64::MAX; 23]);
+        }
+        for ahead in offsets.into_iter().map(|offset| i64::from(offset / 60)) {
+            for hour in calendar::values(schedule.sets.hours) {
+                for minute in calendar::values(schedule.sets.minutes) {
+                    minutes.insert(i64::from(hour * 60 + minute) - ahead);
+                }
+            }
+        }
+        // A run that a clock change skips is moved there.
+        outlook.changes.iter().for_each(|(at, _)| minutes.insert(at.as_second().div_euclid(60)));
+        minutes
+    }
+
+    fn insert(&mut self, minute: i64) {
+        let minute = minute.rem_euclid(24 * 60);
+        if let Some(word) = usize::try_from(minute / 64).ok().and_then(|at| self.0.get_mut(at)) {
+            *word |= 1 << (minute % 64);
+        }
+    }
+
+    fn meet(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).any(|(one, other)| one & other != 0)
     }
 }
 

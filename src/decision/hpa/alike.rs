@@ -41,7 +41,7 @@ impl Alike {
             return Some(unchanged_or(&workload, now, f64::from(self.counted)));
         }
         let then = self.ratio(target, value, request, pods);
-        Some(settle(&workload, now, then, usize::try_from(pods).unwrap_or(usize::MAX)))
+        Some(settle(&workload, now, then, pods))
     }
 
     /// The ratio of the metric to its target, spread over this many pods.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::decide::{Decision, History, Policy, decide};
-use super::metric::{Metric, Reading, Source, Target};
+use super::metric::{Metric, Reading, Samples, Source, Target};
 use super::pod::{Phase, Pod, Startup};
 use super::replicas::{Tolerance, Workload};
 use crate::decision::few::Few;
@@ -55,12 +55,11 @@ pub struct Silent {
 }
 
 /// The pods of a workload in all its clusters.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pods {
+struct Pods {
     /// The known pods, and one pod without a sample for each unknown one.
-    pub all: Vec<Pod>,
+    all: Vec<Pod>,
     /// Clusters with unknown pods.
-    pub silent: Vec<Silent>,
+    silent: Vec<Silent>,
 }
 
 /// Pods and metrics of a workload in each of its clusters.
@@ -116,6 +115,7 @@ impl Gathered<'_> {
         let Self { clusters, metrics, duplicated } = self;
         let count = u32::try_from(clusters.len()).unwrap_or(u32::MAX).max(1);
         let calibration = if duplicated { f64::from(count) } else { 1.0 };
+        let first = firsts(&clusters);
         let mut missing = Vec::new();
         let metrics = metrics.into_iter().map(|ClusterMetric { source, target, readings }| {
             let reading = match readings {
@@ -126,7 +126,7 @@ impl Gathered<'_> {
                 }
                 Readings::Clusters(readings) if readings.is_empty() => Reading::Unavailable(nothing(&clusters)),
                 Readings::Clusters(readings) => {
-                    let (reading, silent) = self::reading(readings);
+                    let (reading, silent) = self::reading(readings, &first);
                     missing.extend(silent);
                     reading
                 }
@@ -138,6 +138,18 @@ impl Gathered<'_> {
         silent.extend(missing);
         Observed { pods: all, metrics, silent, calibration }
     }
+}
+
+/// The index that the first pod of each cluster with known pods has among the pods of all clusters.
+fn firsts<'a>(clusters: &[Cluster<'a>]) -> BTreeMap<&'a str, u32> {
+    let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?.len())));
+    let mut next = 0_u32;
+    let placed = known.map(|(name, pods)| {
+        let first = next;
+        next = next.saturating_add(u32::try_from(pods).unwrap_or(u32::MAX));
+        (name, first)
+    });
+    placed.collect()
 }
 
 /// Why there is no data.
@@ -191,9 +203,9 @@ pub fn compute(
 
 /// Combines the pods of all clusters. A cluster with unknown pods counts with its assigned number of pods, each with
 /// the requests of a known pod. When no pod is known, they are left out, as their requests are unknown.
-#[must_use]
-pub fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
-    let mut known = Pods::default();
+fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
+    let count = clusters.iter().filter_map(|cluster| Some(cluster.pods.as_ref().ok()?.len())).sum();
+    let mut known = Pods { all: Vec::with_capacity(count), silent: Vec::new() };
     let mut unseen = Vec::new();
     for Cluster { name, assigned, pods } in clusters {
         match pods {
@@ -208,8 +220,7 @@ pub fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
     let Some(like) = known.all.iter().find(alive).or(known.all.first()).cloned() else { return known };
     for (cluster, assigned) in unseen {
         known.all.extend((0..assigned).map(|number| Pod {
-            key: format!("{cluster}/{number}"),
-            name: format!("{number} of {cluster}"),
+            name: format!("{number} of {cluster}").into(),
             phase: Phase::Running,
             deleted: false,
             ready: None,
@@ -220,19 +231,19 @@ pub fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
     known
 }
 
-/// Combines the readings of one metric in all clusters: samples are joined, totals summed. Also returns the clusters
-/// without an answer; a metric without any answer is unavailable for the reason of the first cluster.
-#[must_use]
-pub fn reading(of: Vec<(&str, Reading)>) -> (Reading, Vec<Silent>) {
+/// Combines the readings of one metric in all clusters: samples are joined, totals summed. `first` is the index of the
+/// first pod of each cluster. Also returns the clusters without an answer; a metric without any answer is unavailable
+/// for the reason of the first cluster.
+fn reading(of: Vec<(&str, Reading)>, first: &BTreeMap<&str, u32>) -> (Reading, Vec<Silent>) {
     let mut silent = Vec::new();
-    let mut samples = BTreeMap::new();
+    let mut samples = Samples::default();
     let mut total: Option<i64> = None;
     let mut answered = false;
     for (cluster, reading) in of {
         match reading {
             Reading::PerPod(more) => {
                 answered = true;
-                samples.extend(more);
+                samples.append(first.get(cluster).copied().unwrap_or_default(), more);
             }
             Reading::Total(value) => {
                 answered = true;

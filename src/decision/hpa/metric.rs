@@ -1,7 +1,5 @@
 //! The targets of an HPA and their measurements. Pure. All values are in thousandths.
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 
 /// Source of a metric.
@@ -66,11 +64,52 @@ pub struct Sample {
     pub window: SignedDuration,
 }
 
+/// Samples of pods, each by the index of its pod in the list of the pods. One beyond the list is of an unknown pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples(Vec<(u32, Sample)>);
+
+impl Samples {
+    /// In the order of the pods.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Sample)> {
+        self.0.iter().map(|(index, sample)| (*index, sample))
+    }
+
+    /// Whether no pod has one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds those of further pods, which are in the list of all pods from `first` on.
+    pub(super) fn append(&mut self, first: u32, of: Self) {
+        if self.is_empty() && first == 0 {
+            *self = of;
+            return;
+        }
+        self.0.reserve_exact(of.0.len());
+        self.0.extend(of.0.into_iter().map(|(index, sample)| (index.saturating_add(first), sample)));
+    }
+}
+
+impl FromIterator<(u32, Sample)> for Samples {
+    /// Of several samples of one pod the last counts.
+    fn from_iter<I: IntoIterator<Item = (u32, Sample)>>(samples: I) -> Self {
+        let mut all: Vec<(u32, Sample)> = samples.into_iter().collect();
+        if !all.is_sorted_by(|(one, _), (other, _)| one < other) {
+            all.reverse();
+            all.sort_by_key(|(index, _)| *index);
+            all.dedup_by_key(|(index, _)| *index);
+        }
+        all.shrink_to_fit();
+        Self(all)
+    }
+}
+
 /// Measurement of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// A value for each pod, by [`Pod::key`](super::pod::Pod::key).
-    PerPod(BTreeMap<String, Sample>),
+    /// A value for each pod.
+    PerPod(Samples),
     /// One value; the sum where the source gives several.
     Total(i64),
     /// No measurement, with the reason.

@@ -1,6 +1,6 @@
 //! The pods of a workload as input of the algorithm, and which of them count. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -55,10 +55,8 @@ pub struct Container {
 /// One pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    /// Identifies the pod in the input. With several clusters it includes the cluster.
-    pub key: String,
     /// Name of the pod, for messages.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its phase.
     pub phase: Phase,
     /// Whether it is being deleted.
@@ -86,44 +84,30 @@ impl Default for Startup {
     }
 }
 
-/// Samples by the key of the pod.
-pub(super) type Samples<'a> = BTreeMap<&'a str, Sample>;
-
-/// The pods, grouped by whether their samples count.
-#[derive(Debug, Default)]
-pub(super) struct Groups<'a> {
-    pub(super) ready: u32,
-    pub(super) unready: BTreeSet<&'a str>,
-    pub(super) missing: BTreeSet<&'a str>,
-    pub(super) ignored: BTreeSet<&'a str>,
+/// How a pod counts for a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has ended, or is about to.
+    Ignored,
+    /// It does not serve yet: its sample misleads.
+    Unready,
+    /// By this value.
+    Counted(i64),
+    /// It has no sample.
+    Missing,
 }
 
-/// Groups `pods`. `cpu` is whether the samples are of the CPU, which misleads while a pod starts.
-pub(super) fn group<'a>(
-    pods: &'a [Pod],
-    samples: &Samples<'_>,
-    cpu: bool,
-    startup: &Startup,
-    now: Timestamp,
-) -> Groups<'a> {
-    let mut groups = Groups::default();
-    for pod in pods {
-        let key = pod.key.as_str();
-        if pod.deleted || pod.phase == Phase::Failed {
-            groups.ignored.insert(key);
-        } else if pod.phase == Phase::Pending {
-            groups.unready.insert(key);
-        } else if let Some(sample) = samples.get(key) {
-            if cpu && starting(pod, sample, startup, now) {
-                groups.unready.insert(key);
-            } else {
-                groups.ready = groups.ready.saturating_add(1);
-            }
-        } else {
-            groups.missing.insert(key);
-        }
+/// How `pod` counts. `cpu` is whether the sample is of the CPU, which misleads while a pod starts.
+pub(super) fn standing(pod: &Pod, sample: Option<&Sample>, cpu: bool, startup: &Startup, now: Timestamp) -> Standing {
+    if pod.deleted || pod.phase == Phase::Failed {
+        return Standing::Ignored;
     }
-    groups
+    match sample {
+        _ if pod.phase == Phase::Pending => Standing::Unready,
+        Some(sample) if cpu && starting(pod, sample, startup, now) => Standing::Unready,
+        Some(sample) => Standing::Counted(sample.value),
+        None => Standing::Missing,
+    }
 }
 
 fn starting(pod: &Pod, sample: &Sample, startup: &Startup, now: Timestamp) -> bool {
@@ -146,27 +130,15 @@ pub(super) fn count_ready(pods: &[Pod]) -> Option<u32> {
     Some(u32::try_from(ready.count()).unwrap_or(u32::MAX))
 }
 
-/// The requests of each pod in thousandths, of all its containers or of the named one.
-pub(super) fn requests<'a>(
-    pods: &'a [Pod],
-    container: Option<&str>,
-    resource: &str,
-) -> Result<BTreeMap<&'a str, i64>, String> {
-    let mut requests = BTreeMap::new();
-    for pod in pods {
-        // A request of the pod as a whole replaces those of its containers (Kubernetes 1.34).
-        if let Some(request) = pod.requests.pod.get(resource).filter(|_| container.is_none()) {
-            requests.insert(pod.key.as_str(), *request);
-            continue;
-        }
-        let mut sum = 0_i64;
-        for asked in pod.requests.containers.iter().filter(|asked| container.is_none_or(|name| name == asked.name)) {
-            let Some(request) = asked.requests.get(resource) else {
-                return Err(format!("missing request for {resource} in container {} of Pod {}", asked.name, pod.name));
-            };
-            sum = sum.saturating_add(*request);
-        }
-        requests.insert(pod.key.as_str(), sum);
+/// The request of a pod in thousandths, of all its containers or of the named one.
+pub(super) fn request(pod: &Pod, container: Option<&str>, resource: &str) -> Result<i64, String> {
+    // A request of the pod as a whole replaces those of its containers (Kubernetes 1.34).
+    if let Some(request) = pod.requests.pod.get(resource).filter(|_| container.is_none()) {
+        return Ok(*request);
     }
-    Ok(requests)
+    let mut asked = pod.requests.containers.iter().filter(|asked| container.is_none_or(|name| name == asked.name));
+    asked.try_fold(0_i64, |sum, asked| match asked.requests.get(resource) {
+        Some(request) => Ok(sum.saturating_add(*request)),
+        None => Err(format!("missing request for {resource} in container {} of Pod {}", asked.name, pod.name)),
+    })
 }

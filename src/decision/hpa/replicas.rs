@@ -1,11 +1,9 @@
 //! One metric -> replicas. Pure. Follows kube-controller-manager's replica calculator, including where it rounds.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 
-use super::metric::{Current, Metric, Reading, Sample, Source, Target};
-use super::pod::{Groups, Pod, Samples, Startup, count_ready, group, requests};
+use super::metric::{Current, Metric, Reading, Samples, Source, Target};
+use super::pod::{Pod, Standing, Startup, count_ready, request, standing};
 
 const NO_PODS: &str = "no pods returned by selector while calculating replica count";
 const NO_METRICS: &str = "did not receive metrics for any ready pods";
@@ -84,9 +82,9 @@ pub fn replicas(workload: &Workload<'_>, metric: &Metric) -> Result<(i32, Curren
     }
 }
 
-fn per_pod(reading: &Reading) -> Result<Samples<'_>, String> {
+fn per_pod(reading: &Reading) -> Result<&Samples, String> {
     match reading {
-        Reading::PerPod(samples) => Ok(samples.iter().map(|(key, sample)| (key.as_str(), *sample)).collect()),
+        Reading::PerPod(samples) => Ok(samples),
         Reading::Total(_) => Err("no metrics for each pod".to_owned()),
         Reading::Unavailable(why) => Err(why.clone()),
     }
@@ -133,75 +131,129 @@ fn utilization(
     name: &str,
     container: Option<&str>,
     target: i32,
-    mut samples: Samples<'_>,
+    samples: &Samples,
 ) -> Result<(i32, Current), String> {
-    let groups = counted(workload, &mut samples, name == "cpu")?;
-    let requests = requests(workload.pods, container, name)?;
-    if samples.is_empty() {
-        return Err(NO_METRICS.to_owned());
-    }
-    let used = Used::of(&samples, &requests)?;
-    let ratio_now = f64::from(used.percent) / f64::from(target);
-    let current = Current { average_value: Some(used.average), utilization: Some(used.percent), ..Current::default() };
     let fallback = i64::from(target.max(100));
-    let missing = |key: &str| requests.get(key).copied().unwrap_or_default().saturating_mul(fallback) / 100;
-    let Some(completed) = complete(workload, &groups, samples, ratio_now, missing) else {
-        return Ok((unchanged_or(workload, ratio_now, f64::from(groups.ready)), current));
+    let tally = Tally::of(workload, samples, name == "cpu", |pod| {
+        let request = request(pod, container, name)?;
+        Ok((request, request.saturating_mul(fallback) / 100))
+    })?;
+    let used = tally.counted;
+    let percent = used.percent()?;
+    let ratio_now = f64::from(percent) / f64::from(target);
+    let current = Current { average_value: Some(used.average()), utilization: Some(percent), ..Current::default() };
+    let Some(assumed) = tally.assumed(ratio_now) else {
+        return Ok((unchanged_or(workload, ratio_now, f64::from(used.pods)), current));
     };
-    let ratio_then = f64::from(Used::of(&completed, &requests)?.percent) / f64::from(target);
-    Ok((settle(workload, ratio_now, ratio_then, completed.len()), current))
+    // Samples of unknown pods have no request, and are counted only by their number.
+    let completed = used.plus(assumed);
+    let ratio_then = f64::from(completed.percent()?) / f64::from(target);
+    Ok((settle(workload, ratio_now, ratio_then, completed.plus(tally.unknown).pods), current))
 }
 
-fn plain(workload: &Workload<'_>, target: i64, mut samples: Samples<'_>, cpu: bool) -> Result<(i32, Current), String> {
-    let groups = counted(workload, &mut samples, cpu)?;
-    if samples.is_empty() {
-        return Err(NO_METRICS.to_owned());
-    }
-    let average = average(&samples);
+fn plain(workload: &Workload<'_>, target: i64, samples: &Samples, cpu: bool) -> Result<(i32, Current), String> {
+    let tally = Tally::of(workload, samples, cpu, |_| Ok((0, target)))?;
+    let known = tally.counted.plus(tally.unknown);
+    let average = known.average();
     let ratio_now = ratio(average, target);
     let current = Current { average_value: Some(average), ..Current::default() };
-    let Some(completed) = complete(workload, &groups, samples, ratio_now, |_| target) else {
-        return Ok((unchanged_or(workload, ratio_now, f64::from(groups.ready)), current));
+    let Some(assumed) = tally.assumed(ratio_now) else {
+        return Ok((unchanged_or(workload, ratio_now, f64::from(tally.counted.pods)), current));
     };
-    let ratio_then = ratio(self::average(&completed), target);
-    Ok((settle(workload, ratio_now, ratio_then, completed.len()), current))
+    let completed = known.plus(assumed);
+    Ok((settle(workload, ratio_now, ratio(completed.average(), target), completed.pods), current))
 }
 
-/// Groups the pods and drops the samples that do not count.
-fn counted<'a>(workload: &Workload<'a>, samples: &mut Samples<'_>, cpu: bool) -> Result<Groups<'a>, String> {
-    if workload.pods.is_empty() {
-        return Err(NO_PODS.to_owned());
-    }
-    let groups = group(workload.pods, samples, cpu, &workload.startup, workload.now);
-    samples.retain(|key, _| !groups.ignored.contains(key) && !groups.unready.contains(key));
-    Ok(groups)
+/// Values and requests of several pods.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    pods: u32,
+    value: i64,
+    request: i64,
 }
 
-/// The samples, with an assumed value for pods without one where that is needed: against the direction of the change,
-/// so that an assumption never adds to it.
-fn complete<'a>(
-    workload: &Workload<'_>,
-    groups: &Groups<'a>,
-    mut samples: Samples<'a>,
-    ratio: f64,
-    missing: impl Fn(&str) -> i64,
-) -> Option<Samples<'a>> {
-    let with_unready = !groups.unready.is_empty() && ratio > 1.0;
-    if !with_unready && groups.missing.is_empty() {
-        return None;
+impl Sum {
+    const fn add(&mut self, value: i64, request: i64) {
+        *self = self.plus(Self { pods: 1, value, request });
     }
-    let guess = |value| Sample { value, at: workload.now, window: jiff::SignedDuration::ZERO };
-    for key in &groups.missing {
-        if ratio < 1.0 {
-            samples.insert(key, guess(missing(key)));
-        } else if ratio > 1.0 {
-            samples.insert(key, guess(0));
+
+    const fn plus(self, more: Self) -> Self {
+        Self {
+            pods: self.pods.saturating_add(more.pods),
+            value: self.value.saturating_add(more.value),
+            request: self.request.saturating_add(more.request),
         }
     }
-    if with_unready {
-        samples.extend(groups.unready.iter().map(|key| (*key, guess(0))));
+
+    /// The values in percent of the requests.
+    fn percent(&self) -> Result<i32, String> {
+        let percent = (i128::from(self.value) * 100).checked_div(i128::from(self.request)).ok_or(NO_MATCH)?;
+        let clamped = percent.clamp(i128::from(i32::MIN), i128::from(i32::MAX));
+        Ok(i32::try_from(clamped).unwrap_or(i32::MAX))
     }
-    Some(samples)
+
+    fn average(&self) -> i64 {
+        self.value.checked_div(self.pods.into()).unwrap_or_default()
+    }
+}
+
+/// The pods of a workload, by how they count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    counted: Sum,
+    /// Samples of pods that are not in the list.
+    unknown: Sum,
+    unready: Sum,
+    /// With the values that are assumed where less is used than the target.
+    missing: Sum,
+}
+
+impl Tally {
+    /// Counts the pods; `of` is the request of a pod, and the value that is assumed where its sample is missing.
+    fn of(
+        workload: &Workload<'_>,
+        samples: &Samples,
+        cpu: bool,
+        of: impl Fn(&Pod) -> Result<(i64, i64), String>,
+    ) -> Result<Self, String> {
+        if workload.pods.is_empty() {
+            return Err(NO_PODS.to_owned());
+        }
+        let mut tally = Self::default();
+        let mut samples = samples.iter().peekable();
+        for (index, pod) in (0_u32..).zip(workload.pods) {
+            let sample = samples.next_if(|(of, _)| *of == index).map(|(_, sample)| sample);
+            let (request, assumed) = of(pod)?;
+            match standing(pod, sample, cpu, &workload.startup, workload.now) {
+                Standing::Ignored => {}
+                Standing::Unready => tally.unready.add(0, request),
+                Standing::Counted(value) => tally.counted.add(value, request),
+                Standing::Missing => tally.missing.add(assumed, request),
+            }
+        }
+        samples.for_each(|(_, sample)| tally.unknown.add(sample.value, 0));
+        if tally.counted.pods == 0 && tally.unknown.pods == 0 {
+            return Err(NO_METRICS.to_owned());
+        }
+        Ok(tally)
+    }
+
+    /// What is assumed of pods that do not count by a sample, where that is needed: against the direction of the change,
+    /// so that an assumption never adds to it.
+    fn assumed(&self, ratio: f64) -> Option<Sum> {
+        let with_unready = self.unready.pods > 0 && ratio > 1.0;
+        if !with_unready && self.missing.pods == 0 {
+            return None;
+        }
+        let missing = if ratio < 1.0 {
+            self.missing
+        } else if ratio > 1.0 {
+            Sum { value: 0, ..self.missing }
+        } else {
+            Sum::default()
+        };
+        Some(if with_unready { missing.plus(self.unready) } else { missing })
+    }
 }
 
 pub(super) fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
@@ -213,13 +265,12 @@ pub(super) fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i3
 }
 
 /// The replicas for the completed samples, unless these reverse the direction of the change.
-pub(super) fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: usize) -> i32 {
+pub(super) fn settle(workload: &Workload<'_>, before: f64, after: f64, pods: u32) -> i32 {
     let current = workload.spec_replicas;
     if workload.tolerance.covers(after) || (before < 1.0 && after > 1.0) || (before > 1.0 && after < 1.0) {
         return current;
     }
-    let pods = f64::from(u32::try_from(pods).unwrap_or(u32::MAX));
-    let wanted = ceil_to_replicas(after * pods / workload.calibration);
+    let wanted = ceil_to_replicas(after * f64::from(pods) / workload.calibration);
     if (after < 1.0 && wanted > current) || (after > 1.0 && wanted < current) { current } else { wanted }
 }
 
@@ -242,33 +293,6 @@ fn per_replica(workload: &Workload<'_>, usage: i64, target: i64) -> (i32, Curren
     let wanted = if share.is_nan() || workload.tolerance.covers(share) { there } else { ratio(usage, target) };
     let average = ceil_to_i64(to_f64(usage) / there);
     (ceil_to_replicas(wanted / workload.calibration), Current { average_value: Some(average), ..Current::default() })
-}
-
-struct Used {
-    percent: i32,
-    average: i64,
-}
-
-impl Used {
-    /// Samples of unknown pods do not count.
-    fn of(samples: &Samples<'_>, requests: &BTreeMap<&str, i64>) -> Result<Self, String> {
-        let known = samples.iter().filter_map(|(key, sample)| Some((sample.value, requests.get(key)?)));
-        let (mut used, mut asked, mut pods) = (0_i64, 0_i64, 0_i64);
-        for (value, request) in known {
-            used = used.saturating_add(value);
-            asked = asked.saturating_add(*request);
-            pods = pods.saturating_add(1);
-        }
-        let percent = (i128::from(used) * 100).checked_div(i128::from(asked)).ok_or(NO_MATCH)?;
-        let clamped = percent.clamp(i128::from(i32::MIN), i128::from(i32::MAX));
-        let average = used.checked_div(pods).unwrap_or_default();
-        Ok(Self { percent: i32::try_from(clamped).unwrap_or(i32::MAX), average })
-    }
-}
-
-fn average(samples: &Samples<'_>) -> i64 {
-    let sum = samples.values().fold(0_i64, |sum, sample| sum.saturating_add(sample.value));
-    sum.checked_div(i64::try_from(samples.len()).unwrap_or(i64::MAX)).unwrap_or_default()
 }
 
 fn ratio(usage: i64, target: i64) -> f64 {

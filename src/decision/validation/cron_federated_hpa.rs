@@ -6,7 +6,7 @@ use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
 use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target, sizes};
-use crate::decision::finding::{Cause, Findings};
+use crate::decision::finding::{Cause, Findings, Violation};
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
 use crate::limits::{self, HISTORY, RULE_NAME as NAME};
@@ -14,6 +14,17 @@ use crate::limits::{self, HISTORY, RULE_NAME as NAME};
 /// All findings of `cron`.
 #[must_use]
 pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
+    let (mut findings, timings) = validate_each(cron, around);
+    let path = Path::Root("spec").field("rules");
+    let rules = &cron.spec.rules;
+    schedules::warn_of_clashes(rules, &timings, around, &path, &mut findings);
+    let others = conflicts::on_the_same_target(cron, around);
+    schedules::warn_of_meetings(rules, &timings, &others, around, &path, &mut findings);
+    findings
+}
+
+/// The findings of `cron` without those on rules that run together, which only warn; and when its rules run.
+fn validate_each(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> (Findings, Vec<Option<Timing>>) {
     let mut findings = Findings::default();
     metadata::validate(&cron.metadata, &mut findings);
     let spec = Path::Root("spec");
@@ -22,11 +33,16 @@ pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findi
     scale_target::validate(target, &target_path, &mut findings);
     validate_autoscaler_kind(target, &target_path, &mut findings);
     conflicts::of_cron_federated_hpa(cron, around, &mut findings);
-    validate_rules(cron, around, &spec.field("rules"), &mut findings);
-    findings
+    let timings = validate_rules(cron, around, &spec.field("rules"), &mut findings);
+    (findings, timings)
 }
 
-fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: &Path<'_>, findings: &mut Findings) {
+fn validate_rules(
+    cron: &CronFederatedHPA<'_>,
+    around: &Surroundings<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Vec<Option<Timing>> {
     let rules = &cron.spec.rules;
     if rules.is_empty() {
         findings.required("rules", path, "must have at least one rule");
@@ -55,9 +71,7 @@ fn validate_rules(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, path: 
         validate_limits(rule, &path, findings);
         schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);
     }
-    schedules::warn_of_clashes(rules, &timings, around, path, findings);
-    let others = conflicts::on_the_same_target(cron, around);
-    schedules::warn_of_meetings(rules, &timings, &others, around, path, findings);
+    timings
 }
 
 /// Rejects an object whose history could not be stored: each new leader would execute its last runs again.
@@ -105,6 +119,9 @@ fn validate_limits(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
 impl Subject for CronFederatedHPA<'_> {
     fn findings(&self, around: &Surroundings<'_>) -> Findings {
         validate(self, around)
+    }
+    fn violations(&self, around: &Surroundings<'_>) -> Vec<Violation> {
+        validate_each(self, around).0.violations
     }
     fn same_spec(&self, stored: &Self) -> bool {
         self.spec == stored.spec

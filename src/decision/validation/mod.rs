@@ -24,7 +24,7 @@ use jiff::Timestamp;
 
 use super::cron::zones::Zones;
 use super::defaults::Mode;
-use super::finding::Findings;
+use super::finding::{Findings, Violation};
 use super::related_objects::RelatedObjects;
 
 pub use cron_federated_hpa::validate as validate_cron_federated_hpa;
@@ -93,6 +93,10 @@ pub struct Surroundings<'a> {
 pub trait Subject: PartialEq {
     /// All findings of the object.
     fn findings(&self, around: &Surroundings<'_>) -> Findings;
+    /// The violations among its findings; what could only warn is not searched.
+    fn violations(&self, around: &Surroundings<'_>) -> Vec<Violation> {
+        self.findings(around).violations
+    }
     /// Whether `self` and `stored` have the same spec: everything except metadata and status.
     fn same_spec(&self, stored: &Self) -> bool;
     /// Whether the object is being deleted.

@@ -6,14 +6,16 @@
 use super::{Subject, Surroundings};
 use crate::decision::finding::{Findings, Violation, Warning};
 
-/// The findings of an update from `stored` to `new`.
+/// The findings of an update to `new`. The object that it replaces matters only where `new` has violations, so `stored`
+/// is asked for it only then; `None`: there is none, or it cannot be read.
 #[must_use]
-pub fn validate_update<S: Subject>(new: &S, stored: &S, around: &Surroundings<'_>) -> Findings {
+pub fn validate_update<S: Subject>(new: &S, stored: impl FnOnce() -> Option<S>, around: &Surroundings<'_>) -> Findings {
     let mut findings = new.findings(around);
     if findings.violations.is_empty() {
         return findings;
     }
-    let spares_all = new.is_being_deleted() || new.same_spec(stored);
+    let Some(stored) = stored() else { return findings };
+    let spares_all = new.is_being_deleted() || new.same_spec(&stored);
     // With so many errors some are not known, and an unknown violation cannot be let through.
     if findings.are_full() && !spares_all {
         return findings;

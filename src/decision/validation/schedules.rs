@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Surroundings, sizes};
-use crate::decision::cron::{Outlook, Schedule, first_overlap_before, zone_name};
+use crate::decision::cron::{Outlook, Prospect, Schedule, first_overlap_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::related_objects::KnownCronFederatedHPA;
@@ -96,16 +96,33 @@ struct Running<'a> {
     /// Index of the rule; `None` for a rule of another object.
     index: Option<usize>,
     values: [Option<i32>; 3],
-    timing: &'a Timing,
+    runs: Prospect<'a>,
+}
+
+/// The clock of each zone, by its name.
+type Outlooks<'a> = BTreeMap<&'a str, Outlook<'a>>;
+
+fn outlooks<'a>(timings: impl Iterator<Item = &'a Timing>, around: &Surroundings<'_>) -> Outlooks<'a> {
+    let mut outlooks = BTreeMap::new();
+    for timing in timings {
+        outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
+    }
+    outlooks
+}
+
+/// When a rule runs, on the clock of its zone.
+fn runs<'a>(timing: &'a Timing, outlooks: &'a Outlooks<'_>) -> Option<Prospect<'a>> {
+    Some(Prospect::new(&timing.schedule, outlooks.get(timing.zone_name())?))
 }
 
 /// The rules of the object that are not suspended.
-fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>]) -> Vec<Running<'a>> {
+fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>], outlooks: &'a Outlooks<'_>) -> Vec<Running<'a>> {
     let timed = rules.iter().zip(timings).enumerate().filter(|(_, (rule, _))| rule.suspend != Some(true));
     timed
         .filter_map(|(index, (rule, timing))| {
             let values = [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
-            Some(Running { name: &rule.name, index: Some(index), values, timing: timing.as_ref()? })
+            let runs = runs(timing.as_ref()?, outlooks)?;
+            Some(Running { name: &rule.name, index: Some(index), values, runs })
         })
         .collect()
 }
@@ -118,10 +135,14 @@ pub(super) fn warn_of_clashes(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let running = running(rules, timings);
+    if rules.len() < 2 {
+        return;
+    }
+    let outlooks = outlooks(timings.iter().flatten(), around);
+    let running = running(rules, timings, &outlooks);
     let pairs =
         running.iter().enumerate().flat_map(|(count, later)| running.iter().take(count).map(move |one| (one, later)));
-    if let Some((at, other, index)) = first_meeting(pairs, around) {
+    if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", other.name);
         findings.warn("clash", &path.index(index), text);
     }
@@ -147,13 +168,17 @@ pub(super) fn warn_of_meetings(
             Some((other, rule, Timing { schedule, zone }))
         })
         .collect();
-    let theirs: Vec<_> = timed
-        .iter()
-        .map(|(other, rule, timing)| Running { name: &other.name, index: None, values: rule.values, timing })
-        .collect();
-    let ours = running(rules, timings);
+    if timed.is_empty() {
+        return;
+    }
+    let outlooks = outlooks(timed.iter().map(|(.., timing)| timing).chain(timings.iter().flatten()), around);
+    let theirs = timed.iter().filter_map(|(other, rule, timing)| {
+        Some(Running { name: &other.name, index: None, values: rule.values, runs: runs(timing, &outlooks)? })
+    });
+    let theirs: Vec<_> = theirs.collect();
+    let ours = running(rules, timings, &outlooks);
     let pairs = theirs.iter().flat_map(|one| ours.iter().map(move |later| (one, later)));
-    if let Some((at, other, index)) = first_meeting(pairs, around) {
+    if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than CronFederatedHPA {:?} at {at}, when both run", other.name);
         findings.warn("clash", &path.index(index), text);
     }
@@ -163,22 +188,12 @@ pub(super) fn warn_of_meetings(
 /// the index of the second.
 fn first_meeting<'a>(
     pairs: impl Iterator<Item = (&'a Running<'a>, &'a Running<'a>)>,
-    around: &Surroundings<'_>,
 ) -> Option<(Timestamp, &'a Running<'a>, usize)> {
-    let mut outlooks: BTreeMap<&str, Outlook<'_>> = BTreeMap::new();
     let mut first: Option<(Timestamp, &Running<'_>, usize)> = None;
     for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)).take(COMPARED) {
-        for timing in [one.timing, later.timing] {
-            outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
-        }
-        let outlook = |timing: &Timing| outlooks.get(timing.zone_name());
-        let (Some(in_one), Some(in_later), Some(index)) = (outlook(one.timing), outlook(later.timing), later.index)
-        else {
-            continue;
-        };
+        let Some(index) = later.index else { continue };
         let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
-        let (early, late) = (&one.timing.schedule, &later.timing.schedule);
-        if let Some(at) = first_overlap_before(limit, early, in_one, late, in_later) {
+        if let Some(at) = first_overlap_before(limit, &one.runs, &later.runs) {
             first = Some((at, one, index));
         }
     }

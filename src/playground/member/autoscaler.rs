@@ -262,10 +262,10 @@ impl Member {
             _ => return Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
         };
         let share = self.load.share(namespace(target), name(target));
-        let running = seen.pods_of(target).filter(|pod| text(pod, "/status/phase") == "Running");
-        let samples = running.map(|pod| {
+        let running = (0_u32..).zip(seen.pods_of(target)).filter(|(_, pod)| text(pod, "/status/phase") == "Running");
+        let samples = running.map(|(index, pod)| {
             let value = usage(pod, container, resource, share);
-            (text(pod, "/metadata/uid").to_owned(), Sample { value, at: now, window: self.timing.metrics_window })
+            (index, Sample { value, at: now, window: self.timing.metrics_window })
         });
         Reading::PerPod(samples.collect())
     }
@@ -335,8 +335,7 @@ fn key(object: &Value) -> String {
 fn pod(pod: &Value) -> Pod {
     let read = crate::api::pod::Pod::deserialize(pod).unwrap_or_default();
     Pod {
-        key: text(pod, "/metadata/uid").to_owned(),
-        name: name(pod).to_owned(),
+        name: name(pod).into(),
         phase: convert::pods::phase(&read),
         deleted: deleting(pod),
         ready: convert::pods::ready(&read),

@@ -13,14 +13,13 @@ use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
-use super::status;
 use super::status::conditions;
 use super::status::publish::Published;
+use super::status::{self, Planned};
 use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::{manifest, preflight};
-use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -267,9 +266,12 @@ impl FederatedHpaWorker {
         view: &View,
         observed: &Observed<'_>,
         plan: &Plan<'_>,
-        status: FederatedHPAStatus,
+        status: Planned<'_>,
     ) -> Result<Option<Timestamp>, WriteError> {
-        let status = self.too_large.fit(&view.order.key(), status);
+        if self.stands(&view.order, &status) {
+            return Ok(None);
+        }
+        let status = self.too_large.fit(&view.order.key(), status.whole());
         match self.pace(leader, &view.order, &status, observed.request.now).await? {
             Published::Written => {}
             Published::Unchanged => return Ok(None),
@@ -356,7 +358,7 @@ impl FederatedHpaWorker {
                 let words = words.admitting(Vec::new());
                 let observed = observe(view, binding, &words, &self.live, now);
                 let plan = plan(&observed.request);
-                status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now)
+                status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }
             None => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };

@@ -78,18 +78,18 @@ impl Computed {
         let (long, at) = (instant(now.saturating_sub(SETTLED)), instant(now));
         let window = SignedDuration::from_secs(scenario.timing.metrics_window);
         let mut pods = Vec::new();
-        let mut samples = BTreeMap::new();
+        let mut samples = Vec::new();
+        // No message names a pod of a simulation: all its pods have their requests.
+        let name: Arc<str> = "".into();
         let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
         for number in 0..seen.all {
-            let key = format!("{number}");
             let since = if number < seen.settled { long } else { at };
             let ready = number < seen.ready;
             if ready && per_pod {
-                samples.insert(key.clone(), Sample { value, at, window });
+                samples.push((number, Sample { value, at, window }));
             }
             pods.push(Pod {
-                name: key.clone(),
-                key,
+                name: Arc::clone(&name),
                 phase: if ready { Phase::Running } else { Phase::Pending },
                 deleted: false,
                 ready: ready.then_some((PodReadiness::Ready, since)),
@@ -98,7 +98,7 @@ impl Computed {
             });
         }
         if per_pod {
-            return (pods, Reading::PerPod(samples));
+            return (pods, Reading::PerPod(samples.into_iter().collect()));
         }
         // The parts of the clusters sum to the value of the service as a whole.
         let sum = i128::from(value).saturating_mul(seen.ready.into());
@@ -157,14 +157,7 @@ impl Control<'_> {
                 clusters.push(Cluster { name, assigned, pods: Err("it does not answer".to_owned()) });
                 continue;
             }
-            let (mut own, mut reading) = computed.cluster(self.scenario, *seen, all, now);
-            for pod in &mut own {
-                pod.key = format!("{name}/{}", pod.name);
-            }
-            if let Reading::PerPod(samples) = &mut reading {
-                let named = std::mem::take(samples).into_iter();
-                *samples = named.map(|(pod, sample)| (format!("{name}/{pod}"), sample)).collect();
-            }
+            let (own, reading) = computed.cluster(self.scenario, *seen, all, now);
             let without = own.is_empty() && matches!(reading, Reading::PerPod(_));
             readings.extend((!without).then_some((name, reading)));
             clusters.push(Cluster { name, assigned, pods: Ok(own) });

@@ -105,6 +105,29 @@ async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     one.stop().await;
 }
 
+/// The budget law needs the decision stored, then the donor's bound, its confirmation, and the receiver's bound. The third
+/// write holds the higher priority, which has to shrink last.
+#[tokio::test(start_paused = true)]
+async fn headroom_moves_with_one_write_of_each_bound() {
+    let (stage, one) = g8(json!({})).await;
+    stage.fleet.control().faults().record();
+    work(&stage, 16);
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "8..10 1..14", "{:?}", stage.messages().await);
+    let seen = stage.fleet.control().faults().recorded();
+    let mut written = seen.iter().filter(|seen| seen.verb == "patch");
+    let works: Vec<&str> =
+        written.clone().filter(|seen| seen.resource == "works").map(|seen| seen.namespace.as_str()).collect();
+    assert_eq!(works, ["karmada-es-member1", "karmada-es-member2", "karmada-es-member1"]);
+    let first = written.find(|seen| ["works", "federatedhpas/status"].contains(&&*seen.resource)).unwrap();
+    assert_eq!(first.resource, "federatedhpas/status", "the decision is stored first");
+    let donor = stage.control.list(&kind("Work"), "karmada-es-member1").await.unwrap();
+    let held =
+        donor.iter().filter(|work| text(work, "/metadata/annotations/fhpa.karmada.io~1scale-down-disabled") == "true");
+    assert_eq!(held.count(), 1);
+    one.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_delay_goes_on_when_another_leader_takes_over() {
     let (stage, one) = g8(json!({"autoscaleMultiClusterDelay": 120})).await;

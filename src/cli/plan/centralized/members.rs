@@ -12,7 +12,7 @@ use crate::api::ResourceBinding;
 use crate::api::hpa::MetricSpec;
 use crate::api::pod;
 use crate::convert;
-use crate::convert::pods::Usage;
+use crate::convert::usage::Usages;
 use crate::decision::hpa::metric::{Sample, Source, Target};
 use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests};
 use crate::decision::quantity::milli;
@@ -125,8 +125,7 @@ impl Members for Given {
             let since = if is_ready { Timestamp::UNIX_EPOCH } else { self.now };
             let readiness = if is_ready { Readiness::Ready } else { Readiness::NotReady };
             Pod {
-                key: format!("{cluster}/{}", name(number)),
-                name: name(number),
+                name: name(number).into(),
                 phase: Phase::Running,
                 deleted: false,
                 ready: Some((readiness, since)),
@@ -153,11 +152,11 @@ impl Members for Given {
         });
         let (at, window) = (self.now, SignedDuration::ZERO);
         let usage = |resource: &str, container: &str| {
-            let usage = |(pod, value)| {
-                let containers = [(container.into(), [(resource.into(), value)].into())].into();
-                Usage { pod, cluster: Box::default(), at, window, containers }
-            };
-            Answer::Usage(Arc::new(each.clone().map(usage).collect()))
+            let mut usages = Usages::default();
+            for (pod, value) in each.clone() {
+                usages.add((&pod, ""), &[(container, vec![(resource, value)])], at, window);
+            }
+            Answer::Usage(Arc::new(usages.sorted()))
         };
         Ok(match source {
             Source::Resource { name } => usage(name, ""),

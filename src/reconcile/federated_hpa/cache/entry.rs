@@ -124,6 +124,25 @@ impl FederatedHpaEntry {
             && all_same(self.shown.as_ref(), shown.as_deref(), same_hpa)
     }
 
+    /// Whether these are the entries of `clusterHPADesired`, which do not name their clusters.
+    #[must_use]
+    pub fn desires<'a>(&self, mut desired: impl Iterator<Item = (&'a str, ClusterHPADesired)>) -> bool {
+        let Some(known) = &self.desired else { return false };
+        let mut same = |(cluster, known): (&str, &Arc<ClusterHPADesired>)| {
+            desired.next().is_some_and(|(name, desired)| name == cluster && desired == **known)
+        };
+        known.iter().all(&mut same) && desired.next().is_none()
+    }
+
+    /// Whether `aggregatedStatus` shows exactly these HPAs.
+    #[must_use]
+    pub fn shows(&self, hpas: &[&MemberHpa]) -> bool {
+        let same = |((cluster, known), hpa): ((&str, &Arc<FoldedStatus>), &&MemberHpa)| {
+            cluster == hpa.cluster() && *hpa.folded() == **known
+        };
+        all_same(self.shown.as_ref(), Some(hpas), same)
+    }
+
     /// The object, whose name is `key`.
     #[must_use]
     pub fn own<'a>(&'a self, key: &'a Key) -> Own<'a> {

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
 use crate::controller::shared::{One, Shared};
+use crate::convert::mean::Measurement;
 
 /// A status; repeated parts are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,6 +140,14 @@ fn values(metric: &mut MetricStatus) -> impl Iterator<Item = &mut MetricValueSta
     [resource, container, pods, object, external].into_iter().flatten()
 }
 
+/// Number of values of a metric.
+fn sources(metric: &MetricStatus) -> usize {
+    let MetricStatus { type_: _, resource, container_resource, pods, object, external } = metric;
+    let named =
+        [resource.is_some(), container_resource.is_some(), pods.is_some(), object.is_some(), external.is_some()];
+    named.into_iter().filter(|is| *is).count()
+}
+
 impl FoldedStatus {
     /// Folds a status. That of an HPA is kept with its Work, and with the FederatedHPA that shows it.
     #[must_use]
@@ -216,6 +225,20 @@ impl FoldedStatus {
             && numbers == (*observed_generation, *current_replicas, *desired_replicas)
             && self.last_scale_time == Instant::of(last_scale_time.as_ref())
             && self.metrics.as_ref().map(|(metrics, values)| unfold_metrics(&metrics.0, values)) == *current_metrics
+    }
+
+    /// The metrics with their values; without those that have no source.
+    pub fn measurements(&self) -> impl Iterator<Item = Measurement<'_>> {
+        self.metrics.iter().flat_map(|(metrics, values)| {
+            let mut left = &**values;
+            metrics.0.all.iter().filter_map(move |metric| {
+                let (own, rest) = left.split_at_checked(sources(metric))?;
+                left = rest;
+                let Value { whole, average, utilization } = own.first()?;
+                let (value, average_value) = (whole.as_deref(), average.as_deref());
+                Some(Measurement { metric, value, average_value, utilization: *utilization })
+            })
+        })
     }
 
     /// `lastScaleTime`

@@ -1,5 +1,6 @@
 //! Works with HPAs for clusters, and their reflected status. No I/O.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -184,6 +185,15 @@ impl MemberHpa {
             desired_replicas: reported.desired_replicas.or(read.desired_replicas),
             current_metrics: reported.current_metrics.or_else(|| read.current_metrics.clone()),
             conditions: reported.conditions.or_else(|| read.conditions.clone()),
+        }
+    }
+
+    /// The same in its folded form.
+    #[must_use]
+    pub fn folded(&self) -> Cow<'_, FoldedStatus> {
+        match &self.reading {
+            None => Cow::Borrowed(&*self.status),
+            Some(_) => Cow::Owned(FoldedStatus::of(self.shown())),
         }
     }
 

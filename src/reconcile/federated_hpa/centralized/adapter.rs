@@ -21,16 +21,16 @@ pub(super) fn read<'a>(source: &Source, answer: &Answer, of: &[Cluster<'a>]) -> 
     let known = || of.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_deref().ok()?)));
     let mut clusters_of: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in known().flat_map(|(_, pods)| pods) {
-        let count = clusters_of.entry(&pod.name).or_default();
+        let count = clusters_of.entry(&*pod.name).or_default();
         *count = count.saturating_add(1);
     }
-    let shared = |pod: &Pod| clusters_of.get(pod.name.as_str()).is_some_and(|count| *count > 1) && is_one(answer, pod);
+    let shared = |pod: &Pod| clusters_of.get(&*pod.name).is_some_and(|count| *count > 1) && is_one(answer, pod);
     let readings = known().filter(|(_, pods)| !pods.is_empty()).map(|(name, pods)| {
         if pods.iter().any(shared) {
             let why = "the adapter makes one value of pods that have the same name in other clusters";
             return (name, Reading::Unavailable(why.to_owned()));
         }
-        let reading = in_cluster(name, pods.iter().map(|pod| pod.name.as_str()), source, answer);
+        let reading = in_cluster(name, pods, source, answer);
         let silent = matches!(&reading, Ok(Reading::PerPod(samples)) if samples.is_empty()) && pods.iter().any(serves);
         let reading = if silent { Err("the adapter has no metrics of its pods".to_owned()) } else { reading };
         (name, reading.unwrap_or_else(Reading::Unavailable))
@@ -41,7 +41,7 @@ pub(super) fn read<'a>(source: &Source, answer: &Answer, of: &[Cluster<'a>]) -> 
 /// Whether one value stands for all pods of this name.
 fn is_one(answer: &Answer, pod: &Pod) -> bool {
     match answer {
-        Answer::Usage(usages) => usages.iter().any(|usage| *usage.pod == pod.name && usage.cluster.is_empty()),
+        Answer::Usage(usages) => usages.of(&pod.name).any(|usage| usage.cluster().is_empty()),
         _ => true,
     }
 }

@@ -18,7 +18,8 @@ use crate::api::metrics::{ExternalMetricValue, List, MetricValue, PodMetrics};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::query_cache::{QueryCache, QueryError, Source, Times};
 use crate::controller::request::{send, send_list};
-use crate::convert::pods::{Usage, Usages, total, values};
+use crate::convert::pods::{total, values};
+use crate::convert::usage::Usages;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::hpa::metric::Sample;
@@ -123,7 +124,7 @@ fn query(selector: &k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelecto
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Usage of pods.
-    Usage(Arc<Vec<Usage>>),
+    Usage(Arc<Usages>),
     /// A sample for each object, by its name.
     Values(Arc<Vec<(Box<str>, Sample)>>),
     /// One value in thousandths.
@@ -228,7 +229,7 @@ impl Way {
                 let what = format!("pod metrics of {namespace}");
                 let Role { object, verb, group, resource } = self.role(&path, &what);
                 let asked = Asked { verb, group, resource, object: &object };
-                let add = |metrics: PodMetrics| usages.push(metrics);
+                let add = |metrics: PodMetrics| usages.push(&metrics);
                 send_list(&self.client, self.request(&path, ""), asked, add).await?;
                 Ok(Answer::Usage(Arc::new(usages.sorted())))
             }

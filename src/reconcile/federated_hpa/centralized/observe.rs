@@ -1,21 +1,19 @@
 //! Pods and metrics of members -> input of the algorithm for a Centralized workload (observe). Queries members, decides
 //! nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
 
 use super::metrics::{Answer, CONTROL_PLANE, MetricQuery, Question};
-use super::pods::key;
 use super::{Centralized, MetricsSource, Settings, adapter};
 use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::replicas;
-use crate::convert::pods::Usage;
+use crate::convert::usage::Usages;
 use crate::decision::fleet::Member;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Gathered, Readings};
-use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
+use crate::decision::hpa::metric::{Reading, Samples, Source, Target};
 use crate::decision::hpa::pod::Pod;
 use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
@@ -187,8 +185,7 @@ fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -
     let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
     let readings = known.filter(|(_, pods)| !per_pod || !pods.is_empty()).map(|(name, pods)| {
         let answer = members.answer(name, source, question);
-        let names = pods.iter().map(|pod| pod.name.as_str());
-        let reading = answer.and_then(|answer| in_cluster(name, names, source, &answer));
+        let reading = answer.and_then(|answer| in_cluster(name, pods, source, &answer));
         (name, reading.unwrap_or_else(Reading::Unavailable))
     });
     Readings::Clusters(readings.collect())
@@ -216,40 +213,38 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 }
 
 /// The reading of a metric in one cluster, for the pods of the workload.
-pub(super) fn in_cluster<'a>(
-    cluster: &str,
-    mut pods: impl Iterator<Item = &'a str>,
-    source: &Source,
-    answer: &Answer,
-) -> Result<Reading, String> {
-    let mut samples: BTreeMap<String, Sample> = BTreeMap::new();
-    match (source, answer) {
-        (Source::Resource { name }, Answer::Usage(usages)) => {
-            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod, cluster)?))) {
-                samples.extend(usage.sample(name, None)?.map(|sample| (key(cluster, pod), sample)));
-            }
-        }
+pub(super) fn in_cluster(cluster: &str, pods: &[Pod], source: &Source, answer: &Answer) -> Result<Reading, String> {
+    let pods = (0_u32..).zip(pods);
+    let samples = match (source, answer) {
+        (Source::Resource { name }, Answer::Usage(usages)) => used(pods, cluster, usages, (name, None))?,
         (Source::ContainerResource { name, container }, Answer::Usage(usages)) => {
-            for (pod, usage) in pods.filter_map(|pod| Some((pod, usage_of(usages, pod, cluster)?))) {
-                samples.extend(usage.sample(name, Some(container))?.map(|sample| (key(cluster, pod), sample)));
-            }
+            used(pods, cluster, usages, (name, Some(container)))?
         }
         (Source::Pods { .. }, Answer::Values(values)) => {
-            samples.extend(pods.by_ref().filter_map(|pod| {
-                let at = values.binary_search_by(|(name, _)| (**name).cmp(pod)).ok()?;
-                Some((key(cluster, pod), values.get(at)?.1))
-            }));
+            let sample = |pod: &Pod| {
+                let at = values.binary_search_by(|(name, _)| (**name).cmp(&pod.name)).ok()?;
+                Some(values.get(at)?.1)
+            };
+            pods.filter_map(|(index, pod)| Some((index, sample(pod)?))).collect()
         }
         (Source::Object { .. } | Source::External { .. }, Answer::Total(total)) => return Ok(Reading::Total(*total)),
         _ => return Err("the answer is of another kind".to_owned()),
-    }
+    };
     Ok(Reading::PerPod(samples))
 }
 
-fn usage_of<'a>(usages: &'a [Usage], pod: &str, cluster: &str) -> Option<&'a Usage> {
-    let from = usages.get(usages.partition_point(|usage| &*usage.pod < pod)..)?;
-    let mut named = from.iter().take_while(|usage| &*usage.pod == pod);
-    named.find(|usage| usage.cluster.is_empty() || &*usage.cluster == cluster)
+/// The samples of a resource of all containers, or of the named one.
+fn used<'a>(
+    pods: impl Iterator<Item = (u32, &'a Pod)>,
+    cluster: &str,
+    usages: &Usages,
+    (resource, container): (&str, Option<&str>),
+) -> Result<Samples, String> {
+    let sample = |(index, pod): (u32, &Pod)| {
+        let usage = usages.of(&pod.name).find(|usage| ["", cluster].contains(&usage.cluster()))?;
+        usage.sample(resource, container).map(|sample| Some((index, sample?))).transpose()
+    };
+    pods.filter_map(sample).collect()
 }
 
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {

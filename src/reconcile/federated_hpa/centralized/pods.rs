@@ -69,9 +69,9 @@ enum State {
 
 #[derive(Default)]
 struct Seen {
-    pods: BTreeMap<Box<str>, SeenPod>,
+    pods: BTreeMap<Arc<str>, SeenPod>,
     /// Pods of an incomplete list.
-    listing: BTreeMap<Box<str>, SeenPod>,
+    listing: Vec<(Arc<str>, SeenPod)>,
     /// Pods of one template have equal labels and requests, which are stored once.
     labels: BTreeSet<Arc<Labels>>,
     requests: BTreeSet<Arc<Requests>>,
@@ -104,7 +104,7 @@ impl PodWatches {
         let _: Result<_, _> = timeout(patience, futures::future::join_all(listed)).await;
     }
 
-    /// The pods that `selector` selects in a cluster; their keys also contain the cluster.
+    /// The pods that `selector` selects in a cluster, in the order of their names.
     ///
     /// # Errors
     /// Why the pods are unknown.
@@ -119,7 +119,7 @@ impl PodWatches {
         }
         let seen = place.seen();
         let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
-        Ok(selected.map(|(name, pod)| pod.to_pod(cluster, name)).collect())
+        Ok(selected.map(|(name, pod)| pod.to_pod(name)).collect())
     }
 
     /// The different labels of the pods that `selector` selects in a cluster, as they were last seen.
@@ -162,10 +162,9 @@ impl NamespacePods {
 }
 
 impl SeenPod {
-    fn to_pod(&self, cluster: &str, name: &str) -> pod::Pod {
+    fn to_pod(&self, name: &Arc<str>) -> pod::Pod {
         pod::Pod {
-            key: key(cluster, name),
-            name: name.to_owned(),
+            name: Arc::clone(name),
             phase: self.phase,
             deleted: self.deleted,
             ready: self.ready,
@@ -173,12 +172,6 @@ impl SeenPod {
             requests: Arc::clone(&self.requests),
         }
     }
-}
-
-/// Identifies a pod among all clusters: two clusters may each have a pod `web-0`.
-#[must_use]
-pub fn key(cluster: &str, pod: &str) -> String {
-    format!("{cluster}/{pod}")
 }
 
 impl Seen {
@@ -196,15 +189,17 @@ impl Seen {
     }
 
     fn take(&mut self, event: watcher::Event<Pod>) -> bool {
-        let name = |pod: &Pod| -> Box<str> { pod.metadata.name.as_deref().unwrap_or_default().into() };
+        let name = |pod: &Pod| -> Arc<str> { pod.metadata.name.as_deref().unwrap_or_default().into() };
         match event {
             watcher::Event::Init => self.listing.clear(),
             watcher::Event::InitApply(pod) => {
                 let kept = self.kept(&pod);
-                self.listing.insert(name(&pod), kept);
+                self.listing.push((name(&pod), kept));
             }
             watcher::Event::InitDone => {
-                self.pods = std::mem::take(&mut self.listing);
+                self.pods.clear();
+                // Made from a whole list, the map has no room that is unused.
+                self.pods = std::mem::take(&mut self.listing).into_iter().collect();
                 self.labels.retain(|labels| Arc::strong_count(labels) > 1);
                 self.requests.retain(|requests| Arc::strong_count(requests) > 1);
                 return true;

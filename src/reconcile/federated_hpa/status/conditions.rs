@@ -1,5 +1,7 @@
 //! Conditions of a FederatedHPA: a reason for machines and a message that says what to do. No I/O.
 
+use std::fmt;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::health;
@@ -12,7 +14,7 @@ use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{
     AMBIGUOUS, DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts,
 };
-use crate::decision::plan::{Action, ClusterState, Note, Plan, Step, Wait};
+use crate::decision::plan::{Action, Cluster, ClusterState, Note, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::Observed;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
@@ -74,20 +76,24 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
         );
         return ("False", HEADROOM_IN_USE, message);
     }
-    let shares: Vec<String> = plan
-        .shares
-        .iter()
-        .filter(|share| share.kept().is_some())
-        .map(|share| {
-            let hold = share.hold.map(|hold| format!(", now {}: {hold}", share.now)).unwrap_or_default();
-            format!("{} {}{hold}", share.cluster, share.target)
-        })
-        .collect();
+    let shares: Vec<Assignment<'_>> =
+        plan.shares.iter().filter(|share| share.kept().is_some()).map(Assignment).collect();
     let message = Few(&shares).to_string();
     if observed.request.suspended {
         return suspended(plan, &message);
     }
     remarked(observed, plan, message)
+}
+
+/// The bounds of a cluster in a message.
+struct Assignment<'a>(&'a Share<'a>);
+
+impl fmt::Display for Assignment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { cluster, target, now, hold, .. } = self.0;
+        write!(f, "{cluster} {target}")?;
+        hold.iter().try_for_each(|hold| write!(f, ", now {now}: {hold}"))
+    }
 }
 
 /// All have their bounds: what a user should know all the same.
@@ -221,12 +227,9 @@ pub fn ready(
     if let Some(parts) = scaled_too(view) {
         return parts;
     }
-    let takes_part = |name: &str| {
-        let clusters = &observed.request.clusters;
-        clusters.iter().any(|cluster| cluster.name == name && cluster.chosen && cluster.state != ClusterState::Serving)
-    };
-    let clusters = observed.request.clusters.iter().map(|cluster| cluster.name);
-    let silent: Vec<&str> = clusters.filter(|name| takes_part(name) && is_silent(view, name)).collect();
+    let fails = |cluster: &&Cluster<'_>| cluster.chosen && cluster.state != ClusterState::Serving;
+    let failing = observed.request.clusters.iter().filter(fails).map(|cluster| cluster.name);
+    let silent: Vec<&str> = failing.filter(|name| is_silent(view, name)).collect();
     if !silent.is_empty() {
         let message =
             format!("{} cannot be reached: bring the cluster back, or take it out of the placement", Few(&silent));

@@ -3,32 +3,29 @@
 
 pub mod conditions;
 pub mod health;
+mod planned;
 pub mod publish;
 pub mod report;
 pub mod shown;
 pub mod throttle;
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::observe::{Observed, answers};
+use super::observe::answers;
 use super::write::writer::Writer;
 use crate::api::FederatedHPA;
-use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
+use crate::api::federated_hpa::{ClusterHPAStatus, FederatedHPAStatus};
+use crate::api::hpa_status::Condition;
 use crate::controller::condition;
 use crate::controller::condition::ConditionParts;
-use crate::controller::failure::{Failure, WriteError};
+use crate::controller::failure::WriteError;
 use crate::controller::managers;
-use crate::convert;
-use crate::convert::fleet::number;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
-use crate::decision::plan::Plan;
 use crate::runtime::leader::Leader;
+
+pub use planned::{Planned, planned};
 
 /// Type of the condition that is true when every cluster has its target bounds.
 pub const ASSIGNED: &str = "Assigned";
@@ -38,64 +35,6 @@ pub const READY: &str = "Ready";
 pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 /// Types of the conditions of an HPA, which here cover all members.
 pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
-
-/// The status after a plan.
-#[must_use]
-pub fn planned(
-    view: &View,
-    observed: &Observed<'_>,
-    plan: &Plan<'_>,
-    failure: Option<&Failure>,
-    now: Timestamp,
-) -> FederatedHPAStatus {
-    let kept: HashMap<&str, &ClusterHPADesired> = view.order.desired().collect();
-    let desired = plan.shares.iter().map(|share| {
-        let mut share = *share;
-        share.memory.got = share.memory.got.filter(|got| observed.request.minds(*got));
-        convert::memory::write(&share, kept.get(share.cluster).copied())
-    });
-    let members = health::members(view, observed, plan, now);
-    let (mut current, mut wanted) = (0_i32, 0_i32);
-    for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
-        let has = number(cluster.current.unwrap_or_default());
-        current = current.saturating_add(has);
-        let wish = view.sent(cluster.name).filter(|sent| !sent.deleting).and_then(|sent| sent.wish());
-        let wish = wish.filter(|wish| *wish > 0);
-        wanted = wanted.saturating_add(wish.unwrap_or(has));
-    }
-    let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
-    let own = [
-        (ASSIGNED, conditions::assigned(view, observed, plan, failure)),
-        (READY, conditions::ready(view, observed, plan, &members, failure, now)),
-    ];
-    let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));
-    let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
-    let (parts, omitted) = shown::parts(view, &members);
-    FederatedHPAStatus {
-        observed_generation: view.order.object.metadata.generation,
-        last_scale_time: scaled.map(Time),
-        current_replicas: Some(current),
-        desired_replicas: wanted,
-        current_metrics: metrics(view),
-        conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
-        cluster_hpa_desired: Some(desired.collect()),
-        assignment_hash: Some(plan.basis.to_string()),
-        idle_start_time: plan.idle.and_then(convert::instant::stored),
-        last_rebalance_time: plan.divided.and_then(convert::instant::stored),
-        clusters: Some(shown::counts(&members)),
-        aggregated_status: Some(parts),
-        aggregated_status_omitted: omitted,
-    }
-}
-
-/// What the HPAs of clusters that answer measure.
-fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
-    let sent = view.sent.iter().filter(|sent| !sent.deleting && !is_silent(view, sent.cluster()));
-    let shown: Vec<HorizontalPodAutoscalerStatus> = sent.map(|sent| sent.shown()).collect();
-    convert::mean::mean(shown.iter().map(|status| {
-        (status.current_metrics.as_deref().unwrap_or_default(), status.current_replicas.unwrap_or_default())
-    }))
-}
 
 /// The status while no plan is possible: the assignment is kept.
 #[must_use]
@@ -163,11 +102,15 @@ pub fn known_condition<'a>(order: &'a FederatedHpaEntry, type_: &str) -> Option<
 /// Whether `status` is equal to that of `order`. Conditions of other writers are ignored.
 #[must_use]
 pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    head_stands(order, status) && order.lists(status)
+}
+
+/// Whether `status` is equal to that of `order`, apart from its lists of clusters.
+fn head_stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &order.object.status else { return false };
     // The list is a map by type: its order does not matter.
     let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
-    let same = status.conditions.iter().flatten().all(stands);
-    same && rest(known) == rest(status) && order.lists(status)
+    status.conditions.iter().flatten().all(stands) && rest(known) == rest(status)
 }
 
 /// A status without its conditions and its lists of clusters.

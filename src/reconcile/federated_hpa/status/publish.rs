@@ -4,21 +4,26 @@
 use jiff::Timestamp;
 
 use super::shown::ledger;
-use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
 use crate::controller::failure::{WriteError, reason};
 use crate::controller::key::Key;
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status;
+use crate::reconcile::federated_hpa::status::{self, Planned};
 use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ObjectFigures;
 
 /// The numbers of an object, for metrics.
-fn figures(mode: &'static str, order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> ObjectFigures {
+fn figures<'a>(
+    mode: &'static str,
+    order: &FederatedHpaEntry,
+    status: &FederatedHPAStatus,
+    desired: impl Iterator<Item = &'a ClusterHPADesired>,
+) -> ObjectFigures {
     let spec = &order.object.spec;
     let counts = status.clusters.unwrap_or_default();
-    let leaving = status.cluster_hpa_desired.iter().flatten().filter(|desired| desired.max_replicas.is_none());
+    let leaving = desired.filter(|desired| desired.max_replicas.is_none());
     let leaving = i64::try_from(leaving.count()).unwrap_or(i64::MAX);
     let conditions = status.conditions.iter().flatten();
     ObjectFigures {
@@ -55,13 +60,32 @@ pub(crate) enum Published {
 impl FederatedHpaWorker {
     /// Updates the metrics of an object.
     pub(crate) fn count(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
+        self.count_with(order, status, status.cluster_hpa_desired.iter().flatten());
+    }
+
+    /// Updates the metrics of an object whose stored status is that of its plan, and says so.
+    pub(crate) fn stands(&self, order: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
+        // The stored one is only a part, and may have to be.
+        if self.too_large.knows(&order.key()) || !planned.stands() {
+            return false;
+        }
+        self.count_with(order, planned.head(), order.desired().map(|(_, desired)| desired));
+        true
+    }
+
+    fn count_with<'a>(
+        &self,
+        order: &FederatedHpaEntry,
+        status: &FederatedHPAStatus,
+        desired: impl Iterator<Item = &'a ClusterHPADesired>,
+    ) {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
         let key = order.key();
         self.reporter.metrics.conditions.say(&key.to_string(), words);
         let mode = self.mode(order).map_or("", Mode::name);
-        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, order, status));
+        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, order, status, desired));
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.

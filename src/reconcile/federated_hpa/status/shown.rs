@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
 
-use crate::api::federated_hpa::{ClusterCounts, ClusterHPAStatus, FederatedHPAStatus};
+use crate::api::federated_hpa::{ClusterCounts, FederatedHPAStatus};
 use crate::controller::key::Key;
 use crate::convert::fleet::count;
 use crate::decision::health::{self, Grade, Member};
@@ -13,9 +13,9 @@ use crate::decision::showing::{Before, chosen};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 
-/// Details of clusters, and how many clusters are left out.
+/// The HPAs that are shown, and how many clusters are left out.
 #[must_use]
-pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Option<i32>) {
+pub fn hpas<'a>(view: &'a View, members: &[Member<'_>]) -> (Vec<&'a MemberHpa>, Option<i32>) {
     let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
     // A leaving cluster is shown.
     let grade = |sent: &MemberHpa| grades.get(sent.cluster()).copied().unwrap_or(Grade::Limited);
@@ -26,11 +26,11 @@ pub fn parts(view: &View, members: &[Member<'_>]) -> (Vec<ClusterHPAStatus>, Opt
         shown: view.order.shown().collect(),
         partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
     };
-    let part = |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster().to_string(), status: sent.shown() };
-    let Some(chosen) = chosen(&of_members, &before) else { return (sent.iter().map(part).collect(), None) };
-    let parts: Vec<ClusterHPAStatus> = sent.iter().filter(|sent| chosen.contains(sent.cluster())).map(part).collect();
-    let omitted = sent.len().saturating_sub(parts.len());
-    (parts, Some(count(omitted)))
+    let Some(chosen) = chosen(&of_members, &before) else { return (sent, None) };
+    let all = sent.len();
+    let shown: Vec<&MemberHpa> = sent.into_iter().filter(|sent| chosen.contains(sent.cluster())).collect();
+    let omitted = all.saturating_sub(shown.len());
+    (shown, Some(count(omitted)))
 }
 
 /// The counts in their stored form.
@@ -62,6 +62,12 @@ impl TooLarge {
     /// Records that the API server rejected this status.
     pub fn refuse(&self, key: &Key, status: &FederatedHPAStatus) {
         self.0.lock().insert(key.clone(), size(status));
+    }
+
+    /// Whether a status of this object was rejected.
+    #[must_use]
+    pub fn knows(&self, key: &Key) -> bool {
+        self.0.lock().contains_key(key)
     }
 
     /// The status, without information that is only shown if it is about as large as a rejected one.

@@ -1,0 +1,120 @@
+//! The status after a plan. Its lists of clusters are made only where they differ from the stored ones: of a fleet at rest
+//! all are equal. No I/O.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_stands, health, is_silent, shown};
+use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
+use crate::api::hpa_status::MetricStatus;
+use crate::controller::failure::Failure;
+use crate::convert;
+use crate::convert::fleet::number;
+use crate::decision::plan::Plan;
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
+use crate::reconcile::federated_hpa::observe::Observed;
+
+/// The status after a plan.
+pub struct Planned<'a> {
+    view: &'a View,
+    observed: &'a Observed<'a>,
+    plan: &'a Plan<'a>,
+    head: FederatedHPAStatus,
+    shown: Vec<&'a MemberHpa>,
+}
+
+/// The status after a plan.
+#[must_use]
+pub fn planned<'a>(
+    view: &'a View,
+    observed: &'a Observed<'a>,
+    plan: &'a Plan<'a>,
+    failure: Option<&Failure>,
+    now: Timestamp,
+) -> Planned<'a> {
+    let members = health::members(view, observed, plan, now);
+    let (mut current, mut wanted) = (0_i32, 0_i32);
+    for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
+        let has = number(cluster.current.unwrap_or_default());
+        current = current.saturating_add(has);
+        let wish = view.sent(cluster.name).filter(|sent| !sent.deleting).and_then(|sent| sent.wish());
+        let wish = wish.filter(|wish| *wish > 0);
+        wanted = wanted.saturating_add(wish.unwrap_or(has));
+    }
+    let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
+    let own = [
+        (ASSIGNED, conditions::assigned(view, observed, plan, failure)),
+        (READY, conditions::ready(view, observed, plan, &members, failure, now)),
+    ];
+    let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));
+    let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
+    let (shown, omitted) = shown::hpas(view, &members);
+    let head = FederatedHPAStatus {
+        observed_generation: view.order.object.metadata.generation,
+        last_scale_time: scaled.map(Time),
+        current_replicas: Some(current),
+        desired_replicas: wanted,
+        current_metrics: metrics(view),
+        conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
+        cluster_hpa_desired: None,
+        assignment_hash: Some(plan.basis.to_string()),
+        idle_start_time: plan.idle.and_then(convert::instant::stored),
+        last_rebalance_time: plan.divided.and_then(convert::instant::stored),
+        clusters: Some(shown::counts(&members)),
+        aggregated_status: None,
+        aggregated_status_omitted: omitted,
+    };
+    Planned { view, observed, plan, head, shown }
+}
+
+/// What the HPAs of clusters that answer measure.
+fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
+    let sent = view.sent.iter().filter(|sent| !sent.deleting && !is_silent(view, sent.cluster()));
+    let folded: Vec<_> = sent.map(|sent| sent.folded()).collect();
+    convert::mean::mean(
+        folded.iter().map(|status| (status.measurements(), status.current_replicas.unwrap_or_default())),
+    )
+}
+
+impl<'a> Planned<'a> {
+    /// The status without its lists of clusters.
+    #[must_use]
+    pub const fn head(&self) -> &FederatedHPAStatus {
+        &self.head
+    }
+
+    /// Whether it is equal to the stored status. Conditions of other writers are ignored.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        let order = &self.view.order;
+        head_stands(order, &self.head) && order.desires(self.desired()) && order.shows(&self.shown)
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn whole(self) -> FederatedHPAStatus {
+        let desired = self.desired().map(|(cluster, desired)| named(cluster, desired)).collect();
+        let part =
+            |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster().to_owned(), status: sent.shown() };
+        let shown = self.shown.iter().map(part).collect();
+        FederatedHPAStatus { cluster_hpa_desired: Some(desired), aggregated_status: Some(shown), ..self.head }
+    }
+
+    /// The clusters and their entries, which do not name them.
+    fn desired(&self) -> impl Iterator<Item = (&'a str, ClusterHPADesired)> {
+        let kept: HashMap<&str, &ClusterHPADesired> = self.view.order.desired().collect();
+        let request = &self.observed.request;
+        self.plan.shares.iter().map(move |share| {
+            let mut share = *share;
+            share.memory.got = share.memory.got.filter(|got| request.minds(*got));
+            (share.cluster, convert::memory::unnamed(&share, kept.get(share.cluster).copied()))
+        })
+    }
+}
+
+fn named(cluster: &str, desired: ClusterHPADesired) -> ClusterHPADesired {
+    ClusterHPADesired { cluster_name: cluster.to_owned(), ..desired }
+}
