@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::drawing::{bar, most};
-use super::parts::{ago, number, pages, path, shade, status};
+use super::drawing::most;
+use super::parts::{ago, pages, path, status};
+use super::table::{columns, figure_columns, figures, table, why};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::Content;
@@ -26,27 +27,17 @@ const EVICTIONS: usize = 100;
 pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
     let content = shared.cache.read();
     let uses = uses(&content);
+    let rows = html! {
+        @for one in content.clusters.values().take(CLUSTERS).map(cluster) {
+            (line(&one, uses.get(&*one.name).copied().unwrap_or_default(), shared.cache.now()))
+        }
+    };
     let body = html! {
         h1 { "Clusters" }
         (notices(shared, &content))
         @if content.clusters.is_empty() && !content.is_loading() { p { "There are no clusters that can be read." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Clusters" {
-                table {
-                    thead {
-                        tr {
-                            @for name in ["Cluster", "Ready", "Where", "Used", "Taints", "FederatedHPAs"] {
-                                th scope="col" { (name) }
-                            }
-                        }
-                    }
-                    tbody {
-                        @for one in content.clusters.values().take(CLUSTERS).map(cluster) {
-                            (line(&one, uses.get(&*one.name).copied().unwrap_or_default(), shared.cache.now()))
-                        }
-                    }
-                }
-            }
+            (table("Clusters", &columns(&["Cluster", "Ready", "Where", "Used", "Taints", "FederatedHPAs"]), &rows))
             @if content.clusters.len() > CLUSTERS { p { "and " (content.clusters.len() - CLUSTERS) " more" } }
         }
     };
@@ -152,23 +143,9 @@ fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
 
 fn users(shown: &[&ClusterUse], now: Timestamp) -> Markup {
     let top = shown.iter().map(|of| most(&of.view)).max().unwrap_or(1);
-    html! {
-        @if !shown.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="FederatedHPAs of this cluster" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "FederatedHPA" }
-                            th scope="col" { "Replicas, target and bounds" }
-                            @for name in ["Min", "Max", "Replicas", "Ready", "Target"] { th.number scope="col" { (name) } }
-                            th scope="col" { "Why" }
-                        }
-                    }
-                    tbody { @for of in shown { (user(of, top, now)) } }
-                }
-            }
-        }
-    }
+    let head = html! { (columns(&["FederatedHPA"])) (figure_columns()) (columns(&["Why"])) };
+    let rows = html! { @for of in shown { (user(of, top, now)) } };
+    html! { @if !shown.is_empty() { (table("FederatedHPAs of this cluster", &head, &rows)) } }
 }
 
 fn user(of: &ClusterUse, top: i64, now: Timestamp) -> Markup {
@@ -176,17 +153,8 @@ fn user(of: &ClusterUse, top: i64, now: Timestamp) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(path(&["objects", namespace, name])) { (namespace) "/" wbr; (name) } }
-            td { (bar(view, top)) }
-            td.number { (number(view.min_replicas)) }
-            td.number { (number(view.max_replicas)) }
-            td class={ "number " (shade(view.pressure())) } { (number(view.replicas)) }
-            td.number { (number(view.ready_replicas)) }
-            td.number { (number(view.desired_replicas)) }
-            td class=[view.needs_attention.then_some("attention")] {
-                (view.reason)
-                @if !view.message.is_empty() { ": " (view.message) }
-                @if view.since.is_some() { " " small { "since " (ago(view.since.as_ref(), now)) } }
-            }
+            (figures(view, top))
+            (why(view, now))
         }
     }
 }

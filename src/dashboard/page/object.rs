@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use maud::{Markup, html};
 
-use super::drawing::{Mark, bar, chart, most};
-use super::parts::{ago, conditions, metric, number, path, shade, status, target, until};
+use super::drawing::{Mark, chart, most};
+use super::parts::{ago, conditions, metric, number, path, status, target, until};
+use super::table::{columns, figure_columns, figures, numbers, table, why};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::Key;
@@ -95,6 +96,9 @@ fn form(title: &str) -> String {
 
 fn clusters(all: &[ClusterView], now: Timestamp) -> Markup {
     let top = all.iter().map(most).max().unwrap_or(1);
+    let head = html! {
+        (columns(&["Cluster"])) (figure_columns()) (numbers(&["Room", "Fits"])) (columns(&["Metric", "Why"]))
+    };
     html! {
         @if all.is_empty() { p { "No cluster has bounds or replicas." } }
         @else {
@@ -104,20 +108,7 @@ fn clusters(all: &[ClusterView], now: Timestamp) -> Markup {
                 li { "▼ target" }
                 li { "│ min and max" }
             }
-            div.scroll tabindex="0" role="region" aria-label="Clusters of this object" {
-                table {
-                    thead {
-                        tr {
-                            @for name in ["Cluster", "Replicas, target and bounds"] { th scope="col" { (name) } }
-                            @for name in ["Min", "Max", "Replicas", "Ready", "Target", "Room", "Fits"] {
-                                th.number scope="col" { (name) }
-                            }
-                            @for name in ["Metric", "Why"] { th scope="col" { (name) } }
-                        }
-                    }
-                    tbody { @for view in all { (cluster(view, top, now)) } }
-                }
-            }
+            (table("Clusters of this object", &head, &html! { @for view in all { (cluster(view, top, now)) } }))
             p { small { "Room is what is left of its max. Fits is what its nodes have room for, by the status of the Cluster." } }
         }
     }
@@ -129,20 +120,11 @@ fn cluster(view: &ClusterView, top: i64, now: Timestamp) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(path(&["clusters", &view.name])) { (view.name) } }
-            td { (bar(view, top)) }
-            td.number { (number(view.min_replicas)) }
-            td.number { (number(view.max_replicas)) }
-            td class={ "number " (shade(view.pressure())) } { (number(view.replicas)) }
-            td.number { (number(view.ready_replicas)) }
-            td.number { (number(view.desired_replicas)) }
+            (figures(view, top))
             td.number { (number(room)) }
             td.number { (number(fits)) }
             td { @for one in &view.metrics { (metric(one)) br; } }
-            td class=[view.needs_attention.then_some("attention")] {
-                (view.reason)
-                @if !view.message.is_empty() { ": " (view.message) }
-                @if view.since.is_some() { " " small { "since " (ago(view.since.as_ref(), now)) } }
-            }
+            (why(view, now))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::table::{columns, table};
 use super::{Frame, Tab};
 use crate::api::FederatedHPA;
 use crate::dashboard::Shared;
@@ -96,20 +97,18 @@ struct Manifest {
 
 fn object(shared: &Shared, plan: &PlannedObject) -> Markup {
     let changes = changes(shared, plan);
+    let rows = html! {
+        @for (name, now, planned) in &changes {
+            tr { th scope="row" { (name) } td { (now) } td { strong { (planned) } } }
+        }
+    };
     html! {
         h3 { (plan.namespace) "/" (plan.name) }
         @if !plan.clusters.is_empty() {
             @if changes.is_empty() { p { "The bounds of all clusters stay as they are." } }
             @else {
-                table {
-                    caption { "Differences from the bounds now" }
-                    thead { tr { @for name in ["Cluster", "Now", "Planned"] { th scope="col" { (name) } } } }
-                    tbody {
-                        @for (name, now, planned) in &changes {
-                            tr { th scope="row" { (name) } td { (now) } td { strong { (planned) } } }
-                        }
-                    }
-                }
+                h4 { "Differences from the bounds now" }
+                (table("Differences from the bounds now", &columns(&["Cluster", "Now", "Planned"]), &rows))
             }
         }
         pre.plan tabindex="0" { (plan.text) }
