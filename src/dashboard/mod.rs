@@ -9,6 +9,7 @@ mod checkup;
 mod history;
 mod intake;
 mod live;
+mod packed;
 mod page;
 pub mod preview;
 mod query;

@@ -142,3 +142,45 @@ fn the_manifest_of_the_plugin_is_of_this_version() {
     assert_eq!(plugin["spec"]["version"], concat!("v", env!("CARGO_PKG_VERSION")));
     assert_eq!((&plugin["metadata"]["name"], &plugin["spec"]["platforms"][0]["bin"]), (&json!("fhpa"), &json!("fhpa")));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chart_has_a_bar_for_each_cluster() {
+    let desk = Desk::with_shop().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let svg = file("web.svg");
+    let shown = desk.shown(&["web", "-n", "shop", "--chart", &svg]).await;
+    assert!(shown.contains("member2"), "the table is printed all the same: {shown}");
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    let text = |part: &str| assert!(drawn.contains(part), "no {part}: {drawn}");
+    text("xmlns=\"http://www.w3.org/2000/svg\"");
+    text(">FederatedHPA shop/web</text>");
+    text("10 of 3–14 replicas, target 10, Ready=True MemberHPAsReady at 20");
+    text(">4 of 1–4, target 4</text>");
+    text("class=\"run blocked\"");
+    text(">Unschedulable: its pods find no node; others run");
+    assert_eq!(drawn.matches("class=\"room\"").count(), 3, "{drawn}");
+    let refused = desk.status(&["web", "-n", "shop", "--chart", "web.jpg"]).await;
+    assert!(refused.code == 2 && refused.stderr.contains("charts are drawn as SVG or PNG"), "{}", refused.stderr);
+    let lost = desk.status(&["web", "-n", "shop", "--chart", &file("none/web.svg")]).await;
+    assert!(lost.code == 2 && lost.stderr.contains("No such file or directory"), "{} {}", lost.code, lost.stderr);
+    let nameless = desk.status(&["-n", "shop", "--chart", &svg]).await;
+    assert_eq!(nameless.code, 2, "{}", nameless.stderr);
+}
+
+#[cfg(feature = "png")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chart_of_a_running_object_is_drawn_as_png_where_fonts_are() {
+    let desk = Desk::with_shop().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("web.png");
+    let outcome = desk.status(&["web", "-n", "shop", "--chart", file.to_str().unwrap()]).await;
+    if outcome.stderr.contains("no font is installed") {
+        return crate::rig::absent::without("fonts", "a chart as PNG", "install a font");
+    }
+    assert_eq!((outcome.code, &*outcome.stderr), (0, ""));
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG"), "{} bytes", bytes.len());
+    let width = u32::from_be_bytes(bytes[16..20].try_into().unwrap());
+    assert_eq!(width, 1920, "two pixels for each unit");
+}

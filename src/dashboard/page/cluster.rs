@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::drawing::most;
 use super::parts::{ago, pages, path, status};
 use super::table::{columns, figure_columns, figures, table, why};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
-use crate::dashboard::cache::Content;
+use crate::dashboard::cache::{Content, Entry};
 use crate::dashboard::query::Query;
+use crate::overview::drawing::most;
 use crate::overview::model::{ClusterDetail, ClusterUse, ResourceView};
 use crate::overview::{cluster, cluster_use, eviction};
 
@@ -48,9 +48,8 @@ pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
 fn uses(content: &Content) -> HashMap<&str, usize> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for entry in content.federated_hpas.values() {
-        let status = entry.hpa.status.as_ref();
-        for desired in status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten() {
-            let count = uses.entry(&desired.cluster_name).or_default();
+        for (name, _) in content.clusters_of(entry).filter(|(_, place)| place.bounded) {
+            let count = uses.entry(name).or_default();
             *count = count.saturating_add(1);
         }
     }
@@ -88,17 +87,20 @@ pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> 
     let known = content.clusters.get(name)?;
     let mut one = cluster(known);
     let now = shared.cache.now();
-    let entries = content.federated_hpas.values();
-    one.uses = entries.filter_map(|entry| cluster_use(&entry.hpa, content.binding(&entry.hpa), known)).collect();
+    let mut users = content.users(name);
     // Those that a user should look at first; equal ones by name.
-    one.uses.sort_by_key(|of| Reverse((of.view.needs_attention, of.view.pressure())));
-    one.evictions = content.bindings.values().filter_map(|binding| eviction(binding, name)).take(EVICTIONS).collect();
-    let shown: Vec<&ClusterUse> = one.uses.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS).collect();
+    users.sort_by_key(|(_, place)| Reverse((place.needs_attention, place.pressure)));
+    let replicas: i64 =
+        users.iter().filter_map(|(_, place)| place.replicas).map(i64::from).fold(0, i64::saturating_add);
+    let shown = users.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS);
+    let use_of = |entry: &Entry| cluster_use(&entry.hpa()?, content.binding(&entry.summary).as_ref(), known);
+    one.uses = shown.filter_map(|(entry, _)| use_of(entry)).collect();
+    one.evictions = content.evicting.values().filter_map(|binding| eviction(binding, name)).take(EVICTIONS).collect();
     let here = path(&["clusters", name]);
     let body = html! {
         h1 { "Cluster " (name) }
         (notices(shared, &content))
-        (head(&one, now))
+        (head(&one, replicas, now))
         section aria-labelledby="resources" {
             h2 #resources { "Resources" }
             @if one.resources.is_empty() { p { "The Cluster does not say what its nodes have." } }
@@ -117,15 +119,14 @@ pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> 
         }
         section aria-labelledby="uses" {
             h2 #uses { "Who uses it" }
-            (pages(query, &here, shown.len(), one.uses.len(), ROWS))
-            (users(&shown, now))
+            (pages(query, &here, one.uses.len(), users.len(), ROWS))
+            (used_by(&one.uses, now))
         }
     };
     Some(Frame { title: name, tab: Some(Tab::Clusters), live: true }.around(&body))
 }
 
-fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
-    let replicas = one.uses.iter().filter_map(|of| of.view.replicas).fold(0, i32::saturating_add);
+fn head(one: &ClusterDetail, replicas: i64, now: Timestamp) -> Markup {
     html! {
         dl.facts {
             div {
@@ -141,7 +142,7 @@ fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
     }
 }
 
-fn users(shown: &[&ClusterUse], now: Timestamp) -> Markup {
+fn used_by(shown: &[ClusterUse], now: Timestamp) -> Markup {
     let top = shown.iter().map(|of| most(&of.view)).max().unwrap_or(1);
     let head = html! { (columns(&["FederatedHPA"])) (figure_columns()) (columns(&["Why"])) };
     let rows = html! { @for of in shown { (user(of, top, now)) } };

@@ -93,11 +93,7 @@ fn used(summary: &FederatedHpaSummary) -> Option<i64> {
 fn columns<'a>(content: &'a Content, rows: &[&'a Entry]) -> Vec<&'a str> {
     let mut names: BTreeSet<&str> = content.clusters.keys().map(String::as_str).collect();
     for entry in rows {
-        let status = entry.hpa.status.as_ref();
-        let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-        names.extend(desired.map(|desired| desired.cluster_name.as_str()));
-        let targets = content.binding(&entry.hpa).into_iter().flat_map(|binding| &binding.spec.clusters);
-        names.extend(targets.map(|target| target.name.as_str()));
+        names.extend(content.clusters_of(entry).map(|(name, _)| name));
     }
     names.into_iter().collect()
 }
@@ -113,7 +109,8 @@ fn heading(content: &Content, name: &str) -> Markup {
 fn row(shared: &Shared, content: &Content, entry: &Entry, columns: &[&str]) -> Markup {
     let one = &entry.summary;
     let clusters: Vec<_> = content.clusters.values().collect();
-    let views = cluster_views(&entry.hpa, content.binding(&entry.hpa), &clusters);
+    let hpa = entry.hpa();
+    let views = hpa.map(|hpa| cluster_views(&hpa, content.binding(one).as_ref(), &clusters)).unwrap_or_default();
     let cell = |name: &str| {
         let at = views.binary_search_by(|view| (*view.name).cmp(name)).ok()?;
         views.get(at)

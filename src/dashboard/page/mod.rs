@@ -3,7 +3,6 @@
 pub(super) mod cluster;
 pub(super) mod cron;
 pub(super) mod doctor;
-mod drawing;
 pub(super) mod fleet;
 pub(super) mod object;
 mod parts;

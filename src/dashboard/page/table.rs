@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::drawing::bar;
 use super::parts::{ago, number, shade};
+use crate::overview::drawing::bar;
 use crate::overview::model::ClusterView;
 
 /// A table that scrolls where it is wider than the page. `label` is its name for screen readers.
