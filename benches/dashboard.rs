@@ -77,8 +77,10 @@ fn hpa(at: usize, clusters: usize) -> Value {
         }
         share
     };
-    let condition = |type_: &str, reason: &str, seconds: usize| json!({"type": type_, "status": "True", "reason": reason,
-        "message": "the HPA was able to successfully calculate a replica count", "lastTransitionTime": time(seconds)});
+    let condition = |type_: &str, reason: &str, seconds: usize| {
+        json!({"type": type_, "status": "True", "reason": reason,
+        "message": "the HPA was able to successfully calculate a replica count", "lastTransitionTime": time(seconds)})
+    };
     let status = |cluster: usize| {
         let percent = 40 + (at * 7 + cluster) % 12;
         json!({"clusterName": member(cluster), "status": {
@@ -105,8 +107,10 @@ fn hpa(at: usize, clusters: usize) -> Value {
 fn binding(at: usize, clusters: usize) -> Value {
     let replicas = |cluster: usize| 2 + (at + cluster) % 6;
     let entry = |cluster: usize| json!({"name": member(cluster), "replicas": replicas(cluster)});
-    let report = |cluster: usize| json!({"clusterName": member(cluster), "applied": true, "status":
-        {"replicas": replicas(cluster), "readyReplicas": replicas(cluster) - (at + cluster) % 2, "observedGeneration": 1}});
+    let report = |cluster: usize| {
+        json!({"clusterName": member(cluster), "applied": true, "status":
+        {"replicas": replicas(cluster), "readyReplicas": replicas(cluster) - (at + cluster) % 2, "observedGeneration": 1}})
+    };
     json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": format!("{}-deployment", name(at)), "namespace": "prod", "resourceVersion": (at + 1).to_string()},
         "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name(at)},
@@ -229,7 +233,9 @@ fn fetch(host: &str, path: &str, cookie: &str) -> String {
 fn read_all(server: SocketAddr, size: Size) -> (Duration, usize) {
     let began = Instant::now();
     let mut bytes = 0;
-    for (path, all) in [("federatedhpas", size.objects), ("resourcebindings", size.objects), ("events", 2 * size.objects)] {
+    for (path, all) in
+        [("federatedhpas", size.objects), ("resourcebindings", size.objects), ("events", 2 * size.objects)]
+    {
         for first in (0..all).step_by(20) {
             bytes += fetch(&server.to_string(), &format!("/apis/a/v1/{path}?limit=20&continue={first}"), "").len();
         }
@@ -260,16 +266,22 @@ fn main() {
         std::thread::sleep(Duration::from_millis(100));
     }
     println!("listed: {:.1} s", began.elapsed().as_secs_f64());
-    println!("memory: {} MiB resident, {} MiB at most", dashboard.memory("VmRSS") >> 10, dashboard.memory("VmHWM") >> 10);
+    println!(
+        "memory: {} MiB resident, {} MiB at most",
+        dashboard.memory("VmRSS") >> 10,
+        dashboard.memory("VmHWM") >> 10
+    );
     let asked = server.asked.lock().unwrap().clone();
 
     let floor = (0..9).map(|_| dashboard.get("/style.css").0).min().unwrap();
     println!("a constant answer: {:.2} ms", floor.as_secs_f64() * 1e3);
     let web = format!("/objects/prod/{}", name(size.objects / 2));
-    let paths = ["/", "/?sort=pressure&state=attention", "/?page=3", &web, "/clusters", "/clusters/member-0001", "/cron"];
+    let paths =
+        ["/", "/?sort=pressure&state=attention", "/?page=3", &web, "/clusters", "/clusters/member-0001", "/cron"];
     let mut slow = Vec::new();
     for path in paths {
-        let mut times: Vec<(Duration, usize)> = (0..5).map(|_| dashboard.get(path)).map(|(took, bytes, _)| (took, bytes)).collect();
+        let mut times: Vec<(Duration, usize)> =
+            (0..5).map(|_| dashboard.get(path)).map(|(took, bytes, _)| (took, bytes)).collect();
         times.sort();
         let (took, bytes) = times[2];
         println!("{path}: {:.1} ms, {bytes} bytes", took.as_secs_f64() * 1e3);
@@ -278,12 +290,17 @@ fn main() {
             slow.push(path);
         }
     }
-    println!("memory: {} MiB resident, {} MiB at most", dashboard.memory("VmRSS") >> 10, dashboard.memory("VmHWM") >> 10);
+    println!(
+        "memory: {} MiB resident, {} MiB at most",
+        dashboard.memory("VmRSS") >> 10,
+        dashboard.memory("VmHWM") >> 10
+    );
     let after = server.asked.lock().unwrap().clone();
     println!("requests: {after:?}");
     assert_eq!(after, asked, "pages ask the API server for nothing");
     assert!(after.keys().all(|asked| asked.contains(" list ") || asked.contains(" watch ")), "{after:?}");
-    let watches: Vec<usize> = after.iter().filter(|(asked, _)| asked.contains("watch")).map(|(_, count)| *count).collect();
+    let watches: Vec<usize> =
+        after.iter().filter(|(asked, _)| asked.contains("watch")).map(|(_, count)| *count).collect();
     assert_eq!(watches, [1; 5], "one watch for each kind");
     if measured {
         assert!(slow.is_empty(), "above a second: {slow:?}");

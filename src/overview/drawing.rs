@@ -60,7 +60,7 @@ const BAR: i64 = 200;
 /// Size of the plot of a chart, in its own units.
 const PLOT: (i64, i64) = (720, 180);
 /// Room around the plot: left, top, below.
-const MARGIN: (i64, i64, i64) = (36, 22, 24);
+const MARGIN: (i64, i64, i64) = (46, 22, 26);
 
 /// Position of `value` on a line of `length` that ends at `top`.
 fn scaled(value: i64, top: i64, length: i64) -> i64 {
@@ -87,7 +87,7 @@ pub fn bar(view: &ClusterView, top: i64) -> Markup {
     let words: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let words = if words.is_empty() { "nothing is known".to_owned() } else { words.join(", ") };
     html! {
-        svg.bar viewBox={ "-2 0 " (BAR.saturating_add(4)) " 20" } role="img" aria-label=(words) { (shapes(view, top)) }
+        svg.bar preserveAspectRatio="xMinYMid" viewBox={ "-2 0 " (BAR.saturating_add(4)) " 20" } role="img" aria-label=(words) { (shapes(view, top)) }
     }
 }
 
@@ -185,7 +185,7 @@ pub fn chart(points: &[Point], marks: &[Mark], (begin, now): (Timestamp, Timesta
             (of("bound", |figures| Some(figures.min)))
             (of("wanted", |figures| figures.desired))
             (of("current", |figures| figures.current))
-            @for mark in marks.iter().filter(|mark| mark.at >= begin && mark.at <= now) {
+            @for mark in marks.iter().filter(|mark| mark.at.as_second() >= begin.as_second() && mark.at <= now) {
                 @let x = lines.x(mark.at);
                 g class=(if mark.warning { "mark warning" } else { "mark" }) {
                     title { (mark.words) }

@@ -184,3 +184,43 @@ async fn a_chart_of_a_running_object_is_drawn_as_png_where_fonts_are() {
     let width = u32::from_be_bytes(bytes[16..20].try_into().unwrap());
     assert_eq!(width, 1920, "two pixels for each unit");
 }
+
+/// The end of what `kubectl describe` prints: from the counts of clusters on.
+async fn described(desk: &Desk) -> Option<Vec<String>> {
+    let mut kubectl = tokio::process::Command::new("kubectl");
+    kubectl.args(["--kubeconfig", &desk.kubeconfig(), "describe", "federatedhpas", "web", "-n", "shop"]);
+    let output = match kubectl.output().await {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        output => output.unwrap(),
+    };
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().skip_while(|line| line.trim_end() != "  Clusters:").map(str::to_owned);
+    Some(lines.collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_description_ends_with_counts_conditions_and_events_whatever_the_number_of_clusters() {
+    for count in [3, 300] {
+        let desk = fleet(count, 1).await;
+        let path = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/shop/federatedhpas/web/status";
+        let counts = json!({"total": count, "ready": count, "limited": 1, "unknown": 0, "scaledToZero": 0});
+        let condition = super::objects::condition("Ready", "True", "MemberHPAsReady", "as it was written", 5);
+        let status = json!({"status": {"clusters": counts, "conditions": [condition]}});
+        assert_eq!(desk.bed.patch("merge", path, &status).await.code, 200);
+        let stored = desk.bed.get(path.trim_end_matches("/status")).await.body;
+        let mut event = super::objects::event("a", "Assigned", "the bounds were divided", 3);
+        event["regarding"]["uid"] = stored["metadata"]["uid"].clone();
+        desk.bring(&event).await;
+        let Some(end) = described(&desk).await else {
+            return crate::rig::absent::without("kubectl", "descriptions", "install kubectl");
+        };
+        let text = end.join("\n");
+        assert!(end.len() < 30, "{count}: {text}");
+        for part in
+            [&format!("Total:           {count}"), "MemberHPAsReady", "Desired Replicas:", "the bounds were divided"]
+        {
+            assert!(text.contains(part), "{count}, {part}: {text}");
+        }
+    }
+}

@@ -13,12 +13,13 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// The browser reads commands from descriptor 3 and writes answers to 4.
 const PIPES: &str = r#"exec chromium "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
 /// Nothing but this machine can be reached: what a page wants from elsewhere is an error of its console.
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--no-first-run",
+    "--hide-scrollbars",
     "--disable-background-networking",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-server=direct://",
@@ -97,8 +98,15 @@ impl Chromium {
         self.loaded().await;
     }
 
+    /// Runs a script that leads to another page, and waits until that is there.
+    pub async fn leads(&mut self, script: &str) {
+        self.events.clear();
+        self.value(script).await;
+        self.loaded().await;
+    }
+
     /// Waits until the page that is on its way is there.
-    pub async fn loaded(&mut self) {
+    async fn loaded(&mut self) {
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.message().await;
             self.events.push(event);

@@ -5,6 +5,7 @@
 mod accessible;
 mod devtools;
 mod follows;
+mod playground;
 
 use std::path::{Path, PathBuf};
 
