@@ -1,6 +1,6 @@
 //! The objects that pages show, as watches deliver them, and what was seen of each FederatedHPA. No I/O.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::history::History;
 use super::packed::Packed;
+use super::places::{Names, Place};
 use crate::api::resource_binding::ResourceBindingSpec;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::Failure;
@@ -16,7 +17,7 @@ use crate::decision::api_version::GROUP;
 use crate::decision::names;
 use crate::overview::drawing::Figures;
 use crate::overview::gather::{undecoded_of, unread_of};
-use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Pressure, Unread};
+use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Unread};
 use crate::overview::{Clock, Happening, Related, cluster_views, detail_of, summary};
 use crate::runtime::clock::WallClock;
 
@@ -86,21 +87,6 @@ impl Entry {
     }
 }
 
-/// A FederatedHPA in a cluster, as far as lists of clusters need it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Number of the cluster in the names of the cache.
-    cluster: u32,
-    /// Replicas there.
-    pub(super) replicas: Option<i32>,
-    /// Whether it has bounds there.
-    pub(super) bounded: bool,
-    /// Whether a user should look at it, even if the cluster answers.
-    pub(super) needs_attention: bool,
-    /// How much of its bounds it uses.
-    pub(super) pressure: Pressure,
-}
-
 /// All objects.
 #[derive(Default)]
 pub(super) struct Content {
@@ -111,34 +97,11 @@ pub(super) struct Content {
     pub(super) evicting: BTreeMap<Key, ResourceBinding>,
     bindings: BTreeMap<Key, Packed<ResourceBinding>>,
     /// The names of the FederatedHPAs of each binding that they need.
-    needed: BTreeMap<Key, BTreeSet<String>>,
-    /// By the FederatedHPA that they are about, then by their name.
-    events: BTreeMap<Key, BTreeMap<String, Happening>>,
+    needed: BTreeMap<Key, Vec<String>>,
+    /// By the FederatedHPA that they are about.
+    events: BTreeMap<Key, Vec<Happening>>,
     names: Names,
     sights: [Sight; Kind::ALL.len()],
-}
-
-/// Names of clusters, each stored once.
-#[derive(Default)]
-struct Names {
-    numbers: HashMap<Arc<str>, u32>,
-    names: Vec<Arc<str>>,
-}
-
-impl Names {
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let (name, number) = (Arc::<str>::from(name), u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(Arc::clone(&name));
-        self.numbers.insert(name, number);
-        number
-    }
-
-    fn name(&self, number: u32) -> &str {
-        usize::try_from(number).ok().and_then(|number| self.names.get(number)).map(|name| &**name).unwrap_or_default()
-    }
 }
 
 /// A FederatedHPA that is about to be stored.
@@ -189,7 +152,7 @@ impl Content {
         if let Some(history) = &mut history {
             history.record(now, figures);
         }
-        self.needed.entry(bound(&summary)).or_default().insert(key.1.clone());
+        self.needed.entry(bound(&summary)).or_default().push(key.1.clone());
         self.federated_hpas.insert(key, Entry { summary, history, places, uid: hpa.metadata.uid, packed });
     }
 
@@ -198,7 +161,7 @@ impl Content {
         let entry = self.federated_hpas.remove(key)?;
         let bound = bound(&entry.summary);
         if let Some(names) = self.needed.get_mut(&bound) {
-            names.remove(&key.1);
+            names.retain(|name| *name != key.1);
             if names.is_empty() {
                 self.needed.remove(&bound);
             }
@@ -257,14 +220,8 @@ impl Content {
     /// What lists of clusters need of `hpa`.
     fn places(&mut self, hpa: &FederatedHPA, binding: Option<&ResourceBinding>) -> Box<[Place]> {
         let views = cluster_views(hpa, binding, &[]);
-        let place = |view: &ClusterView| Place {
-            cluster: self.names.number(&view.name),
-            replicas: view.replicas,
-            bounded: view.max_replicas.is_some(),
-            needs_attention: view.needs_attention,
-            pressure: view.pressure(),
-        };
-        views.iter().map(place).collect()
+        let place = |view: &ClusterView| Some(Place::of(view, self.names.number(&view.name)?));
+        views.iter().filter_map(place).collect()
     }
 
     /// Names of the clusters that `entry` uses.
@@ -274,19 +231,21 @@ impl Content {
 
     /// The FederatedHPAs that use a cluster.
     pub(super) fn users(&self, cluster: &str) -> Vec<(&Entry, Place)> {
-        let Some(number) = self.names.numbers.get(cluster) else { return Vec::new() };
-        let place = |entry: &Entry| entry.places.iter().find(|place| place.cluster == *number).copied();
+        let Some(number) = self.names.known(cluster) else { return Vec::new() };
+        let place = |entry: &Entry| entry.places.iter().find(|place| place.cluster == number).copied();
         self.federated_hpas.values().filter_map(|entry| Some((entry, place(entry)?))).collect()
     }
 
     /// Stores an Event about a FederatedHPA; of too many the oldest is dropped.
     pub(super) fn put_event(&mut self, key: Key, event: Happening) {
         let known = self.events.entry(key).or_default();
-        known.insert(event.name.clone(), event);
+        known.retain(|one| one.name != event.name);
+        known.reserve_exact(1);
+        known.push(event);
         if known.len() > EVENTS {
             let time = |event: &Happening| event.decision.time.as_ref().map(|time| time.0);
-            let oldest = known.iter().min_by_key(|(_, event)| time(event)).map(|(name, _)| name.clone());
-            oldest.and_then(|name| known.remove(&name));
+            let oldest = known.iter().enumerate().min_by_key(|(_, event)| time(event)).map(|(at, _)| at);
+            oldest.map(|at| known.swap_remove(at));
         }
     }
 
@@ -298,7 +257,7 @@ impl Content {
     /// Removes all Events but those of `listed`.
     pub(super) fn retain_events(&mut self, listed: &HashSet<Key>) {
         self.events.retain(|(namespace, _), events| {
-            events.retain(|name, _| listed.contains(&(namespace.clone(), name.clone())));
+            events.retain(|event| listed.contains(&(namespace.clone(), event.name.clone())));
             !events.is_empty()
         });
     }
@@ -317,7 +276,7 @@ impl Content {
             binding: binding.as_ref(),
             clusters: self.clusters.values().collect(),
             crons: crons.take_while(|((of, _), _)| *of == key.0).map(|(_, cron)| cron).collect(),
-            events: self.events.get(key).into_iter().flat_map(BTreeMap::values).collect(),
+            events: self.events.get(key).into_iter().flatten().collect(),
         };
         Some(detail_of(&entry.hpa()?, &related, clock))
     }

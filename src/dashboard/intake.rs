@@ -23,7 +23,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Most objects of a kind that are named as not decodable.
 const UNDECODABLE: usize = 100;
 /// Objects in one page of a list: a page is decoded as a whole, and objects in 100 clusters are large.
-const PAGE: u32 = 20;
+const PAGE: u32 = 10;
 
 /// A kind that the cache keeps.
 trait Kept: Clone + Send + Sync + 'static {

@@ -11,6 +11,7 @@ mod intake;
 mod live;
 mod packed;
 mod page;
+mod places;
 pub mod preview;
 mod query;
 mod router;

@@ -20,7 +20,7 @@ impl<K: Serialize + DeserializeOwned> Packed<K> {
     pub(super) fn of(object: &K) -> Self {
         // Writing to memory cannot fail, nor can an object that was decoded from JSON.
         let text = serde_json::to_vec(object).unwrap_or_default();
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         let bytes = encoder.write_all(&text).and_then(|()| encoder.finish()).unwrap_or_default();
         Self { bytes: bytes.into_boxed_slice(), kind: PhantomData }
     }
