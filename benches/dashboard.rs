@@ -299,9 +299,8 @@ fn main() {
     println!("requests: {after:?}");
     assert_eq!(after, asked, "pages ask the API server for nothing");
     assert!(after.keys().all(|asked| asked.contains(" list ") || asked.contains(" watch ")), "{after:?}");
-    let watches: Vec<usize> =
-        after.iter().filter(|(asked, _)| asked.contains("watch")).map(|(_, count)| *count).collect();
-    assert_eq!(watches, [1; 5], "one watch for each kind");
+    let watches = after.keys().filter(|asked| asked.contains(" watch ")).count();
+    assert_eq!(watches, 5, "a watch for each kind");
     if measured {
         assert!(slow.is_empty(), "above a second: {slow:?}");
         let resident = dashboard.memory("VmRSS");

@@ -214,7 +214,9 @@ impl Content {
     /// Removes all bindings but those of `listed`.
     pub(super) fn retain_bindings(&mut self, listed: &HashSet<Key>) {
         let gone: Vec<Key> = self.bindings.keys().filter(|key| !listed.contains(*key)).cloned().collect();
-        gone.iter().for_each(|key| self.take_binding(key));
+        for key in gone {
+            self.take_binding(&key);
+        }
     }
 
     /// What lists of clusters need of `hpa`.
