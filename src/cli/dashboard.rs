@@ -8,13 +8,11 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::connection::ConnectionArgs;
-use super::plan::Planner;
+use super::plan::{Planner, PlannerArgs};
 use super::terminal::Color;
 use crate::dashboard::{Dashboard, Options, Probes, loopback};
-use crate::run::estimators::EstimatorArgs;
-use crate::run::{CentralizedArgs, LeaseArgs};
+use crate::run::LeaseArgs;
 use crate::runtime::clock;
-use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
 
 /// Arguments of the command.
@@ -32,11 +30,7 @@ pub struct Args {
     #[command(flatten)]
     lease: LeaseArgs,
     #[command(flatten)]
-    estimators: EstimatorArgs,
-    #[command(flatten)]
-    centralized: CentralizedArgs,
-    #[command(flatten)]
-    rules: RuleArgs,
+    planner: PlannerArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -80,7 +74,7 @@ impl Args {
     }
 
     async fn serve(self, color: Color) -> Result<(), String> {
-        let Self { listen, namespace, connection, lease, estimators, centralized, rules } = self;
+        let Self { listen, namespace, connection, lease, planner } = self;
         let unheard = |error| format!("signals cannot be heard: {error}");
         let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
@@ -92,9 +86,9 @@ impl Args {
             listen,
             clock: Arc::new(clock::wall),
             zones: Arc::new(ZoneDatabase::open()),
-            zone: rules.clone().settings().default_time_zone,
-            probes: Probes { lease: (lease_namespace, lease_name), estimators: estimators.address() },
-            preview: Arc::new(Planner::of(estimators, centralized, rules)),
+            zone: planner.zone(),
+            probes: Probes { lease: (lease_namespace, lease_name), estimators: planner.estimators() },
+            preview: Arc::new(Planner::of(planner)),
         };
         let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
         // A reader that exits early has seen enough.

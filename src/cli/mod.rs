@@ -9,6 +9,7 @@ mod dashboard;
 mod doctor;
 mod install;
 mod manifest;
+mod picture;
 mod plan;
 mod question;
 mod simulate;

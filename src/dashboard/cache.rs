@@ -1,28 +1,31 @@
 //! The objects that pages show, as watches deliver them, and what was seen of each FederatedHPA. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::events::v1::Event;
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
-use super::history::{Figures, History};
+use super::history::History;
+use super::packed::Packed;
+use super::places::{Names, Place};
+use crate::api::resource_binding::ResourceBindingSpec;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::Failure;
 use crate::decision::api_version::GROUP;
 use crate::decision::names;
+use crate::overview::drawing::Figures;
 use crate::overview::gather::{undecoded_of, unread_of};
-use crate::overview::model::{FederatedHpaSummary, Unread};
-use crate::overview::{Related, event_time, summary};
+use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Unread};
+use crate::overview::{Clock, Happening, Related, cluster_views, detail_of, summary};
 use crate::runtime::clock::WallClock;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);
 
 /// Most Events that are kept of one object.
-const EVENTS: usize = 32;
+const EVENTS: usize = 16;
 /// Most objects whose last hour is kept.
 const HISTORIES: usize = 10_000;
 /// A watch that has failed no later than this has recovered, even if nothing has changed since.
@@ -65,25 +68,57 @@ pub(super) struct Sight {
     pub(super) undecodable: BTreeMap<Key, String>,
 }
 
-/// A FederatedHPA.
-#[derive(Clone, Debug)]
+/// A FederatedHPA: what lists choose and sort by, and the rest packed.
 pub(super) struct Entry {
-    pub(super) hpa: FederatedHPA,
+    /// Without the words of conditions, which no list shows.
     pub(super) summary: FederatedHpaSummary,
     /// `None`: the histories of others take all the room.
     pub(super) history: Option<History>,
+    /// The clusters that it uses.
+    pub(super) places: Box<[Place]>,
+    uid: Option<String>,
+    packed: Packed<FederatedHPA>,
+}
+
+impl Entry {
+    /// The object.
+    pub(super) fn hpa(&self) -> Option<FederatedHPA> {
+        self.packed.open()
+    }
 }
 
 /// All objects.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Content {
     pub(super) federated_hpas: BTreeMap<Key, Entry>,
     pub(super) cron_federated_hpas: BTreeMap<Key, CronFederatedHPA>,
-    pub(super) bindings: BTreeMap<Key, ResourceBinding>,
     pub(super) clusters: BTreeMap<String, Cluster>,
-    /// By the FederatedHPA that they are about, then by their name.
-    pub(super) events: BTreeMap<Key, BTreeMap<String, Event>>,
+    /// Those of bindings whose workload leaves a cluster.
+    pub(super) evicting: BTreeMap<Key, ResourceBinding>,
+    bindings: BTreeMap<Key, Packed<ResourceBinding>>,
+    /// The names of the FederatedHPAs of each binding that they need.
+    needed: BTreeMap<Key, Vec<String>>,
+    /// By the FederatedHPA that they are about.
+    events: BTreeMap<Key, Vec<Happening>>,
+    names: Names,
     sights: [Sight; Kind::ALL.len()],
+}
+
+/// A FederatedHPA that is about to be stored.
+pub(super) struct Arrival {
+    hpa: FederatedHPA,
+    summary: FederatedHpaSummary,
+    packed: Packed<FederatedHPA>,
+}
+
+impl Arrival {
+    /// Packs `hpa`, which takes a while: no page waits for it.
+    pub(super) fn of(hpa: FederatedHPA) -> Self {
+        let mut summary = summary(&hpa);
+        (summary.ready.message, summary.ready.to_do) = (String::new(), String::new());
+        let packed = Packed::of(&hpa);
+        Self { hpa, summary, packed }
+    }
 }
 
 impl Content {
@@ -100,57 +135,152 @@ impl Content {
     }
 
     /// Stores a FederatedHPA, and its figures in its history.
-    pub(super) fn put_federated_hpa(&mut self, key: Key, hpa: FederatedHPA, now: Timestamp) {
-        let summary = summary(&hpa);
+    pub(super) fn put_federated_hpa(&mut self, key: Key, arrival: Arrival, now: Timestamp) {
+        let Arrival { hpa, summary, packed } = arrival;
         let figures = Figures {
             current: summary.current_replicas,
             desired: summary.desired_replicas,
             min: summary.min_replicas,
             max: summary.max_replicas,
         };
+        let places = self.places(&hpa, self.binding(&summary).as_ref());
         // An object that was made again begins anew.
-        let before = self.federated_hpas.remove(&key);
-        let same = before.filter(|before| before.hpa.metadata.uid == hpa.metadata.uid);
+        let before = self.take_federated_hpa(&key);
+        let same = before.filter(|before| before.uid == hpa.metadata.uid);
         let room = self.federated_hpas.len() < HISTORIES;
         let mut history = same.map_or_else(|| room.then(History::default), |before| before.history);
         if let Some(history) = &mut history {
             history.record(now, figures);
         }
-        self.federated_hpas.insert(key, Entry { hpa, summary, history });
+        self.needed.entry(bound(&summary)).or_default().push(key.1.clone());
+        self.federated_hpas.insert(key, Entry { summary, history, places, uid: hpa.metadata.uid, packed });
+    }
+
+    /// Removes a FederatedHPA.
+    pub(super) fn take_federated_hpa(&mut self, key: &Key) -> Option<Entry> {
+        let entry = self.federated_hpas.remove(key)?;
+        let bound = bound(&entry.summary);
+        if let Some(names) = self.needed.get_mut(&bound) {
+            names.retain(|name| *name != key.1);
+            if names.is_empty() {
+                self.needed.remove(&bound);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Removes all FederatedHPAs but those of `listed`.
+    pub(super) fn retain_federated_hpas(&mut self, listed: &HashSet<Key>) {
+        let gone: Vec<Key> = self.federated_hpas.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in gone {
+            self.take_federated_hpa(&key);
+            self.events.remove(&key);
+        }
+    }
+
+    /// Stores a binding, and what it changes of its FederatedHPAs.
+    pub(super) fn put_binding(&mut self, key: Key, binding: ResourceBinding, packed: Packed<ResourceBinding>) {
+        for name in self.needed.get(&key).cloned().unwrap_or_default() {
+            let owner = (key.0.clone(), name);
+            let Some(hpa) = self.federated_hpas.get(&owner).and_then(Entry::hpa) else { continue };
+            let places = self.places(&hpa, Some(&binding));
+            if let Some(entry) = self.federated_hpas.get_mut(&owner) {
+                entry.places = places;
+            }
+        }
+        self.bindings.insert(key.clone(), packed);
+        self.evicting.remove(&key);
+        if !binding.spec.graceful_eviction_tasks.is_empty() {
+            let ResourceBindingSpec { resource, graceful_eviction_tasks, .. } = binding.spec;
+            let spec = ResourceBindingSpec { resource, graceful_eviction_tasks, ..ResourceBindingSpec::default() };
+            self.evicting.insert(key, ResourceBinding { spec, ..ResourceBinding::default() });
+        }
+    }
+
+    /// Removes a binding.
+    pub(super) fn take_binding(&mut self, key: &Key) {
+        self.bindings.remove(key);
+        self.evicting.remove(key);
+        for name in self.needed.get(key).cloned().unwrap_or_default() {
+            let owner = (key.0.clone(), name);
+            let Some(hpa) = self.federated_hpas.get(&owner).and_then(Entry::hpa) else { continue };
+            let places = self.places(&hpa, None);
+            if let Some(entry) = self.federated_hpas.get_mut(&owner) {
+                entry.places = places;
+            }
+        }
+    }
+
+    /// Removes all bindings but those of `listed`.
+    pub(super) fn retain_bindings(&mut self, listed: &HashSet<Key>) {
+        let gone: Vec<Key> = self.bindings.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in gone {
+            self.take_binding(&key);
+        }
+    }
+
+    /// What lists of clusters need of `hpa`.
+    fn places(&mut self, hpa: &FederatedHPA, binding: Option<&ResourceBinding>) -> Box<[Place]> {
+        let views = cluster_views(hpa, binding, &[]);
+        let place = |view: &ClusterView| Some(Place::of(view, self.names.number(&view.name)?));
+        views.iter().filter_map(place).collect()
+    }
+
+    /// Names of the clusters that `entry` uses.
+    pub(super) fn clusters_of<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = (&'a str, Place)> {
+        entry.places.iter().map(|place| (self.names.name(place.cluster), *place))
+    }
+
+    /// The FederatedHPAs that use a cluster.
+    pub(super) fn users(&self, cluster: &str) -> Vec<(&Entry, Place)> {
+        let Some(number) = self.names.known(cluster) else { return Vec::new() };
+        let place = |entry: &Entry| entry.places.iter().find(|place| place.cluster == number).copied();
+        self.federated_hpas.values().filter_map(|entry| Some((entry, place(entry)?))).collect()
     }
 
     /// Stores an Event about a FederatedHPA; of too many the oldest is dropped.
-    pub(super) fn put_event(&mut self, event: Event) {
-        let Some(regarding) = event.regarding.as_ref().filter(|one| one.kind.as_deref() == Some("FederatedHPA")) else {
-            return;
-        };
-        let key = (regarding.namespace.clone().unwrap_or_default(), regarding.name.clone().unwrap_or_default());
+    pub(super) fn put_event(&mut self, key: Key, event: Happening) {
         let known = self.events.entry(key).or_default();
-        known.insert(event.metadata.name.clone().unwrap_or_default(), event);
+        known.retain(|one| one.name != event.name);
+        known.reserve_exact(1);
+        known.push(event);
         if known.len() > EVENTS {
-            let oldest = known.iter().min_by_key(|(_, event)| event_time(event)).map(|(name, _)| name.clone());
-            oldest.and_then(|name| known.remove(&name));
+            let time = |event: &Happening| event.decision.time.as_ref().map(|time| time.0);
+            let oldest = known.iter().enumerate().min_by_key(|(_, event)| time(event)).map(|(at, _)| at);
+            oldest.map(|at| known.swap_remove(at));
         }
     }
 
-    /// The binding of the workload of `hpa`.
-    pub(super) fn binding(&self, hpa: &FederatedHPA) -> Option<&ResourceBinding> {
-        let target = &hpa.spec.scale_target_ref;
-        let namespace = hpa.metadata.namespace.clone().unwrap_or_default();
-        self.bindings.get(&(namespace, names::binding(&target.kind, &target.name)))
+    /// Removes the Events about a FederatedHPA.
+    pub(super) fn take_events(&mut self, key: &Key) {
+        self.events.remove(key);
     }
 
-    /// What belongs to `hpa`.
-    pub(super) fn related(&self, hpa: &FederatedHPA) -> Related<'_> {
-        let namespace = hpa.metadata.namespace.clone().unwrap_or_default();
-        let key = (namespace.clone(), hpa.metadata.name.clone().unwrap_or_default());
-        let crons = self.cron_federated_hpas.range((namespace.clone(), String::new())..);
-        Related {
-            binding: self.binding(hpa),
+    /// Removes all Events but those of `listed`.
+    pub(super) fn retain_events(&mut self, listed: &HashSet<Key>) {
+        self.events.retain(|(namespace, _), events| {
+            events.retain(|event| listed.contains(&(namespace.clone(), event.name.clone())));
+            !events.is_empty()
+        });
+    }
+
+    /// The binding of the workload of a FederatedHPA.
+    pub(super) fn binding(&self, summary: &FederatedHpaSummary) -> Option<ResourceBinding> {
+        self.bindings.get(&bound(summary))?.open()
+    }
+
+    /// The model of a FederatedHPA; `None` where there is none.
+    pub(super) fn detail(&self, key: &Key, clock: Clock<'_>) -> Option<Detail> {
+        let entry = self.federated_hpas.get(key)?;
+        let binding = self.binding(&entry.summary);
+        let crons = self.cron_federated_hpas.range((key.0.clone(), String::new())..);
+        let related = Related {
+            binding: binding.as_ref(),
             clusters: self.clusters.values().collect(),
-            crons: crons.take_while(|((of, _), _)| *of == namespace).map(|(_, cron)| cron).collect(),
-            events: self.events.get(&key).into_iter().flat_map(BTreeMap::values).collect(),
-        }
+            crons: crons.take_while(|((of, _), _)| *of == key.0).map(|(_, cron)| cron).collect(),
+            events: self.events.get(key).into_iter().flatten().collect(),
+        };
+        Some(detail_of(&entry.hpa()?, &related, clock))
     }
 
     /// What cannot be read at `now`.
@@ -175,9 +305,16 @@ impl Content {
     }
 }
 
+/// Key of the binding of the workload of a FederatedHPA.
+fn bound(summary: &FederatedHpaSummary) -> Key {
+    (summary.namespace.clone(), names::binding(&summary.target.kind, &summary.target.name))
+}
+
 /// The objects, and who waits for their changes.
 pub(super) struct Cache {
     content: RwLock<Content>,
+    /// When the process began to watch.
+    pub(super) started: Timestamp,
     changed: watch::Sender<u64>,
     clock: WallClock,
 }
@@ -185,7 +322,8 @@ pub(super) struct Cache {
 impl Cache {
     /// Without any object.
     pub(super) fn new(clock: WallClock) -> Arc<Self> {
-        Arc::new(Self { content: RwLock::default(), changed: watch::Sender::new(0), clock })
+        let started = clock();
+        Arc::new(Self { content: RwLock::default(), started, changed: watch::Sender::new(0), clock })
     }
 
     /// The objects as they are.

@@ -4,30 +4,14 @@ use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::overview::drawing::{Figures, Point};
+
 /// How far back it reaches.
 pub(super) const SPAN: SignedDuration = SignedDuration::from_hours(1);
 /// Changes within this time become one.
 const STEP: SignedDuration = SignedDuration::from_secs(30);
 /// Most changes: one for each step, and the state before the first of them.
 const MOST: usize = 121;
-
-/// Replicas and bounds of an object over all clusters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Figures {
-    /// Replicas that run; `None` while unknown.
-    pub(super) current: Option<i32>,
-    /// Replicas that are wanted; `None` while unknown.
-    pub(super) desired: Option<i32>,
-    pub(super) min: i32,
-    pub(super) max: i32,
-}
-
-/// Figures that held from an instant on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point {
-    pub(super) at: Timestamp,
-    pub(super) figures: Figures,
-}
 
 /// The changes of one object, oldest first.
 #[derive(Clone, Debug, Default)]

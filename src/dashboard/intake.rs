@@ -1,42 +1,50 @@
 //! Events of watches -> the cache. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
-use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 use kube::runtime::watcher;
-use serde_json::Value;
 
-use super::cache::{Cache, Content, Key, Kind};
+use super::cache::{Arrival, Cache, Content, Key, Kind};
+use super::packed::Packed;
+use crate::api::resource_binding::{ResourceBindingSpec, ResourceBindingStatus};
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::decision::backoff::ErrorClass;
+use crate::overview::Happening;
 use crate::runtime::watch::{EventHandler, Readers};
 
 /// Annotation with a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Most objects of a kind that are named as not decodable.
 const UNDECODABLE: usize = 100;
+/// Objects in one page of a list: a page is decoded as a whole, and objects in 100 clusters are large.
+const PAGE: u32 = 10;
 
 /// A kind that the cache keeps.
 trait Kept: Clone + Send + Sync + 'static {
     const KIND: Kind;
-    /// Removes what no page shows.
-    fn slim(&mut self);
-    fn put(self, content: &mut Content, now: Timestamp);
+    /// What is stored of it.
+    type Kept;
+    /// Removes what no page shows, and packs the rest; `None`: no page shows it.
+    fn kept(self) -> Option<Self::Kept>;
+    fn put(content: &mut Content, key: Key, kept: Self::Kept, now: Timestamp);
     fn take(content: &mut Content, key: &Key);
     /// Removes all objects but those of `listed`.
-    fn retain(content: &mut Content, listed: &[Self]);
+    fn retain(content: &mut Content, listed: &HashSet<Key>);
 }
 
 /// Receives the objects of one kind.
 struct Intake<K> {
     cache: Arc<Cache>,
-    listing: Vec<K>,
+    /// Keys of the list that is arriving.
+    listed: HashSet<Key>,
     undecodable: BTreeMap<Key, String>,
+    kind: PhantomData<fn(K)>,
 }
 
 /// Handlers of all kinds that pages show.
@@ -47,19 +55,28 @@ pub(super) fn readers(cache: &Arc<Cache>) -> Readers {
         resource_bindings: vec![intake::<ResourceBinding>(cache)],
         clusters: vec![intake::<Cluster>(cache)],
         events: vec![intake::<Event>(cache)],
+        page: Some(PAGE),
         ..Readers::default()
     }
 }
 
-fn intake<K: Kept>(cache: &Arc<Cache>) -> Box<dyn EventHandler<K>> {
-    Box::new(Intake { cache: Arc::clone(cache), listing: Vec::new(), undecodable: BTreeMap::new() })
+fn intake<K: Kept + kube::Resource>(cache: &Arc<Cache>) -> Box<dyn EventHandler<K>> {
+    let cache = Arc::clone(cache);
+    Box::new(Intake { cache, listed: HashSet::new(), undecodable: BTreeMap::new(), kind: PhantomData })
 }
 
-impl<K: Kept> Intake<K> {
-    fn slimmed(object: &K) -> K {
-        let mut object = object.clone();
-        object.slim();
-        object
+impl<K: Kept + kube::Resource> Intake<K> {
+    /// Stores an object, and returns its key.
+    fn store(&self, object: &K) -> Key {
+        let key = key(object.meta());
+        // Packed before the cache is locked.
+        let kept = object.clone().kept();
+        self.change(|content, now| {
+            if let Some(kept) = kept {
+                K::put(content, key.clone(), kept, now);
+            }
+        });
+        key
     }
 
     /// The watch works.
@@ -71,32 +88,30 @@ impl<K: Kept> Intake<K> {
     }
 }
 
-impl<K: Kept> EventHandler<K> for Intake<K> {
+impl<K: Kept + kube::Resource> EventHandler<K> for Intake<K> {
     fn begin(&mut self) {
-        self.listing.clear();
+        self.listed.clear();
         self.undecodable.clear();
     }
 
+    // At once, so that a long list is never held whole.
     fn listed(&mut self, object: &K) {
-        self.listing.push(Self::slimmed(object));
+        let key = self.store(object);
+        self.listed.insert(key);
     }
 
     fn end(&mut self) {
-        let listed = std::mem::take(&mut self.listing);
+        let listed = std::mem::take(&mut self.listed);
         let undecodable = self.undecodable.clone();
-        self.change(|content, now| {
+        self.change(|content, _| {
             K::retain(content, &listed);
-            for object in listed {
-                object.put(content, now);
-            }
             let sight = content.sight(K::KIND);
             (sight.listed, sight.undecodable) = (true, undecodable);
         });
     }
 
     fn put(&mut self, object: &K) {
-        let object = Self::slimmed(object);
-        self.change(|content, now| object.put(content, now));
+        self.store(object);
     }
 
     fn take(&mut self, namespace: &str, name: &str) {
@@ -149,109 +164,129 @@ fn key(metadata: &ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
-fn keys<K: kube::Resource>(listed: &[K]) -> std::collections::HashSet<Key> {
-    listed.iter().map(|object| (object.namespace().unwrap_or_default(), object.name_any())).collect()
-}
-
 impl Kept for FederatedHPA {
     const KIND: Kind = Kind::FederatedHpa;
+    type Kept = Arrival;
 
-    fn slim(&mut self) {
+    fn kept(mut self) -> Option<Arrival> {
         slim(&mut self.metadata);
+        let members = self.status.as_mut().and_then(|status| status.aggregated_status.as_mut());
+        for member in members.into_iter().flatten() {
+            // Only those that are not well are shown.
+            let unwell = member.status.conditions.take().into_iter().flatten().filter(|one| one.status != "True");
+            member.status.conditions = Some(unwell.collect());
+        }
+        Some(Arrival::of(self))
     }
 
-    fn put(self, content: &mut Content, now: Timestamp) {
-        content.put_federated_hpa(key(&self.metadata), self, now);
+    fn put(content: &mut Content, key: Key, kept: Arrival, now: Timestamp) {
+        content.put_federated_hpa(key, kept, now);
     }
 
     fn take(content: &mut Content, key: &Key) {
-        content.federated_hpas.remove(key);
-        content.events.remove(key);
+        content.take_federated_hpa(key);
+        content.take_events(key);
     }
 
-    fn retain(content: &mut Content, listed: &[Self]) {
-        let listed = keys(listed);
-        content.federated_hpas.retain(|key, _| listed.contains(key));
+    fn retain(content: &mut Content, listed: &HashSet<Key>) {
+        content.retain_federated_hpas(listed);
     }
 }
 
 impl Kept for CronFederatedHPA {
     const KIND: Kind = Kind::CronFederatedHpa;
+    type Kept = Self;
 
-    fn slim(&mut self) {
+    fn kept(mut self) -> Option<Self> {
         slim(&mut self.metadata);
+        Some(self)
     }
 
-    fn put(self, content: &mut Content, _: Timestamp) {
-        content.cron_federated_hpas.insert(key(&self.metadata), self);
+    fn put(content: &mut Content, key: Key, kept: Self, _: Timestamp) {
+        content.cron_federated_hpas.insert(key, kept);
     }
 
     fn take(content: &mut Content, key: &Key) {
         content.cron_federated_hpas.remove(key);
     }
 
-    fn retain(content: &mut Content, _: &[Self]) {
-        content.cron_federated_hpas.clear();
+    fn retain(content: &mut Content, listed: &HashSet<Key>) {
+        content.cron_federated_hpas.retain(|key, _| listed.contains(key));
     }
 }
 
 impl Kept for ResourceBinding {
     const KIND: Kind = Kind::ResourceBinding;
+    type Kept = (Self, Packed<Self>);
 
-    fn slim(&mut self) {
-        slim(&mut self.metadata);
-        (self.spec.placement, self.spec.failover) = (Value::Null, Value::Null);
-        self.status.conditions = Vec::new();
+    fn kept(self) -> Option<Self::Kept> {
+        let Self { spec, status, .. } = self;
+        let ResourceBindingSpec { resource, replica_requirements, clusters, graceful_eviction_tasks, .. } = spec;
+        let spec = ResourceBindingSpec {
+            resource,
+            replica_requirements,
+            clusters,
+            graceful_eviction_tasks,
+            ..ResourceBindingSpec::default()
+        };
+        let status =
+            ResourceBindingStatus { aggregated_status: status.aggregated_status, ..ResourceBindingStatus::default() };
+        let kept = Self { metadata: ObjectMeta::default(), spec, status };
+        let packed = Packed::of(&kept);
+        Some((kept, packed))
     }
 
-    fn put(self, content: &mut Content, _: Timestamp) {
-        content.bindings.insert(key(&self.metadata), self);
+    fn put(content: &mut Content, key: Key, (binding, packed): Self::Kept, _: Timestamp) {
+        content.put_binding(key, binding, packed);
     }
 
     fn take(content: &mut Content, key: &Key) {
-        content.bindings.remove(key);
+        content.take_binding(key);
     }
 
-    fn retain(content: &mut Content, _: &[Self]) {
-        content.bindings.clear();
+    fn retain(content: &mut Content, listed: &HashSet<Key>) {
+        content.retain_bindings(listed);
     }
 }
 
 impl Kept for Cluster {
     const KIND: Kind = Kind::Cluster;
+    type Kept = Self;
 
-    fn slim(&mut self) {
+    fn kept(mut self) -> Option<Self> {
         slim(&mut self.metadata);
+        Some(self)
     }
 
-    fn put(self, content: &mut Content, _: Timestamp) {
-        content.clusters.insert(self.name_any(), self);
+    fn put(content: &mut Content, (_, name): Key, kept: Self, _: Timestamp) {
+        content.clusters.insert(name, kept);
     }
 
     fn take(content: &mut Content, (_, name): &Key) {
         content.clusters.remove(name);
     }
 
-    fn retain(content: &mut Content, _: &[Self]) {
-        content.clusters.clear();
+    fn retain(content: &mut Content, listed: &HashSet<Key>) {
+        content.clusters.retain(|name, _| listed.contains(&(String::new(), name.clone())));
     }
 }
 
 impl Kept for Event {
     const KIND: Kind = Kind::Event;
+    type Kept = Happening;
 
-    fn slim(&mut self) {
-        slim(&mut self.metadata);
+    fn kept(self) -> Option<Happening> {
+        Happening::of(&self)
     }
 
-    fn put(self, content: &mut Content, _: Timestamp) {
-        content.put_event(self);
+    fn put(content: &mut Content, (namespace, _): Key, kept: Happening, _: Timestamp) {
+        content.put_event((namespace, kept.about.clone()), kept);
     }
 
     // The API server forgets Events after a while. The decision was made all the same.
     fn take(_: &mut Content, _: &Key) {}
 
-    fn retain(content: &mut Content, _: &[Self]) {
-        content.events.clear();
+    fn retain(content: &mut Content, listed: &HashSet<Key>) {
+        content.retain_events(listed);
     }
 }

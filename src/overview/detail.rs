@@ -19,11 +19,12 @@ const RUNS: usize = 10;
 #[must_use]
 pub fn detail(objects: &Objects, clock: Clock<'_>) -> Option<Detail> {
     let hpa = objects.federated_hpas.first()?;
+    let events: Vec<Happening> = objects.events.iter().filter_map(Happening::of).collect();
     let related = Related {
         binding: objects.binding.as_ref(),
         clusters: objects.clusters.iter().collect(),
         crons: objects.cron_federated_hpas.iter().collect(),
-        events: objects.events.iter().collect(),
+        events: events.iter().collect(),
     };
     Some(Detail { unread: objects.unread.clone(), ..detail_of(hpa, &related, clock) })
 }
@@ -38,7 +39,47 @@ pub struct Related<'a> {
     /// The CronFederatedHPAs of its namespace.
     pub crons: Vec<&'a CronFederatedHPA>,
     /// Events about it.
-    pub events: Vec<&'a Event>,
+    pub events: Vec<&'a Happening>,
+}
+
+/// An Event about a FederatedHPA, as far as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Happening {
+    /// Name of the Event.
+    pub name: String,
+    /// Name of the FederatedHPA.
+    pub about: String,
+    /// What it tells.
+    pub decision: Decision,
+    /// The `uid` of the FederatedHPA; an object of the same name may have been there before.
+    uid: Option<String>,
+}
+
+impl Happening {
+    /// `None`: it is about an object of another kind.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        let regarding = event.regarding.as_ref().filter(|one| one.kind.as_deref() == Some("FederatedHPA"))?;
+        let count = event.series.as_ref().map(|series| series.count).or(event.deprecated_count).unwrap_or(1).max(1);
+        let decision = Decision {
+            time: time(event).map(Time),
+            type_: event.type_.clone().unwrap_or_default(),
+            reason: event.reason.clone().unwrap_or_default(),
+            message: event.note.clone().unwrap_or_default(),
+            count,
+        };
+        Some(Self {
+            name: event.metadata.name.clone().unwrap_or_default(),
+            about: regarding.name.clone().unwrap_or_default(),
+            decision,
+            uid: regarding.uid.clone(),
+        })
+    }
+
+    fn is_about(&self, hpa: &FederatedHPA) -> bool {
+        let same = self.uid.is_none() || self.uid == hpa.metadata.uid;
+        same && Some(&self.about) == hpa.metadata.name.as_ref()
+    }
 }
 
 /// The model of `hpa`; nothing of it is unread.
@@ -114,40 +155,26 @@ fn waits(hpa: &FederatedHPA, now: Timestamp) -> Vec<Waiting> {
 }
 
 /// The newest Events of the object first; equal ones in a row are one.
-fn decisions(hpa: &FederatedHPA, events: &[&Event]) -> Vec<Decision> {
-    let is_about = |event: &Event| {
-        let Some(regarding) = &event.regarding else { return false };
-        // An object of the same name may have been there before.
-        let same = regarding.uid.is_none() || regarding.uid == hpa.metadata.uid;
-        regarding.kind.as_deref() == Some("FederatedHPA") && regarding.name == hpa.metadata.name && same
-    };
-    let mut events: Vec<&Event> = events.iter().copied().filter(|event| is_about(event)).collect();
-    events.sort_by_key(|event| (std::cmp::Reverse(time(event)), event.metadata.name.clone()));
+fn decisions(hpa: &FederatedHPA, events: &[&Happening]) -> Vec<Decision> {
+    let mut events: Vec<&Happening> = events.iter().copied().filter(|event| event.is_about(hpa)).collect();
+    let time = |event: &Happening| event.decision.time.as_ref().map(|time| time.0);
+    events.sort_by_key(|event| (std::cmp::Reverse(time(event)), event.name.clone()));
     let mut decisions: Vec<Decision> = Vec::new();
-    for event in events {
-        let count = event.series.as_ref().map(|series| series.count).or(event.deprecated_count).unwrap_or(1).max(1);
-        let decision = Decision {
-            time: time(event).map(Time),
-            type_: event.type_.clone().unwrap_or_default(),
-            reason: event.reason.clone().unwrap_or_default(),
-            message: event.note.clone().unwrap_or_default(),
-            count,
-        };
+    for Happening { decision, .. } in events {
         let full = decisions.len() >= DECISIONS;
         match decisions.last_mut() {
             Some(last) if last.reason == decision.reason && last.message == decision.message => {
-                last.count = last.count.saturating_add(count);
+                last.count = last.count.saturating_add(decision.count);
             }
             _ if full => break,
-            _ => decisions.push(decision),
+            _ => decisions.push(decision.clone()),
         }
     }
     decisions
 }
 
 /// When an Event last took place.
-#[must_use]
-pub fn time(event: &Event) -> Option<Timestamp> {
+fn time(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().map(|series| series.last_observed_time.0);
     let of_event = || event.event_time.as_ref().map(|time| time.0);
     let older = || event.deprecated_last_timestamp.as_ref().map(|time| time.0);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::controller::query_cache::Times;
 use crate::estimator::grpc;
-use crate::estimator::grpc::{Address, Grpc, TlsFiles};
+use crate::estimator::grpc::{Grpc, TlsFiles};
 use crate::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 
-pub use crate::estimator::grpc::Settings;
+pub use crate::estimator::grpc::{Address, Settings};
 
 /// Longest wait of an interactive command for the answers of all estimators.
 const PATIENCE: Duration = Duration::from_secs(4);

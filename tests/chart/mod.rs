@@ -10,7 +10,7 @@ mod hooks;
 mod image;
 mod monitoring;
 mod objects;
-mod package;
+pub mod package;
 mod reference;
 mod release;
 mod renderings;

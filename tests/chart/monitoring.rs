@@ -264,3 +264,16 @@ fn series_that_guides_name_exist() {
     }
     assert!(named > 10, "{named}");
 }
+
+#[test]
+fn panels_of_single_objects_show_a_bounded_number_of_them() {
+    let dashboard: Value = serde_json::from_str(&text("charts/fhpa/files/dashboard.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
+    let single: Vec<&str> =
+        targets.filter_map(|target| target["expr"].as_str()).filter(|expr| expr.contains("federatedhpa)")).collect();
+    assert!(single.iter().any(|expr| expr.contains("spec_max_replicas")), "none by pressure: {single:?}");
+    for expr in single {
+        assert!(expr.starts_with("topk(10, "), "{expr}");
+    }
+}

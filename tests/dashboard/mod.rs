@@ -2,6 +2,7 @@
 
 mod access;
 mod browser;
+mod calendar;
 mod chromium;
 mod live;
 mod markup;

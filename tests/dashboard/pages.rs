@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Stand;
 use super::markup::Document;
 use crate::status::Desk;
-use crate::status::objects::{ago, binding, cluster, hours, hpa};
+use crate::status::objects::{ago, binding, cluster, event, hours, hpa};
 
 /// The cells of each row of all tables.
 fn rows(page: &str) -> Vec<Vec<String>> {
@@ -57,9 +57,15 @@ async fn an_object_is_shown_with_its_clusters_conditions_and_decisions() {
     text("member2 1..4, member3 1..6: unused max was moved (2 times)");
     text("WaitingForMembers");
     text("<a href=\"/cron/shop/hours\">hours</a>, rule morning, min 6, max 20");
-    text("<title>ScaleUpBlocked: member2 cannot scale: its pods are unschedulable</title>");
     text("class=\"current\" d=\"M");
     text("/what-if?object=shop%2Fweb");
+    // What was decided before the dashboard began is not on its chart.
+    let decided = "<title>ScaleUpBlocked: member2 cannot scale: its pods are unschedulable</title>";
+    assert!(!page.contains(decided) && page.contains(">now</text>") && !page.contains("−60 min"), "{page}");
+    stand.desk.bring(&event("e", "ClusterRecovered", "member2 scales again", 0)).await;
+    stand
+        .until("/objects/shop/web", |page| page.contains("<title>ClusterRecovered: member2 scales again</title>"))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,7 +29,7 @@ fn block(page: &str, class: &str) -> Option<String> {
 }
 
 /// What the command prints for the manifest.
-async fn planned(stand: &Stand, manifest: &str) -> (i32, String) {
+pub async fn planned(stand: &Stand, manifest: &str) -> (i32, String) {
     let (kubeconfig, manifest) = (stand.desk.kubeconfig(), manifest.to_owned());
     let run = move || fhpa_with_input(&["plan", "--kubeconfig", &kubeconfig, "-"], manifest.as_bytes());
     let outcome = tokio::task::spawn_blocking(run).await.unwrap();

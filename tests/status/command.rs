@@ -142,3 +142,85 @@ fn the_manifest_of_the_plugin_is_of_this_version() {
     assert_eq!(plugin["spec"]["version"], concat!("v", env!("CARGO_PKG_VERSION")));
     assert_eq!((&plugin["metadata"]["name"], &plugin["spec"]["platforms"][0]["bin"]), (&json!("fhpa"), &json!("fhpa")));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chart_has_a_bar_for_each_cluster() {
+    let desk = Desk::with_shop().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let svg = file("web.svg");
+    let shown = desk.shown(&["web", "-n", "shop", "--chart", &svg]).await;
+    assert!(shown.contains("member2"), "the table is printed all the same: {shown}");
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    let text = |part: &str| assert!(drawn.contains(part), "no {part}: {drawn}");
+    text("xmlns=\"http://www.w3.org/2000/svg\"");
+    text(">FederatedHPA shop/web</text>");
+    text("10 of 3–14 replicas, target 10, Ready=True MemberHPAsReady at 20");
+    text(">4 of 1–4, target 4</text>");
+    text("class=\"run blocked\"");
+    text(">Unschedulable: its pods find no node; others run");
+    assert_eq!(drawn.matches("class=\"room\"").count(), 3, "{drawn}");
+    let refused = desk.status(&["web", "-n", "shop", "--chart", "web.jpg"]).await;
+    assert!(refused.code == 2 && refused.stderr.contains("charts are drawn as SVG or PNG"), "{}", refused.stderr);
+    let lost = desk.status(&["web", "-n", "shop", "--chart", &file("none/web.svg")]).await;
+    assert!(lost.code == 2 && lost.stderr.contains("No such file or directory"), "{} {}", lost.code, lost.stderr);
+    let nameless = desk.status(&["-n", "shop", "--chart", &svg]).await;
+    assert_eq!(nameless.code, 2, "{}", nameless.stderr);
+}
+
+#[cfg(feature = "png")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chart_of_a_running_object_is_drawn_as_png_where_fonts_are() {
+    let desk = Desk::with_shop().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("web.png");
+    let outcome = desk.status(&["web", "-n", "shop", "--chart", file.to_str().unwrap()]).await;
+    if outcome.stderr.contains("no font is installed") {
+        return crate::rig::absent::without("fonts", "a chart as PNG", "install a font");
+    }
+    assert_eq!((outcome.code, &*outcome.stderr), (0, ""));
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG"), "{} bytes", bytes.len());
+    let width = u32::from_be_bytes(bytes[16..20].try_into().unwrap());
+    assert_eq!(width, 1920, "two pixels for each unit");
+}
+
+/// The end of what `kubectl describe` prints: from the counts of clusters on.
+async fn described(desk: &Desk) -> Option<Vec<String>> {
+    let mut kubectl = tokio::process::Command::new("kubectl");
+    kubectl.args(["--kubeconfig", &desk.kubeconfig(), "describe", "federatedhpas", "web", "-n", "shop"]);
+    let output = match kubectl.output().await {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        output => output.unwrap(),
+    };
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().skip_while(|line| line.trim_end() != "  Clusters:").map(str::to_owned);
+    Some(lines.collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_description_ends_with_counts_conditions_and_events_whatever_the_number_of_clusters() {
+    for count in [3, 300] {
+        let desk = fleet(count, 1).await;
+        let path = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/shop/federatedhpas/web/status";
+        let counts = json!({"total": count, "ready": count, "limited": 1, "unknown": 0, "scaledToZero": 0});
+        let condition = super::objects::condition("Ready", "True", "MemberHPAsReady", "as it was written", 5);
+        let status = json!({"status": {"clusters": counts, "conditions": [condition]}});
+        assert_eq!(desk.bed.patch("merge", path, &status).await.code, 200);
+        let stored = desk.bed.get(path.trim_end_matches("/status")).await.body;
+        let mut event = super::objects::event("a", "Assigned", "the bounds were divided", 3);
+        event["regarding"]["uid"] = stored["metadata"]["uid"].clone();
+        desk.bring(&event).await;
+        let Some(end) = described(&desk).await else {
+            return crate::rig::absent::without("kubectl", "descriptions", "install kubectl");
+        };
+        let text = end.join("\n");
+        assert!(end.len() < 30, "{count}: {text}");
+        for part in
+            [&format!("Total:           {count}"), "MemberHPAsReady", "Desired Replicas:", "the bounds were divided"]
+        {
+            assert!(text.contains(part), "{count}, {part}: {text}");
+        }
+    }
+}

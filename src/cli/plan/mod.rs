@@ -26,7 +26,7 @@ use super::validate::{File, Report, examine, text as findings};
 use crate::decision::defaults::Mode;
 use crate::decision::validation::Settings as RuleSettings;
 use crate::run::CentralizedArgs;
-use crate::run::estimators::{EstimatorArgs, Settings as EstimatorSettings};
+use crate::run::estimators::{Address, EstimatorArgs, Settings as EstimatorSettings};
 use crate::run::forecast::centralized::Settings as CentralizedSettings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
@@ -55,11 +55,30 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
     #[command(flatten)]
+    planner: PlannerArgs,
+}
+
+/// What plans are made with, of each command that makes them.
+#[derive(Debug, clap::Args)]
+pub(super) struct PlannerArgs {
+    #[command(flatten)]
     estimators: EstimatorArgs,
     #[command(flatten)]
     centralized: CentralizedArgs,
     #[command(flatten)]
     rules: RuleArgs,
+}
+
+impl PlannerArgs {
+    /// Where the estimator of a cluster is.
+    pub(super) fn estimators(&self) -> Address {
+        self.estimators.address()
+    }
+
+    /// The time zone of cron rules that name none.
+    pub(super) fn zone(&self) -> String {
+        self.rules.clone().settings().default_time_zone
+    }
 }
 
 /// The output of a plan.
@@ -188,8 +207,8 @@ impl Args {
 
     /// The plans; findings that deny an object are printed as in `fhpa validate`.
     fn outlines(self, out: &mut impl Write) -> Result<Vec<Told>, PlanError> {
-        let Self { inputs, namespace, kubeconfig, context, estimators, centralized, rules, .. } = self;
-        let planner = Planner::of(estimators, centralized, rules);
+        let Self { inputs, namespace, kubeconfig, context, planner, .. } = self;
+        let planner = Planner::of(planner);
         if kubeconfig.is_none() && planner.estimators.is_some() {
             return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
         }
@@ -224,7 +243,8 @@ pub(super) struct Planner {
 
 impl Planner {
     /// As these arguments have it.
-    pub(super) fn of(estimators: EstimatorArgs, centralized: CentralizedArgs, rules: RuleArgs) -> Self {
+    pub(super) fn of(args: PlannerArgs) -> Self {
+        let PlannerArgs { estimators, centralized, rules } = args;
         let (estimators, centralized) = (estimators.settings(false), centralized.settings());
         Self { estimators, centralized, rules: rules.settings() }
     }

@@ -6,7 +6,6 @@ mod comparison;
 mod document;
 mod export;
 mod given;
-mod picture;
 mod reader;
 mod table;
 
@@ -16,11 +15,11 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::picture::Picture;
 use super::terminal::{Color, printable};
 use crate::runtime::settings::RuleArgs;
 use crate::simulation::{Figures, Record, Scenario, Second, run};
 use assembly::Words;
-use picture::Picture;
 
 /// Points of a chart, from left to right.
 const CHART_POINTS: Second = 240;

@@ -1,6 +1,7 @@
 //! `fhpa status`: the FederatedHPAs and CronFederatedHPAs of a running control plane, or one with its clusters.
 
 mod changes;
+mod chart;
 mod list;
 mod object;
 mod screen;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::connection::ConnectionArgs;
+use super::picture::Picture;
 use super::terminal::Color;
 use crate::overview::gather::{self, GatherError};
 use crate::overview::model::{Detail, Overview, Unread};
@@ -40,6 +42,9 @@ pub struct Args {
     /// Each cluster, where there are many.
     #[arg(long, requires = "name")]
     all_clusters: bool,
+    /// Draw the clusters of the object into this file, too, as SVG or PNG; with --watch again at each change.
+    #[arg(long, value_name = "FILE.svg|FILE.png", requires = "name")]
+    chart: Option<Picture>,
     /// How to print it.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -66,13 +71,15 @@ Examples:
     fhpa status -A -w
   One of them, with its clusters:
     fhpa status web -n shop
+  The same as a picture:
+    fhpa status web -n shop --chart web.png
   For programs:
     fhpa status -A -o json
 
 Exit codes:
   0  it was shown
   1  there is no such object, or it cannot be read
-  2  the arguments or the kubeconfig cannot be used";
+  2  the arguments or the kubeconfig cannot be used, or the chart cannot be written";
 
 /// Nothing could be shown.
 const FAILED: u8 = 1;
@@ -126,7 +133,7 @@ impl Args {
     }
 
     async fn follow(self, color: Color) -> Result<(), Failed> {
-        let Self { name, namespace, all_namespaces, watch, all_clusters, output, connection } = self;
+        let Self { name, namespace, all_namespaces, watch, all_clusters, chart, output, connection } = self;
         let client = connection.connect().await.map_err(|problem| (UNUSABLE, problem))?;
         let own = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         let namespace = (!all_namespaces).then_some(own);
@@ -134,7 +141,12 @@ impl Args {
         let mut screen = Screen::new(color, watch, output == Output::Table);
         let layout = || Layout { now: clock::wall(), all_clusters, all_namespaces };
         let mut shown = Ok(request.view().await.map_err(|error| (FAILED, error.to_string()))?);
+        let draw = |view: &Result<View, String>| {
+            let drawn = chart.as_ref().map_or(Ok(()), |file| draw(file, view, layout()));
+            drawn.map_err(|problem| (UNUSABLE, problem))
+        };
         let mut open = screen.show(&render(&shown, output, layout()));
+        draw(&shown)?;
         let changes = watch.then(|| Changes::of(&request.client, &request.watched()));
         while let (Some(changes), true) = (&changes, open) {
             changes.next().await;
@@ -142,6 +154,7 @@ impl Args {
             let view = request.view().await.map_err(|error| error.to_string());
             if view != shown {
                 open = screen.show(&render(&view, output, layout()));
+                draw(&view)?;
                 shown = view;
             }
         }
@@ -177,6 +190,14 @@ fn render(view: &Result<View, String>, output: Output, layout: Layout) -> String
         (Output::Table, View::One(detail)) => object::render(detail, layout),
         (Output::Json, view) => serde_json::to_string_pretty(view).map(|text| text + "\n").unwrap_or_default(),
         (Output::Yaml, view) => serde_saphyr::to_string(view).map(|text| format!("---\n{text}")).unwrap_or_default(),
+    }
+}
+
+/// Draws one object. One that is gone leaves the file as it is.
+fn draw(file: &Picture, view: &Result<View, String>, layout: Layout) -> Result<(), String> {
+    match view {
+        Ok(View::One(detail)) => file.write(&chart::render(detail, layout)),
+        _ => Ok(()),
     }
 }
 

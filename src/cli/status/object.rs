@@ -101,18 +101,21 @@ fn clusters(detail: &Detail, layout: Layout) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let few = layout.all_clusters || all.len() <= ROWS;
-    let rows: Vec<&ClusterView> = if few {
-        all.iter().collect()
-    } else {
-        let (worse, well): (Vec<&ClusterView>, Vec<_>) = all.iter().partition(|cluster| cluster.needs_attention);
-        worse.into_iter().chain(well).take(ROWS).collect()
-    };
+    let rows = shown(all, layout);
     let head = ["CLUSTER", "MIN", "MAX", "REPLICAS", "READY", "PENDING", "DESIRED", "METRIC", "SINCE", "REASON"];
     let head = head.map(|word| format!("{BOLD}{word}{PLAIN}")).to_vec();
     let lines: Vec<Vec<String>> =
         std::iter::once(head).chain(rows.iter().map(|cluster| cells(cluster, layout).to_vec())).collect();
     aligned(&lines) + &left_out(all, rows.len())
+}
+
+/// The clusters that are shown: of many, those with something to say first.
+pub(super) fn shown(all: &[ClusterView], layout: Layout) -> Vec<&ClusterView> {
+    if layout.all_clusters || all.len() <= ROWS {
+        return all.iter().collect();
+    }
+    let (worse, well): (Vec<&ClusterView>, Vec<_>) = all.iter().partition(|cluster| cluster.needs_attention);
+    worse.into_iter().chain(well).take(ROWS).collect()
 }
 
 fn left_out(all: &[ClusterView], shown: usize) -> String {

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::drawing::{bar, most};
-use super::parts::{ago, number, pages, path, shade, status};
+use super::parts::{ago, pages, path, status};
+use super::table::{columns, figure_columns, figures, table, why};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
-use crate::dashboard::cache::Content;
+use crate::dashboard::cache::{Content, Entry};
 use crate::dashboard::query::Query;
+use crate::overview::drawing::most;
 use crate::overview::model::{ClusterDetail, ClusterUse, ResourceView};
 use crate::overview::{cluster, cluster_use, eviction};
 
@@ -26,27 +27,17 @@ const EVICTIONS: usize = 100;
 pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
     let content = shared.cache.read();
     let uses = uses(&content);
+    let rows = html! {
+        @for one in content.clusters.values().take(CLUSTERS).map(cluster) {
+            (line(&one, uses.get(&*one.name).copied().unwrap_or_default(), shared.cache.now()))
+        }
+    };
     let body = html! {
         h1 { "Clusters" }
         (notices(shared, &content))
         @if content.clusters.is_empty() && !content.is_loading() { p { "There are no clusters that can be read." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Clusters" {
-                table {
-                    thead {
-                        tr {
-                            @for name in ["Cluster", "Ready", "Where", "Used", "Taints", "FederatedHPAs"] {
-                                th scope="col" { (name) }
-                            }
-                        }
-                    }
-                    tbody {
-                        @for one in content.clusters.values().take(CLUSTERS).map(cluster) {
-                            (line(&one, uses.get(&*one.name).copied().unwrap_or_default(), shared.cache.now()))
-                        }
-                    }
-                }
-            }
+            (table("Clusters", &columns(&["Cluster", "Ready", "Where", "Used", "Taints", "FederatedHPAs"]), &rows))
             @if content.clusters.len() > CLUSTERS { p { "and " (content.clusters.len() - CLUSTERS) " more" } }
         }
     };
@@ -57,9 +48,8 @@ pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
 fn uses(content: &Content) -> HashMap<&str, usize> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for entry in content.federated_hpas.values() {
-        let status = entry.hpa.status.as_ref();
-        for desired in status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten() {
-            let count = uses.entry(&desired.cluster_name).or_default();
+        for (name, _) in content.clusters_of(entry).filter(|(_, place)| place.is_bounded()) {
+            let count = uses.entry(name).or_default();
             *count = count.saturating_add(1);
         }
     }
@@ -97,17 +87,19 @@ pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> 
     let known = content.clusters.get(name)?;
     let mut one = cluster(known);
     let now = shared.cache.now();
-    let entries = content.federated_hpas.values();
-    one.uses = entries.filter_map(|entry| cluster_use(&entry.hpa, content.binding(&entry.hpa), known)).collect();
+    let mut users = content.users(name);
     // Those that a user should look at first; equal ones by name.
-    one.uses.sort_by_key(|of| Reverse((of.view.needs_attention, of.view.pressure())));
-    one.evictions = content.bindings.values().filter_map(|binding| eviction(binding, name)).take(EVICTIONS).collect();
-    let shown: Vec<&ClusterUse> = one.uses.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS).collect();
+    users.sort_by_key(|(_, place)| Reverse((place.needs_attention(), place.pressure)));
+    let replicas: i64 = users.iter().map(|(_, place)| i64::from(place.replicas)).fold(0, i64::saturating_add);
+    let shown = users.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS);
+    let use_of = |entry: &Entry| cluster_use(&entry.hpa()?, content.binding(&entry.summary).as_ref(), known);
+    one.uses = shown.filter_map(|(entry, _)| use_of(entry)).collect();
+    one.evictions = content.evicting.values().filter_map(|binding| eviction(binding, name)).take(EVICTIONS).collect();
     let here = path(&["clusters", name]);
     let body = html! {
         h1 { "Cluster " (name) }
         (notices(shared, &content))
-        (head(&one, now))
+        (head(&one, replicas, now))
         section aria-labelledby="resources" {
             h2 #resources { "Resources" }
             @if one.resources.is_empty() { p { "The Cluster does not say what its nodes have." } }
@@ -126,15 +118,14 @@ pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> 
         }
         section aria-labelledby="uses" {
             h2 #uses { "Who uses it" }
-            (pages(query, &here, shown.len(), one.uses.len(), ROWS))
-            (users(&shown, now))
+            (pages(query, &here, one.uses.len(), users.len(), ROWS))
+            (used_by(&one.uses, now))
         }
     };
     Some(Frame { title: name, tab: Some(Tab::Clusters), live: true }.around(&body))
 }
 
-fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
-    let replicas = one.uses.iter().filter_map(|of| of.view.replicas).fold(0, i32::saturating_add);
+fn head(one: &ClusterDetail, replicas: i64, now: Timestamp) -> Markup {
     html! {
         dl.facts {
             div {
@@ -150,25 +141,11 @@ fn head(one: &ClusterDetail, now: Timestamp) -> Markup {
     }
 }
 
-fn users(shown: &[&ClusterUse], now: Timestamp) -> Markup {
+fn used_by(shown: &[ClusterUse], now: Timestamp) -> Markup {
     let top = shown.iter().map(|of| most(&of.view)).max().unwrap_or(1);
-    html! {
-        @if !shown.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="FederatedHPAs of this cluster" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "FederatedHPA" }
-                            th scope="col" { "Replicas, target and bounds" }
-                            @for name in ["Min", "Max", "Replicas", "Ready", "Target"] { th.number scope="col" { (name) } }
-                            th scope="col" { "Why" }
-                        }
-                    }
-                    tbody { @for of in shown { (user(of, top, now)) } }
-                }
-            }
-        }
-    }
+    let head = html! { (columns(&["FederatedHPA"])) (figure_columns()) (columns(&["Why"])) };
+    let rows = html! { @for of in shown { (user(of, top, now)) } };
+    html! { @if !shown.is_empty() { (table("FederatedHPAs of this cluster", &head, &rows)) } }
 }
 
 fn user(of: &ClusterUse, top: i64, now: Timestamp) -> Markup {
@@ -176,17 +153,8 @@ fn user(of: &ClusterUse, top: i64, now: Timestamp) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(path(&["objects", namespace, name])) { (namespace) "/" wbr; (name) } }
-            td { (bar(view, top)) }
-            td.number { (number(view.min_replicas)) }
-            td.number { (number(view.max_replicas)) }
-            td class={ "number " (shade(view.pressure())) } { (number(view.replicas)) }
-            td.number { (number(view.ready_replicas)) }
-            td.number { (number(view.desired_replicas)) }
-            td class=[view.needs_attention.then_some("attention")] {
-                (view.reason)
-                @if !view.message.is_empty() { ": " (view.message) }
-                @if view.since.is_some() { " " small { "since " (ago(view.since.as_ref(), now)) } }
-            }
+            (figures(view, top))
+            (why(view, now))
         }
     }
 }

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 
 use super::parts::{ago, conditions, pages, path, status, target, until};
+use super::table::{columns, table};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::Key;
@@ -52,20 +53,8 @@ pub(in crate::dashboard) fn all(shared: &Shared, query: &Query) -> Markup {
 }
 
 fn lines(shown: &[CronSummary], now: Timestamp) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="CronFederatedHPAs" {
-            table {
-                thead {
-                    tr {
-                        @for name in ["CronFederatedHPA", "Target", "Next run", "Last run", "Suspended", "Ready"] {
-                            th scope="col" { (name) }
-                        }
-                    }
-                }
-                tbody { @for one in shown { (line(one, now)) } }
-            }
-        }
-    }
+    let head = columns(&["CronFederatedHPA", "Target", "Next run", "Last run", "Suspended", "Ready"]);
+    table("CronFederatedHPAs", &head, &html! { @for one in shown { (line(one, now)) } })
 }
 
 fn line(one: &CronSummary, now: Timestamp) -> Markup {
@@ -167,27 +156,19 @@ fn weekday(day: &str) -> String {
 }
 
 fn past(rules: &[RuleView], now: Timestamp) -> Markup {
-    html! {
-        @if rules.iter().all(|rule| rule.history.is_empty()) { p { "Nothing yet." } }
-        @else {
-            div.scroll tabindex="0" role="region" aria-label="Runs that are over" {
-                table {
-                    thead {
-                        tr { @for name in ["Rule", "Was due", "Ran", "Result"] { th scope="col" { (name) } } }
-                    }
-                    tbody {
-                        @for (rule, run) in rules.iter().flat_map(|rule| rule.history.iter().map(move |run| (rule, run))) {
-                            tr {
-                                th scope="row" { (rule.name) }
-                                td { (ago(run.run.schedule_time.as_ref(), now)) }
-                                td { (ago(run.run.execution_time.as_ref(), now)) }
-                                (result(run))
-                            }
-                        }
-                    }
-                }
+    let rows = html! {
+        @for (rule, run) in rules.iter().flat_map(|rule| rule.history.iter().map(move |run| (rule, run))) {
+            tr {
+                th scope="row" { (rule.name) }
+                td { (ago(run.run.schedule_time.as_ref(), now)) }
+                td { (ago(run.run.execution_time.as_ref(), now)) }
+                (result(run))
             }
         }
+    };
+    html! {
+        @if rules.iter().all(|rule| rule.history.is_empty()) { p { "Nothing yet." } }
+        @else { (table("Runs that are over", &columns(&["Rule", "Was due", "Ran", "Result"]), &rows)) }
     }
 }
 

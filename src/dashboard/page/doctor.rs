@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::parts::ago;
+use super::table::{columns, table};
 use super::{Frame, Tab};
 use crate::dashboard::Shared;
 use crate::install::doctor::{Finding, State};
@@ -20,7 +21,7 @@ pub(in crate::dashboard) fn page(shared: &Shared) -> Markup {
                 p { "Last run: " (ago(Some(&k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(last.at)), shared.cache.now())) }
                 @match &last.findings {
                     None => p.notice.bad { "They took too long. Is karmada-apiserver up?" },
-                    Some(findings) => (table(findings)),
+                    Some(findings) => (found(findings)),
                 }
             }
         }
@@ -28,28 +29,24 @@ pub(in crate::dashboard) fn page(shared: &Shared) -> Markup {
     Frame { title: "Doctor", tab: Some(Tab::Doctor), live: false }.around(&body)
 }
 
-fn table(findings: &[Finding]) -> Markup {
+fn found(findings: &[Finding]) -> Markup {
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let rows = html! {
+        @for Finding { check, state, seen, to_do } in findings {
+            tr {
+                td { (badge(*state)) }
+                th scope="row" { (check) }
+                td { (seen) }
+                td { (to_do) }
+            }
+        }
+    };
     html! {
         p {
             (findings.len()) " checks: " (count(State::Fail)) " failed, " (count(State::Warn)) " with warnings, "
             (count(State::Skipped)) " skipped"
         }
-        div.scroll tabindex="0" role="region" aria-label="Findings" {
-            table {
-                thead { tr { @for name in ["State", "Check", "What was seen", "What to do"] { th scope="col" { (name) } } } }
-                tbody {
-                    @for Finding { check, state, seen, to_do } in findings {
-                        tr {
-                            td { (badge(*state)) }
-                            th scope="row" { (check) }
-                            td { (seen) }
-                            td { (to_do) }
-                        }
-                    }
-                }
-            }
-        }
+        (table("Findings", &columns(&["State", "Check", "What was seen", "What to do"]), &rows))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::parts::{ago, number, pages, path, shade, status, target};
+use super::table::{columns as heads, scroll};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::{Content, Entry};
@@ -27,6 +28,18 @@ pub(in crate::dashboard) fn page(shared: &Shared, query: &Query) -> Markup {
     let rows: Vec<&Entry> = matched.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS).copied().collect();
     let columns = columns(&content, &rows);
     let shown: Vec<&str> = columns.iter().skip(query.columns.saturating_mul(COLUMNS)).take(COLUMNS).copied().collect();
+    let matrix = html! {
+        table.matrix {
+            caption { "Replicas of max in each cluster" }
+            thead {
+                tr {
+                    (heads(&["FederatedHPA", "All", "Ready"]))
+                    @for name in &shown { th.cluster scope="col" { (heading(&content, name)) } }
+                }
+            }
+            tbody { @for entry in &rows { (row(shared, &content, entry, &shown)) } }
+        }
+    };
     let body = html! {
         h1 { "Fleet" }
         (notices(shared, &content))
@@ -38,20 +51,7 @@ pub(in crate::dashboard) fn page(shared: &Shared, query: &Query) -> Markup {
             (legend())
             (pages(query, "/", rows.len(), matched.len(), ROWS))
             (more_clusters(query, shown.len(), columns.len()))
-            div.scroll tabindex="0" role="region" aria-label="FederatedHPAs and clusters" {
-                table.matrix {
-                    caption { "Replicas of max in each cluster" }
-                    thead {
-                        tr {
-                            th scope="col" { "FederatedHPA" }
-                            th scope="col" { "All" }
-                            th scope="col" { "Ready" }
-                            @for name in &shown { th.cluster scope="col" { (heading(&content, name)) } }
-                        }
-                    }
-                    tbody { @for entry in &rows { (row(shared, &content, entry, &shown)) } }
-                }
-            }
+            (scroll("FederatedHPAs and clusters", &matrix))
         }
     };
     Frame { title: "Fleet", tab: Some(Tab::Fleet), live: true }.around(&body)
@@ -93,11 +93,7 @@ fn used(summary: &FederatedHpaSummary) -> Option<i64> {
 fn columns<'a>(content: &'a Content, rows: &[&'a Entry]) -> Vec<&'a str> {
     let mut names: BTreeSet<&str> = content.clusters.keys().map(String::as_str).collect();
     for entry in rows {
-        let status = entry.hpa.status.as_ref();
-        let desired = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
-        names.extend(desired.map(|desired| desired.cluster_name.as_str()));
-        let targets = content.binding(&entry.hpa).into_iter().flat_map(|binding| &binding.spec.clusters);
-        names.extend(targets.map(|target| target.name.as_str()));
+        names.extend(content.clusters_of(entry).map(|(name, _)| name));
     }
     names.into_iter().collect()
 }
@@ -113,7 +109,8 @@ fn heading(content: &Content, name: &str) -> Markup {
 fn row(shared: &Shared, content: &Content, entry: &Entry, columns: &[&str]) -> Markup {
     let one = &entry.summary;
     let clusters: Vec<_> = content.clusters.values().collect();
-    let views = cluster_views(&entry.hpa, content.binding(&entry.hpa), &clusters);
+    let hpa = entry.hpa();
+    let views = hpa.map(|hpa| cluster_views(&hpa, content.binding(one).as_ref(), &clusters)).unwrap_or_default();
     let cell = |name: &str| {
         let at = views.binary_search_by(|view| (*view.name).cmp(name)).ok()?;
         views.get(at)

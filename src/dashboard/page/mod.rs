@@ -3,10 +3,10 @@
 pub(super) mod cluster;
 pub(super) mod cron;
 pub(super) mod doctor;
-pub(super) mod drawing;
 pub(super) mod fleet;
 pub(super) mod object;
 mod parts;
+mod table;
 pub(super) mod what_if;
 
 use maud::{DOCTYPE, Markup, html};

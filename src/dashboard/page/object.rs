@@ -4,21 +4,22 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use maud::{Markup, html};
 
-use super::drawing::{Mark, bar, chart, most};
-use super::parts::{ago, conditions, metric, number, path, shade, status, target, until};
+use super::parts::{ago, conditions, metric, number, path, status, target, until};
+use super::table::{columns, figure_columns, figures, numbers, table, why};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::Key;
-use crate::dashboard::history::{History, Point};
+use crate::dashboard::history::{History, SPAN};
+use crate::overview::drawing::{Point, chart, marks, most};
 use crate::overview::model::{ClusterView, Decision, Detail, NextRun, Waiting};
-use crate::overview::{detail_of, sets};
+use crate::overview::sets;
 
 /// The page; `None` when there is no such object.
 pub(in crate::dashboard) fn page(shared: &Shared, key: &Key) -> Option<Markup> {
     let content = shared.cache.read();
     let entry = content.federated_hpas.get(key)?;
     let clock = shared.clock();
-    let detail = detail_of(&entry.hpa, &content.related(&entry.hpa), clock);
+    let detail = content.detail(key, clock)?;
     let now = clock.now;
     let title = format!("{}/{}", key.0, key.1);
     let body = html! {
@@ -31,7 +32,7 @@ pub(in crate::dashboard) fn page(shared: &Shared, key: &Key) -> Option<Markup> {
         }
         section aria-labelledby="hour" {
             h2 #hour { "The last hour" }
-            (hour(entry.history.as_ref(), &detail, now))
+            (hour(entry.history.as_ref(), &detail, (shared.cache.started, now)))
         }
         section aria-labelledby="conditions" {
             h2 #conditions { "Conditions" }
@@ -95,6 +96,9 @@ fn form(title: &str) -> String {
 
 fn clusters(all: &[ClusterView], now: Timestamp) -> Markup {
     let top = all.iter().map(most).max().unwrap_or(1);
+    let head = html! {
+        (columns(&["Cluster"])) (figure_columns()) (numbers(&["Room", "Fits"])) (columns(&["Metric", "Why"]))
+    };
     html! {
         @if all.is_empty() { p { "No cluster has bounds or replicas." } }
         @else {
@@ -104,20 +108,7 @@ fn clusters(all: &[ClusterView], now: Timestamp) -> Markup {
                 li { "▼ target" }
                 li { "│ min and max" }
             }
-            div.scroll tabindex="0" role="region" aria-label="Clusters of this object" {
-                table {
-                    thead {
-                        tr {
-                            @for name in ["Cluster", "Replicas, target and bounds"] { th scope="col" { (name) } }
-                            @for name in ["Min", "Max", "Replicas", "Ready", "Target", "Room", "Fits"] {
-                                th.number scope="col" { (name) }
-                            }
-                            @for name in ["Metric", "Why"] { th scope="col" { (name) } }
-                        }
-                    }
-                    tbody { @for view in all { (cluster(view, top, now)) } }
-                }
-            }
+            (table("Clusters of this object", &head, &html! { @for view in all { (cluster(view, top, now)) } }))
             p { small { "Room is what is left of its max. Fits is what its nodes have room for, by the status of the Cluster." } }
         }
     }
@@ -129,40 +120,22 @@ fn cluster(view: &ClusterView, top: i64, now: Timestamp) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(path(&["clusters", &view.name])) { (view.name) } }
-            td { (bar(view, top)) }
-            td.number { (number(view.min_replicas)) }
-            td.number { (number(view.max_replicas)) }
-            td class={ "number " (shade(view.pressure())) } { (number(view.replicas)) }
-            td.number { (number(view.ready_replicas)) }
-            td.number { (number(view.desired_replicas)) }
+            (figures(view, top))
             td.number { (number(room)) }
             td.number { (number(fits)) }
             td { @for one in &view.metrics { (metric(one)) br; } }
-            td class=[view.needs_attention.then_some("attention")] {
-                (view.reason)
-                @if !view.message.is_empty() { ": " (view.message) }
-                @if view.since.is_some() { " " small { "since " (ago(view.since.as_ref(), now)) } }
-            }
+            (why(view, now))
         }
     }
 }
 
-fn hour(history: Option<&History>, detail: &Detail, now: Timestamp) -> Markup {
+fn hour(history: Option<&History>, detail: &Detail, (started, now): (Timestamp, Timestamp)) -> Markup {
     let Some(history) = history else {
         return html! { p { "There are too many objects to keep the last hour of each." } };
     };
     let points: Vec<Point> = history.points().collect();
-    let events = detail.decisions.iter().filter_map(|decision| {
-        let warning = decision.type_ == "Warning";
-        Some((decision.time.as_ref()?.0, format!("{}: {}", decision.reason, decision.message), warning))
-    });
-    let turns = detail.conditions.iter().filter_map(|one| {
-        let words = format!("{}={} {}", one.type_, one.status, one.reason);
-        Some((one.since.as_ref()?.0, words, one.needs_attention))
-    });
-    let happened: Vec<(Timestamp, String, bool)> = events.chain(turns).collect();
-    let marks: Vec<Mark<'_>> =
-        happened.iter().map(|(at, words, warning)| Mark { at: *at, words, warning: *warning }).collect();
+    // What is older was not seen.
+    let begin = now.checked_sub(SPAN).unwrap_or(Timestamp::MIN).max(started);
     html! {
         ul.legend aria-label="Lines of the chart" {
             li { span.current aria-hidden="true" {} "replicas" }
@@ -170,7 +143,7 @@ fn hour(history: Option<&History>, detail: &Detail, now: Timestamp) -> Markup {
             li { span.bound aria-hidden="true" {} "min and max" }
             li { span.mark aria-hidden="true" {} "a decision, or a change of a condition" }
         }
-        (chart(&points, &marks, now))
+        (chart(&points, &marks(detail), (begin, now), "hour"))
         p {
             small {
                 "Seen by this dashboard since " (ago(points.first().map(|point| Time(point.at)).as_ref(), now))

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::table::{columns, table};
 use super::{Frame, Tab};
 use crate::api::FederatedHPA;
 use crate::dashboard::Shared;
+use crate::dashboard::cache::Entry;
 use crate::dashboard::preview::{PlannedCluster, PlannedObject, Previewed};
 use crate::install::webhooks::FAILURE_POLICY;
 
@@ -18,8 +20,8 @@ const OWN: &str = "fhpa.karmada.io/";
 pub(in crate::dashboard) fn empty(shared: &Shared, object: &str) -> Markup {
     let content = shared.cache.read();
     let key = object.split_once('/').map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    let entry = key.and_then(|key| content.federated_hpas.get(&key));
-    let manifest = entry.map(|entry| manifest(&entry.hpa)).unwrap_or_default();
+    let hpa = key.and_then(|key| content.federated_hpas.get(&key)?.hpa());
+    let manifest = hpa.as_ref().map(manifest).unwrap_or_default();
     page(shared, &manifest, &html! {})
 }
 
@@ -96,20 +98,18 @@ struct Manifest {
 
 fn object(shared: &Shared, plan: &PlannedObject) -> Markup {
     let changes = changes(shared, plan);
+    let rows = html! {
+        @for (name, now, planned) in &changes {
+            tr { th scope="row" { (name) } td { (now) } td { strong { (planned) } } }
+        }
+    };
     html! {
         h3 { (plan.namespace) "/" (plan.name) }
         @if !plan.clusters.is_empty() {
             @if changes.is_empty() { p { "The bounds of all clusters stay as they are." } }
             @else {
-                table {
-                    caption { "Differences from the bounds now" }
-                    thead { tr { @for name in ["Cluster", "Now", "Planned"] { th scope="col" { (name) } } } }
-                    tbody {
-                        @for (name, now, planned) in &changes {
-                            tr { th scope="row" { (name) } td { (now) } td { strong { (planned) } } }
-                        }
-                    }
-                }
+                h4 { "Differences from the bounds now" }
+                (table("Differences from the bounds now", &columns(&["Cluster", "Now", "Planned"]), &rows))
             }
         }
         pre.plan tabindex="0" { (plan.text) }
@@ -120,8 +120,8 @@ fn object(shared: &Shared, plan: &PlannedObject) -> Markup {
 fn changes(shared: &Shared, plan: &PlannedObject) -> Vec<(String, String, String)> {
     let content = shared.cache.read();
     let entry = content.federated_hpas.get(&(plan.namespace.clone(), plan.name.clone()));
-    let status = entry.and_then(|entry| entry.hpa.status.as_ref());
-    let desired = status.and_then(|status| status.cluster_hpa_desired.as_deref()).unwrap_or_default();
+    let status = entry.and_then(Entry::hpa).and_then(|hpa| hpa.status);
+    let desired = status.and_then(|status| status.cluster_hpa_desired).unwrap_or_default();
     let now = |name: &str| {
         let desired = desired.iter().find(|desired| desired.cluster_name == name)?;
         let bounds = (desired.min_replicas?, desired.max_replicas?);

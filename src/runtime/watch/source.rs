@@ -72,6 +72,8 @@ pub struct Readers {
     pub events: Intakes<Event>,
     /// The one namespace whose objects are watched; `None`: all of them. Clusters have none.
     pub namespace: Option<String>,
+    /// FederatedHPAs, CronFederatedHPAs and ResourceBindings in one page of a list; `None`: as many as suit small ones.
+    pub page: Option<u32>,
     /// Handlers of HPAs in karmada-apiserver.
     pub plain_hpas: Intakes<PlainHPA>,
     /// Handlers of KEDA's ScaledObjects in karmada-apiserver.
@@ -128,10 +130,13 @@ impl Watches {
             definitions,
             events,
             namespace,
+            page,
             plain_hpas,
             scaled_objects,
         } = readers;
-        let all = || Scope { namespace: namespace.clone(), config: watcher::Config::default() };
+        let all = || Scope { namespace: namespace.clone(), config: pages(page.unwrap_or(PAGE)) };
+        // Kinds without namespaces.
+        let whole = || Scope { namespace: None, config: pages(PAGE) };
         let mut watches = Self(Vec::new());
         let [one, other] =
             [0, 1].map(|kind| definitions.clone().map_or(Listing::Free, |definitions| Listing::By(definitions, kind)));
@@ -150,10 +155,10 @@ impl Watches {
         }
         if !clusters.is_empty() {
             let listed = readiness.condition("Clusters are not listed yet");
-            watches.add("Cluster", clusters, listed, Scope::default());
+            watches.add("Cluster", clusters, listed, whole());
         }
         if !works.is_empty() {
-            let ours = watcher::Config::default().labels(&format!("{MANAGED_BY}={OURS}"));
+            let ours = all().config.labels(&format!("{MANAGED_BY}={OURS}"));
             let scope = Scope { config: ours, ..all() };
             watches.add("Work", works, readiness.condition("Works are not listed yet"), scope);
         }
@@ -161,10 +166,10 @@ impl Watches {
             // Until customizations are listed, no kind is known to be unsupported, so nothing is rejected: readiness
             // does not need them.
             let listed = Readiness::default().condition("ResourceInterpreterCustomizations are not listed yet");
-            watches.add("ResourceInterpreterCustomization", customizations, listed, Scope::default());
+            watches.add("ResourceInterpreterCustomization", customizations, listed, whole());
         }
         if !events.is_empty() {
-            let about = watcher::Config::default().fields("regarding.kind=FederatedHPA");
+            let about = pages(PAGE).fields("regarding.kind=FederatedHPA");
             let scope = Scope { config: about, ..all() };
             watches.add("Event", events, readiness.condition("Events are not listed yet"), scope);
         }
@@ -202,7 +207,7 @@ impl Watches {
 }
 
 /// Which objects of a kind are watched.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Scope {
     namespace: Option<String>,
     config: watcher::Config,
@@ -215,6 +220,11 @@ impl Scope {
             None => Api::all_with(client.clone(), resource),
         }
     }
+}
+
+/// Lists of so many objects in a page.
+fn pages(objects: u32) -> watcher::Config {
+    watcher::Config::default().page_size(objects)
 }
 
 /// Objects in one page of a list. Each page is decoded as a whole; the memory of a large one is seldom returned.
@@ -269,7 +279,7 @@ async fn watch<K>(
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let events = watcher(scope.objects(client, &resource), scope.config.page_size(PAGE));
+    let events = watcher(scope.objects(client, &resource), scope.config);
     pin_mut!(events);
     let mut known = BTreeSet::new();
     let mut retries = Retries::new(kind);
