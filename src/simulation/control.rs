@@ -227,7 +227,7 @@ impl<'a> Control<'a> {
                 available: Some(report.available),
                 desired: report.desired,
                 load: report.load,
-                reach: if site.writable { Reach::Scale } else { Reach::Bounds { zero: false } },
+                reach: Reach { scale: site.writable, own_zero: false },
                 hpa: file.work.map(|work| Hpa {
                     written: work.written,
                     version: work.version,
@@ -253,6 +253,8 @@ impl<'a> Control<'a> {
             scaling_to_zero: scenario.scaling_to_zero,
             scale_assist: scenario.scale_assist,
             scale_up: scenario.workload.behavior.as_ref().map(|behavior| behavior.up.clone()),
+            scale_down_tolerance: scenario.workload.behavior.as_ref().and_then(|behavior| behavior.down.tolerance),
+            rescheduled: None,
             basis: self.basis,
             clusters,
             purge: Purge::Gracefully,

@@ -60,8 +60,17 @@ impl Lab {
             futures::future::join_all(starts),
         );
         karmada.is_ready().await;
-        let mut lab =
-            Self { assets, karmada, members, webhook, manager: None, agents: Vec::new(), _programs: Vec::new(), _etcd: etcd, directory };
+        let mut lab = Self {
+            assets,
+            karmada,
+            members,
+            webhook,
+            manager: None,
+            agents: Vec::new(),
+            _programs: Vec::new(),
+            _etcd: etcd,
+            directory,
+        };
         lab.federate(&url).await;
         lab
     }
@@ -276,8 +285,10 @@ impl Lab {
     pub async fn pulls_no_more(&mut self, name: &str) {
         let clusters = self.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
         clusters.delete(name, &Default::default()).await.unwrap();
-        until(&format!("Cluster {name} has gone"), async || clusters.get_opt(name).await.is_ok_and(|one| one.is_none()))
-            .await;
+        until(&format!("Cluster {name} has gone"), async || {
+            clusters.get_opt(name).await.is_ok_and(|one| one.is_none())
+        })
+        .await;
         self.agents.retain(|(agent, _)| agent != name);
     }
 

@@ -91,7 +91,8 @@ impl Scalable {
     /// An object of so many replicas, of pods with the label `app`.
     pub fn workload(&self, name: &str, replicas: i32) -> Value {
         let labels = json!({"app": name});
-        let selector = if self.kind == "ReplicationController" { labels.clone() } else { json!({"matchLabels": labels}) };
+        let selector =
+            if self.kind == "ReplicationController" { labels.clone() } else { json!({"matchLabels": labels}) };
         let container = json!({"name": "app", "image": "app", "resources": {"requests": {"cpu": "100m"}}});
         let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
         let mut object = json!({"apiVersion": self.api_version(), "kind": self.kind,

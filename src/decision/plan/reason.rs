@@ -140,6 +140,11 @@ pub enum Hold {
         /// How many, with its own.
         replicas: Replicas,
     },
+    /// The min of its HPA asks for replicas in place of clusters that cannot scale: its replicas cannot be written.
+    Assists {
+        /// How many, with its own.
+        replicas: Replicas,
+    },
 }
 
 impl Hold {
@@ -150,6 +155,7 @@ impl Hold {
             Self::Running { .. } => "HeldByRunningReplicas",
             Self::Budget => "WaitingForBudget",
             Self::Replaces { .. } => "ReplacingOthers",
+            Self::Assists { .. } => "AssistingOthers",
         }
     }
 }
@@ -163,6 +169,9 @@ impl fmt::Display for Hold {
             Self::Budget => f.write_str("waiting for other clusters to release the replicas"),
             Self::Replaces { replicas } => {
                 write!(f, "keeps at least {replicas} while it replaces leaving or failed clusters")
+            }
+            Self::Assists { replicas } => {
+                write!(f, "asked for at least {replicas} by its min, in place of clusters that cannot scale")
             }
         }
     }
@@ -374,8 +383,8 @@ impl fmt::Display for Note {
             }
             Self::ScaleToZeroUnsupported { clusters } => write!(
                 f,
-                "{clusters} clusters that pull their work keep their min instead of going to zero: that needs Kubernetes \
-                 1.37 there and a metric of type Object or External"
+                "{clusters} clusters that pull their work keep their min instead of going to zero: that needs a metric of \
+                 type Object or External, and an HPA there that reports ScaledToZero (Kubernetes 1.37)"
             ),
             Self::ScaleToZeroDuplicated => f.write_str(
                 "scalingToZero has no effect: replicas are duplicated, so that every cluster keeps minReplicas",

@@ -1,10 +1,12 @@
 //! Replicas that other clusters run in place of a cluster that cannot scale.
 
-use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Policy, Reach, Reason, Request, Why, plan};
+use fhpa::decision::plan::{
+    Assist, Bounds, Cluster, ClusterState, Load, Memory, Plan, Policy, Reach, Reason, Request, Why, plan,
+};
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{NOW, assists, at_rest, room, rules, scales};
+use super::{MINUTE, NOW, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::runs;
 
 /// Four replicas are missing in c1.
@@ -90,12 +92,54 @@ fn help_is_asked_for_once_and_again_only_for_more() {
 }
 
 #[test]
-fn help_is_not_asked_of_a_member_whose_workload_cannot_be_written() {
-    let pull = Cluster { reach: Reach::Bounds { zero: false }, ..room("c2", 30) };
-    let request = short(Policy::Aggregated, [pull, room("c3", 3)]);
-    let plan = plan(&request);
-    assert_eq!(assists(&plan), helped([("c3", 3)]));
-    assert_eq!(scales(&plan).len(), 1);
+fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
+    let pull = Cluster { reach: Reach::BOUNDS, ..room("c2", 30) };
+    let mut request = short(Policy::Aggregated, [pull, room("c3", 3)]);
+    let first = plan(&request);
+    assert_eq!((assists(&first), scales(&first)), (helped([("c2", 4)]), vec![]));
+    assert_eq!(asked(&first, "c2"), Bounds { min: 6, max: 60 });
+    // It runs them: its min stays until its HPA wants as many by itself.
+    let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
+    for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
+        cluster.memory = *memory;
+    }
+    let c2 = &mut request.clusters[1];
+    (c2.current, c2.ready, c2.load) = (Some(6), 6, Some(Load { value: 40, target: 100 }));
+    let holding = plan(&request);
+    assert_eq!((asked(&holding, "c2"), holding.next), (Bounds { min: 6, max: 60 }, Some(NOW + MINUTE)));
+    request.clusters[1].load = Some(Load { value: 95, target: 100 });
+    assert_eq!(asked(&plan(&request), "c2"), Bounds { min: 1, max: 60 });
+    request.clusters[1].load = Some(Load { value: 40, target: 100 });
+    request.now = NOW + WINDOW;
+    assert_eq!(asked(&plan(&request), "c2"), Bounds { min: 1, max: 60 }, "at most for the window");
+}
+
+#[test]
+fn a_member_at_zero_whose_workload_cannot_be_written_is_not_asked() {
+    let stopped = Cluster { reach: Reach::BOUNDS, current: Some(0), ready: 0, ..room("c2", 30) };
+    assert_eq!(assists(&plan(&short(Policy::Aggregated, [stopped, room("c3", 3)]))), helped([("c3", 3)]));
+}
+
+/// The bounds that a cluster has for now.
+fn asked(plan: &Plan<'_>, name: &str) -> Bounds {
+    of(plan, name).now
+}
+
+#[test]
+fn an_unconfirmed_write_does_not_make_a_cluster_ask_again() {
+    let c1 = Cluster { ready: 10, load: Some(TWICE), priority: Some(3), ..runs("c1", 10) };
+    let mut request = at_rest(Policy::StaticWeighted, [(c1, 1, 10), (room("c2", 50), 1, 60), (room("c3", 50), 1, 60)]);
+    let first: Vec<Memory> = plan(&request).shares.iter().map(|share| share.memory).collect();
+    assert_eq!(first[0].helped, 10);
+    for (cluster, memory) in request.clusters.iter_mut().zip(&first) {
+        cluster.memory = *memory;
+    }
+    // Its HPA was written again, and has not answered.
+    let cluster = &mut request.clusters[0];
+    (cluster.load, cluster.desired) = (None, None);
+    cluster.hpa.as_mut().unwrap().confirmed = false;
+    let memory = plan(&request).shares[0].memory;
+    assert_eq!((memory.stuck, memory.helped), (first[0].stuck, 10));
 }
 
 /// c1 ran four replicas and is gone.

@@ -15,7 +15,8 @@ const TOLERATED: u64 = 20;
 /// What a user of Rollouts tells Karmada of them, so that it divides their replicas.
 fn divided(kind: Scalable) -> Value {
     let replicas = "function GetReplicas(obj)\n  requirement = {}\n  return obj.spec.replicas, requirement\nend\n";
-    let revised = "function ReviseReplica(obj, desiredReplica)\n  obj.spec.replicas = desiredReplica\n  return obj\nend\n";
+    let revised =
+        "function ReviseReplica(obj, desiredReplica)\n  obj.spec.replicas = desiredReplica\n  return obj\nend\n";
     json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": format!("users-{}", kind.plural)},
         "spec": {"target": {"apiVersion": kind.api_version(), "kind": kind.kind},
@@ -119,9 +120,7 @@ pub async fn taken_over_scaled_failed_over_and_handed_back(stand: &mut Stand) {
 async fn handed_back(stand: &mut Stand, name: &str, kind: Scalable) {
     let ready = stand.observer.note(name);
     stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
-    stand
-        .later(Duration::from_secs(200), "the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none())
-        .await;
+    stand.later(Duration::from_secs(200), "the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(stand.observer.least(name) >= ready, "{name}: no pod was ended");
     let bound = binding(stand, name, kind).await;

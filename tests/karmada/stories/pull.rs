@@ -37,9 +37,7 @@ pub async fn a_member_that_pulls_helps_within_one_sync(stand: &mut Stand) {
         })
         .await;
     let asked = full.elapsed();
-    stand
-        .soon("member3 runs what member1 lacks", async |stand| stand.observer.ready_in("member3", name) >= 6)
-        .await;
+    stand.soon("member3 runs what member1 lacks", async |stand| stand.observer.ready_in("member3", name) >= 6).await;
     println!("  asked {asked:.1?} after the last pod that fits, run after {:.1?}", full.elapsed());
     wants(stand, "member3", name, 6);
     stand

@@ -56,9 +56,7 @@ pub async fn another_hpa_is_found_and_adopted(stand: &mut Stand) {
         })
         .await;
     let count = stand.observer.note(name);
-    stand
-        .delete("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "legacy")
-        .await;
+    stand.delete("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "legacy").await;
     stand.soon("all is well", async |stand| ready(stand, name).await.starts_with("True")).await;
     // One that only a member has, under a name of its own.
     let plane = &stand.lab.member("member2").plane;

@@ -7,9 +7,7 @@ use fhpa::playground::objects::{Kind, Objects, Written};
 use serde_json::{Value, json};
 
 use super::{Stage, hpa, policy, weights};
-use crate::rig::kinds::{
-    CLONE_SET, LEADER_WORKER_SET, REPLICA_SET, REPLICATION_CONTROLLER, ROLLOUT, STORE, Scalable,
-};
+use crate::rig::kinds::{CLONE_SET, LEADER_WORKER_SET, REPLICA_SET, REPLICATION_CONTROLLER, ROLLOUT, STORE, Scalable};
 use crate::stories::Process;
 
 /// A kind on the stage.
@@ -23,7 +21,7 @@ impl Custom {
     /// Serves the kind everywhere, allows it, and propagates a workload of it with 2 replicas.
     async fn running(&self, mode: &str) -> (Stage, Process) {
         let stage = Stage::new(2).await;
-        for definition in self.0.definition() {
+        if let Some(definition) = self.0.definition() {
             stage.create(definition.clone()).await;
             for cluster in stage.fleet.names() {
                 stage.fleet.member(cluster).unwrap().create(&definition).await.unwrap();
