@@ -87,7 +87,7 @@ pub(super) fn federated_hpa_spec() -> Value {
         )
     });
     let zero = rule(
-        "!has(self.minReplicas) || self.minReplicas != 0
+        "!has(self.minReplicas) || self.minReplicas > 0
          || (has(self.metrics) && self.metrics.exists(m, m.type == 'Object' || m.type == 'External'))",
         ".minReplicas",
         INVALID,

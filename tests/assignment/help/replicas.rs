@@ -1,7 +1,7 @@
 //! Replicas that other clusters run in place of a cluster that cannot scale.
 
 use fhpa::decision::plan::{
-    Assist, Bounds, Cluster, ClusterState, Load, Memory, Plan, Policy, Reach, Reason, Request, Why, plan,
+    Assist, Cluster, ClusterState, Load, Memory, Plan, Policy, Reach, Reason, Request, Why, plan,
 };
 
 use fhpa::decision::hpa::behavior::Select;
@@ -97,7 +97,7 @@ fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
     let mut request = short(Policy::Aggregated, [pull, room("c3", 3)]);
     let first = plan(&request);
     assert_eq!((assists(&first), scales(&first)), (helped([("c2", 4)]), vec![]));
-    assert_eq!(asked(&first, "c2"), Bounds { min: 6, max: 60 });
+    assert_eq!(asked(&first, "c2"), 6);
     // It runs them: its min stays until its HPA wants as many by itself.
     let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
     for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
@@ -106,12 +106,12 @@ fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
     let c2 = &mut request.clusters[1];
     (c2.current, c2.ready, c2.load) = (Some(6), 6, Some(Load { value: 40, target: 100 }));
     let holding = plan(&request);
-    assert_eq!((asked(&holding, "c2"), holding.next), (Bounds { min: 6, max: 60 }, Some(NOW + MINUTE)));
+    assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + MINUTE)));
     request.clusters[1].load = Some(Load { value: 95, target: 100 });
-    assert_eq!(asked(&plan(&request), "c2"), Bounds { min: 1, max: 60 });
+    assert_eq!(asked(&plan(&request), "c2"), 1);
     request.clusters[1].load = Some(Load { value: 40, target: 100 });
     request.now = NOW + WINDOW;
-    assert_eq!(asked(&plan(&request), "c2"), Bounds { min: 1, max: 60 }, "at most for the window");
+    assert_eq!(asked(&plan(&request), "c2"), 1, "at most for the window");
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn a_member_at_zero_whose_workload_cannot_be_written_is_not_asked() {
     assert_eq!(assists(&plan(&short(Policy::Aggregated, [stopped, room("c3", 3)]))), helped([("c3", 3)]));
 }
 
-/// The bounds that a cluster has for now.
-fn asked(plan: &Plan<'_>, name: &str) -> Bounds {
-    of(plan, name).now
+/// The min that the HPA of a cluster has for now.
+fn asked(plan: &Plan<'_>, name: &str) -> u32 {
+    of(plan, name).now.min
 }
 
 #[test]

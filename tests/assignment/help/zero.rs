@@ -165,7 +165,7 @@ fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
     let named = |m1, m2| vec![("m1".to_owned(), m1), ("m2".to_owned(), m2)];
     assert_eq!(burst(Policy::StaticWeighted, 120, None), named(2, 1), "no more than their mins");
     // Three run; the load asks for twelve, and they have no room for one more.
-    assert_eq!(burst(Policy::StaticWeighted, 400, None), named(5, 4));
+    assert_eq!(burst(Policy::StaticWeighted, 400, None), named(6, 3));
     assert_eq!(burst(Policy::StaticWeighted, 4_000, None), named(8, 8), "up to their max");
     assert_eq!(burst(Policy::StaticWeighted, 4_000, rules(Select::Max, 3, None)), named(3, 3), "as policies allow");
     assert_eq!(burst(Policy::Prioritized, 400, None), [("m2".to_owned(), 8)]);

@@ -39,6 +39,7 @@ pub async fn groups_fill_in_order_and_empty_in_reverse(stand: &mut Stand) {
     stand.apply("deployments", &cores_of(name, 1)).await;
     stand.apply("propagationpolicies", &policy).await;
     stand.soon("each has its first", async |stand| ready(stand, name) == [1, 1, 1]).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
     // More than the own group can run: the near one runs the rest, and the far one nothing more.
     wants(stand, "member1", name, 9);
     stand
@@ -46,6 +47,9 @@ pub async fn groups_fill_in_order_and_empty_in_reverse(stand: &mut Stand) {
             ready(stand, name) == [6, 4, 1]
         })
         .await;
+    // HPAs run every two seconds here: more at once would be more writes than an object may have in a minute.
+    wants(stand, "member2", name, 4);
+    tokio::time::sleep(Duration::from_secs(45)).await;
     wants(stand, "member2", name, 6);
     stand
         .later(Duration::from_secs(90), "the far group runs what the near one cannot", async |stand| {
