@@ -126,6 +126,18 @@ fn asked(plan: &Plan<'_>, name: &str) -> u32 {
 }
 
 #[test]
+fn what_a_cluster_at_its_max_has_no_room_for_is_run_by_others() {
+    for policy in [Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized] {
+        let c1 = Cluster { load: Some(TWICE), priority: Some(3), available: Some(0), ..runs("c1", 10) };
+        let others = [("c2", 2), ("c3", 1)].map(|(name, priority)| Cluster { priority: Some(priority), ..room(name, 5) });
+        let [c2, c3] = others;
+        let plan = plan(&at_rest(policy, [(c1, 1, 10), (c2, 1, 60), (c3, 1, 60)]));
+        assert_eq!(of(&plan, "c1").target.max, 10, "{policy:?}: more max would only be pending pods");
+        assert_eq!(assists(&plan), helped([("c2", 5), ("c3", 5)]), "{policy:?}");
+    }
+}
+
+#[test]
 fn an_unconfirmed_write_does_not_make_a_cluster_ask_again() {
     let c1 = Cluster { ready: 10, load: Some(TWICE), priority: Some(3), ..runs("c1", 10) };
     let mut request = at_rest(Policy::StaticWeighted, [(c1, 1, 10), (room("c2", 50), 1, 60), (room("c3", 50), 1, 60)]);
