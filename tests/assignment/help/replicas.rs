@@ -129,9 +129,11 @@ fn asked(plan: &Plan<'_>, name: &str) -> u32 {
 fn what_a_cluster_at_its_max_has_no_room_for_is_run_by_others() {
     for policy in [Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized] {
         let c1 = Cluster { load: Some(TWICE), priority: Some(3), available: Some(0), ..runs("c1", 10) };
-        let others = [("c2", 2), ("c3", 1)].map(|(name, priority)| Cluster { priority: Some(priority), ..room(name, 5) });
+        let others =
+            [("c2", 2), ("c3", 1)].map(|(name, priority)| Cluster { priority: Some(priority), ..room(name, 5) });
         let [c2, c3] = others;
-        let plan = plan(&at_rest(policy, [(c1, 1, 10), (c2, 1, 60), (c3, 1, 60)]));
+        let request = at_rest(policy, [(c1, 1, 10), (c2, 1, 60), (c3, 1, 60)]);
+        let plan = plan(&request);
         assert_eq!(of(&plan, "c1").target.max, 10, "{policy:?}: more max would only be pending pods");
         assert_eq!(assists(&plan), helped([("c2", 5), ("c3", 5)]), "{policy:?}");
     }
