@@ -58,6 +58,8 @@ impl Observer {
     pub fn start(lab: &Lab) -> Self {
         let mut terms = Terms::default();
         terms.kinds.extend([ROLLOUT, STORE].map(|kind| format!("{} {}", kind.api_version(), kind.kind)));
+        // HPAs run every two seconds here, not every fifteen.
+        terms.writes_a_minute = 90;
         let laws = Laws::new(fhpa::runtime::clock::wall(), terms);
         let seen = Seen { laws, objects: BTreeMap::new(), least: BTreeMap::new() };
         let seen = Arc::new(Mutex::new(seen));
