@@ -232,6 +232,7 @@ const BUILTIN: &[Row] = &[
     row("", &["v1"], "namespaces", "Namespace", false, "ns", false, "s"),
     row("", &["v1"], "nodes", "Node", false, "no", false, "s"),
     row("", &["v1"], "pods", "Pod", true, "po", true, "sdg"),
+    row("", &["v1"], "replicationcontrollers", "ReplicationController", true, "rc", true, "srg"),
     row("", &["v1"], "secrets", "Secret", true, "", false, ""),
     row("", &["v1"], "serviceaccounts", "ServiceAccount", true, "sa", false, "d"),
     row("", &["v1"], "services", "Service", true, "svc", true, "sd"),

@@ -86,7 +86,14 @@ pub(super) fn federated_hpa_spec() -> Value {
             "only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed",
         )
     });
-    and(json!([bounds]), of_mode)
+    let zero = rule(
+        "!has(self.minReplicas) || self.minReplicas > 0
+         || (has(self.metrics) && self.metrics.exists(m, m.type == 'Object' || m.type == 'External'))",
+        ".minReplicas",
+        INVALID,
+        "must be at least 1: only a metric of type Object or External is there without pods",
+    );
+    and(json!([bounds, zero]), of_mode)
 }
 
 /// Whether the target is a FederatedHPA, by its API group.

@@ -48,9 +48,10 @@ pub struct FederatedHPASpec {
     #[serde(deserialize_with = "null_as_default")]
     #[schemars(extend("x-kubernetes-validations" = cel::scale_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
-    /// Fewest replicas over all clusters. Default 1.
+    /// Fewest replicas over all clusters. Default 1. 0 needs a metric of type Object or External, and in Distributed mode
+    /// scalingToZero.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 0))]
     pub min_replicas: Option<i32>,
     /// Most replicas over all clusters; not less than `minReplicas`.
     #[serde(deserialize_with = "null_as_default")]

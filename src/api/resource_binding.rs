@@ -2,6 +2,7 @@
 //!
 //! Writes are patches, so that members that are not read here are preserved.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -57,6 +58,9 @@ pub struct ResourceBindingSpec {
     /// Handling of replicas of failed clusters, as stored.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub failover: Value,
+    /// When a WorkloadRebalancer last asked for a new division.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reschedule_triggered_at: Option<Time>,
     /// The scheduler; empty: karmada-scheduler.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
@@ -75,6 +79,7 @@ impl<'de> Deserialize<'de> for ResourceBindingSpec {
             placement: member(&mut stored, "placement", &mut unreadable),
             graceful_eviction_tasks: member(&mut stored, "gracefulEvictionTasks", &mut unreadable),
             failover: member(&mut stored, "failover", &mut unreadable),
+            reschedule_triggered_at: member(&mut stored, "rescheduleTriggeredAt", &mut unreadable),
             scheduler_name: member(&mut stored, "schedulerName", &mut unreadable),
             unreadable,
         })
@@ -113,6 +118,9 @@ pub struct TargetCluster {
 pub struct ResourceBindingStatus {
     /// Last generation that the scheduler, or fhpa in its place, has processed.
     pub scheduler_observed_generation: Option<i64>,
+    /// When it was last scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scheduled_time: Option<Time>,
     /// Affinity group in use.
     #[serde(deserialize_with = "null_as_default")]
     pub scheduler_observing_affinity_name: String,

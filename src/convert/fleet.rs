@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::api::cluster::{Cluster, ClusterCondition};
-use crate::api::{federated_hpa as api, hpa, resource_binding as binding};
+use crate::api::{federated_hpa as api, resource_binding as binding};
 use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
 use crate::decision::fleet::spread::{Spread, SpreadBy};
 use crate::decision::fleet::taint::{Taint, Toleration};
@@ -190,16 +190,9 @@ pub fn hpa_version(kubernetes: &str) -> HpaVersion {
     }
 }
 
-/// Whether HPAs of that cluster scale to zero by themselves: Kubernetes does from 1.37 on, with a metric that does not
-/// come from the pods (docs/design.md#to-and-from-zero).
-#[must_use]
-pub fn scales_to_zero(kubernetes: &str, metrics: &[hpa::MetricSpec]) -> bool {
-    release(kubernetes).is_some_and(|release| release >= (1, 37))
-        && metrics.iter().any(|metric| matches!(&*metric.type_, "Object" | "External"))
-}
-
 /// Major and minor of a version such as `v1.31.2`.
-fn release(kubernetes: &str) -> Option<(u32, u32)> {
+#[must_use]
+pub fn release(kubernetes: &str) -> Option<(u32, u32)> {
     let mut parts = kubernetes.trim_start_matches('v').split('.');
     let mut number = || parts.next()?.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok();
     Some((number()?, number()?))
@@ -252,21 +245,6 @@ mod tests {
             ("master", HpaVersion::V2),
         ] {
             assert_eq!(hpa_version(version), expected, "{version}");
-        }
-    }
-
-    #[test]
-    fn hpas_scale_to_zero_from_a_version_on_and_by_metrics_of_others() {
-        let metrics = |type_: &str| vec![hpa::MetricSpec { type_: type_.to_owned(), ..hpa::MetricSpec::default() }];
-        for (version, type_, expected) in [
-            ("v1.37.0", "External", true),
-            ("v1.38.1-eks", "Object", true),
-            ("v2.0.0", "Object", true),
-            ("v1.36.9", "External", false),
-            ("v1.37.0", "Resource", false),
-            ("", "External", false),
-        ] {
-            assert_eq!(scales_to_zero(version, &metrics(type_)), expected, "{version} {type_}");
         }
     }
 

@@ -6,6 +6,9 @@ use std::fmt;
 use super::api_version::ApiVersion;
 use super::suggestion::nearest;
 
+/// How an installation names the API group that has no name.
+pub const CORE_GROUP: &str = "core";
+
 /// Why objects of a kind cannot be scaled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
@@ -70,6 +73,7 @@ pub fn divisible(api_version: &str, kind: &str, kept: Option<bool>) -> Result<()
         return Ok(());
     }
     let group = ApiVersion::parse(api_version).map(|version| version.group).unwrap_or_default();
+    let group = if group.is_empty() { CORE_GROUP } else { group };
     Err(Unfit::NotAllowed { resource: format!("{group}/{}s", kind.to_lowercase()) })
 }
 
@@ -104,5 +108,7 @@ mod tests {
         assert_eq!(divisible("argoproj.io/v1alpha1", "Rollout", None), Ok(()), "not known yet");
         let unfit = divisible("argoproj.io/v1alpha1", "Rollout", Some(false)).unwrap_err();
         assert!(unfit.to_string().ends_with("`fhpa install --scale-kind argoproj.io/rollouts`"), "{unfit}");
+        let unfit = divisible("v1", "ReplicationController", Some(false)).unwrap_err().to_string();
+        assert!(unfit.ends_with("`fhpa install --scale-kind core/replicationcontrollers`"), "{unfit}");
     }
 }

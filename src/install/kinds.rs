@@ -12,7 +12,7 @@ use super::permissions::ScaledKind;
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::kinds::keeps_by_itself;
+use crate::decision::kinds::{CORE_GROUP, keeps_by_itself};
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::federated_hpa::write::manifest;
 
@@ -125,12 +125,17 @@ pub async fn versions(client: &Client, kind: &ScaledKind) -> Result<Vec<ScaledTy
         let why = "Karmada retains fields of its objects in members, which a customization would replace";
         return Err(refused(kind, why));
     }
-    let served: Group =
-        read(client, &format!("/apis/{group}"), group).await.map_err(|failure| missing(kind, failure))?;
-    let definition = definition(client, kind).await?;
+    let core = group.is_empty();
+    let served = if core {
+        Group { versions: vec![Version { group_version: "v1".to_owned() }] }
+    } else {
+        read(client, &format!("/apis/{group}"), group).await.map_err(|failure| missing(kind, failure))?
+    };
+    // No definition adds to the core group.
+    let definition = if core { None } else { definition(client, kind).await? };
     let mut found = Vec::new();
     for version in served.versions {
-        let path = format!("/apis/{}", version.group_version);
+        let path = format!("/{}/{}", if core { "api" } else { "apis" }, version.group_version);
         let listed: Resources = read(client, &path, group).await?;
         let scale = format!("{resource}/scale");
         let own = listed.resources.iter().find(|one| one.name == *resource);
@@ -185,7 +190,8 @@ fn is_plain(path: &str) -> bool {
 }
 
 fn refused(kind: &ScaledKind, why: impl fmt::Display) -> Failure {
-    let message = format!("{}/{} cannot be scaled: {why}", kind.group, kind.resource);
+    let group = if kind.group.is_empty() { CORE_GROUP } else { &kind.group };
+    let message = format!("{group}/{} cannot be scaled: {why}", kind.resource);
     Failure::new(ErrorClass::Refused, reason::TARGET_NOT_SCALABLE, message)
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::upstream_webhooks::ENTRIES;
 use crate::admission::registration;
 use crate::api::served::DEFINITIONS;
+use crate::decision::kinds::CORE_GROUP;
 
 /// Scope of a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,10 +299,11 @@ pub const PERMISSIONS: &[Permission] = &[
     },
 ];
 
-/// A scalable kind in addition to [`SCALED`]: `GROUP/RESOURCE`, for example `argoproj.io/rollouts`.
+/// A scalable kind in addition to [`SCALED`]: `GROUP/RESOURCE`, for example `argoproj.io/rollouts`. The group without a
+/// name is `core`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaledKind {
-    /// API group.
+    /// API group; empty: the core group.
     pub group: String,
     /// Plural.
     pub resource: String,
@@ -316,6 +318,7 @@ impl std::str::FromStr for ScaledKind {
         };
         match text.split_once('/') {
             Some((group, resource)) if name(group) && name(resource) => {
+                let group = if group == CORE_GROUP { "" } else { group };
                 Ok(Self { group: group.to_owned(), resource: resource.to_owned() })
             }
             _ => Err(format!("{text:?} is not GROUP/RESOURCE in lower case; argoproj.io/rollouts is")),
@@ -374,6 +377,8 @@ mod tests {
     #[test]
     fn a_kind_of_the_users_own_is_scaled_too() {
         let rollouts: ScaledKind = "argoproj.io/rollouts".parse().unwrap();
+        let core: ScaledKind = "core/replicationcontrollers".parse().unwrap();
+        assert_eq!((&*core.group, &*core.resource), ("", "replicationcontrollers"));
         let more = rules(PermissionScope::ControlPlane, true, std::slice::from_ref(&rollouts));
         assert_eq!(more.len(), rules(PermissionScope::ControlPlane, true, &[]).len() + 2);
         assert!("rollouts".parse::<ScaledKind>().is_err() && "Argo/Rollout".parse::<ScaledKind>().is_err());

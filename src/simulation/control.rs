@@ -14,7 +14,7 @@ use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::settings::Settings;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{
-    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Purge, Reach, Request, plan,
+    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
 };
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;
@@ -227,7 +227,7 @@ impl<'a> Control<'a> {
                 available: Some(report.available),
                 desired: report.desired,
                 load: report.load,
-                reach: if site.writable { Reach::Scale } else { Reach::Bounds { zero: false } },
+                reach: Reach { scale: site.writable, own_zero: false },
                 hpa: file.work.map(|work| Hpa {
                     written: work.written,
                     version: work.version,
@@ -249,13 +249,12 @@ impl<'a> Control<'a> {
         Request {
             total: scenario.total,
             policy: self.policy,
-            suspended: false,
             scaling_to_zero: scenario.scaling_to_zero,
             scale_assist: scenario.scale_assist,
             scale_up: scenario.workload.behavior.as_ref().map(|behavior| behavior.up.clone()),
+            scale_down_tolerance: scenario.workload.behavior.as_ref().and_then(|behavior| behavior.down.tolerance),
             basis: self.basis,
             clusters,
-            purge: Purge::Gracefully,
             now: instant(now),
             delay: scenario.delay,
             window: scenario.window(),
@@ -263,6 +262,7 @@ impl<'a> Control<'a> {
             replacement: (timing.replacement > 0).then(|| SignedDuration::from_secs(timing.replacement)),
             idle: self.idle,
             divided: self.divided,
+            ..Request::default()
         }
     }
 

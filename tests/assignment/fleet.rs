@@ -129,10 +129,8 @@ fn memory() -> impl Strategy<Value = Memory> {
 /// What its HPA says and what was decided before.
 fn life() -> impl Strategy<Value = (Option<Load>, Option<u32>, Memory, Reach)> {
     let load = prop::option::of((0..300_u64).prop_map(|value| Load { value, target: 100 }));
-    let reach = prop_oneof![
-        4 => Just(Reach::Scale),
-        1 => any::<bool>().prop_map(|zero| Reach::Bounds { zero }),
-    ];
+    let reach = (prop::bool::weighted(0.8), prop::bool::weighted(0.2));
+    let reach = reach.prop_map(|(scale, own_zero)| Reach { scale, own_zero });
     (load, prop::option::of(0..20_u32), memory(), reach)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Plan, Policy, Reach, Request, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Plan, Policy, Request, Wait, plan};
 use fhpa::decision::split::{Part, by_weight};
 use proptest::prelude::*;
 
@@ -165,7 +165,7 @@ proptest! {
         for step in plan.now() {
             if let Action::ApplyHpa { cluster: name, bounds, outstanding, .. } = &step.action {
                 let cluster = cluster(&request, name);
-                let by_itself = cluster.reach == Reach::Bounds { zero: true };
+                let by_itself = cluster.reach.own_zero;
                 prop_assert!((bounds.min >= 1 || by_itself) && bounds.min <= bounds.max, "{step:?}");
                 prop_assert!(*outstanding >= bounds.max.max(cluster.hpa.map_or(0, |hpa| hpa.ceiling())));
                 after.insert(name, *outstanding);

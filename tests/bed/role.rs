@@ -110,7 +110,10 @@ impl Asked {
                 && (row.names.is_empty() || row.names.contains(&&*self.name))
         };
         // A kind of the users' own, as `--scale-kind` allows it.
-        let own = PERMISSIONS.iter().all(|row| row.group != self.group) && !self.group.is_empty();
+        let named = [("apps", "replicasets"), ("", "replicationcontrollers")];
+        let resource = self.resource.split('/').next().unwrap_or_default();
+        let own = named.contains(&(&*self.group, resource))
+            || PERMISSIONS.iter().all(|row| row.group != self.group) && !self.group.is_empty();
         PERMISSIONS.iter().any(allows) || (own && matches!(self.verb, "get" | "patch"))
     }
 

@@ -183,7 +183,7 @@ centralized:
 estimators:
   address: "estimator-{cluster}.karmada-system.svc:10352"
   tlsSecret: {name: estimators, caKey: ca.pem, certKey: client.pem, keyKey: client.key}
-rules: {conflictPolicy: Warn, defaultMode: Centralized, defaultTimeZone: Asia/Shanghai}
+rules: {conflictPolicy: Warn, denyEarly: false, defaultMode: Centralized, defaultTimeZone: Asia/Shanghai}
 logs: {format: text, level: "info,fhpa=debug"}
 threads: 3
 extraArgs: ["--cert-refresh-interval=5s"]

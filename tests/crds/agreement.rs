@@ -142,6 +142,17 @@ fn good() -> Vec<Value> {
             &[("/spec/minReplicas", Value::Null), ("/spec/metrics", json!([])), ("/spec/behavior", Value::Null)],
         ),
         with(hpa(), &[("/spec/minReplicas", json!(10))]),
+        with(
+            hpa(),
+            &[
+                ("/spec/minReplicas", json!(0)),
+                (
+                    "/spec/metrics",
+                    json!([{"type": "External", "external": {"metric": {"name": "queue"},
+                        "target": {"type": "AverageValue", "averageValue": "5"}}}]),
+                ),
+            ],
+        ),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("100m"))]),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("+0.5"))]),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("2e3"))]),
@@ -220,7 +231,8 @@ macro_rules! bad {
 const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/maxReplicas": 1} "spec.maxReplicas"
     federated_hpa {"/spec/maxReplicas": 0, "/spec/minReplicas": null} "spec.maxReplicas"
-    federated_hpa {"/spec/minReplicas": 0} "spec.minReplicas"
+    federated_hpa {"/spec/minReplicas": 0, "/spec/metrics": []} "spec.minReplicas"
+    federated_hpa {"/spec/minReplicas": (-1)} "spec.minReplicas"
     federated_hpa {"/spec/scaleTargetRef/apiVersion": null} "spec.scaleTargetRef.apiVersion"
     federated_hpa {"/spec/scaleTargetRef/apiVersion": ""} "spec.scaleTargetRef.apiVersion"
     federated_hpa {"/spec/scaleTargetRef/apiVersion": "a/b/c"} "spec.scaleTargetRef.apiVersion"

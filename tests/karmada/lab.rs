@@ -32,6 +32,8 @@ pub struct Lab {
     pub members: Vec<Member>,
     webhook: u16,
     manager: Option<Program>,
+    /// karmada-agent of members that pull.
+    agents: Vec<(String, Program)>,
     _programs: Vec<Program>,
     _etcd: Program,
     pub directory: TempDir,
@@ -58,8 +60,17 @@ impl Lab {
             futures::future::join_all(starts),
         );
         karmada.is_ready().await;
-        let mut lab =
-            Self { assets, karmada, members, webhook, manager: None, _programs: Vec::new(), _etcd: etcd, directory };
+        let mut lab = Self {
+            assets,
+            karmada,
+            members,
+            webhook,
+            manager: None,
+            agents: Vec::new(),
+            _programs: Vec::new(),
+            _etcd: etcd,
+            directory,
+        };
         lab.federate(&url).await;
         lab
     }
@@ -244,6 +255,41 @@ impl Lab {
     pub fn unjoins(&self, name: &str) {
         // It looks for a context of the member's name unless told otherwise.
         self.karmadactl(name, &["unjoin", name, "--cluster-context=test"]);
+    }
+
+    /// A member that is not in the federation is registered by karmada-agent, which pulls its work.
+    pub async fn pulls(&mut self, name: &str) {
+        let member = &self.member(name).plane;
+        let arguments = flags([
+            ("kubeconfig", member.kubeconfig().into()),
+            ("karmada-kubeconfig", self.karmada.kubeconfig().into()),
+            ("cluster-name", name.into()),
+            ("cluster-api-endpoint", format!("https://127.0.0.1:{}", member.ports.apiserver).into()),
+            ("cluster-provider", "suite".into()),
+            ("cluster-region", "far".into()),
+            ("cluster-status-update-frequency", "2s".into()),
+            ("cluster-failure-threshold", "5s".into()),
+            ("cluster-success-threshold", "5s".into()),
+            ("controllers", "*,-certRotation,-serviceExport,-endpointsliceCollect".into()),
+            ("report-secrets", "None".into()),
+            ("leader-elect", "false".into()),
+            ("metrics-bind-address", "0".into()),
+            ("health-probe-bind-address", "0".into()),
+        ]);
+        let agent = member.program("karmada-agent", &arguments);
+        self.agents.push((name.to_owned(), agent));
+        self.cluster_is(name, "True").await;
+    }
+
+    /// Ends karmada-agent of a member, and takes the member out of the federation.
+    pub async fn pulls_no_more(&mut self, name: &str) {
+        let clusters = self.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
+        clusters.delete(name, &Default::default()).await.unwrap();
+        until(&format!("Cluster {name} has gone"), async || {
+            clusters.get_opt(name).await.is_ok_and(|one| one.is_none())
+        })
+        .await;
+        self.agents.retain(|(agent, _)| agent != name);
     }
 
     fn karmadactl(&self, name: &str, arguments: &[&str]) {

@@ -17,6 +17,7 @@
 )]
 
 mod assets;
+mod custom;
 mod kubelet;
 mod lab;
 #[path = "../laws/mod.rs"]

@@ -13,6 +13,7 @@ use crate::kubelet::{app_of, is_ready};
 use crate::lab::Lab;
 use crate::laws::{Broken, Change, Laws, Terms};
 use crate::plane::{Plane, resource};
+use crate::rig::kinds::{ROLLOUT, STORE};
 
 /// Kinds of the control plane that laws are about: version, kind, plural.
 const CONTROL: [(&str, &str, &str); 11] = [
@@ -55,7 +56,11 @@ pub struct Observer {
 impl Observer {
     /// Begins to watch; what is there already is new to the laws.
     pub fn start(lab: &Lab) -> Self {
-        let laws = Laws::new(fhpa::runtime::clock::wall(), Terms::default());
+        let mut terms = Terms::default();
+        terms.kinds.extend([ROLLOUT, STORE].map(|kind| format!("{} {}", kind.api_version(), kind.kind)));
+        // HPAs run every two seconds here, not every fifteen.
+        terms.writes_a_minute = 90;
+        let laws = Laws::new(fhpa::runtime::clock::wall(), terms);
         let seen = Seen { laws, objects: BTreeMap::new(), least: BTreeMap::new() };
         let seen = Arc::new(Mutex::new(seen));
         let mut watches = JoinSet::new();

@@ -23,6 +23,8 @@ pub struct Fhpa {
     home: PathBuf,
     /// Addresses of the webhooks behind the one that is registered.
     ports: [u16; 2],
+    /// What `fhpa install` registers.
+    url: String,
     relay: JoinHandle<()>,
     arguments: Vec<OsString>,
 }
@@ -52,25 +54,38 @@ impl Fhpa {
             relay: tokio::spawn(relay(listener, [one, two])),
             arguments: more.iter().map(OsString::from).collect(),
             ports: [one, two],
+            url: format!("https://127.0.0.1:{port}/"),
             home,
         };
         let mut fhpa = fhpa;
-        fhpa.allow(lab).await;
+        fhpa.allow(lab, &[]).await;
         // Replicas answer before they are registered, as their readiness has it in a pod.
         for name in REPLICAS {
             fhpa.run(name);
         }
-        let ca = fhpa.home.join("ca.crt").display().to_string();
-        let url = format!("https://127.0.0.1:{port}/");
-        fhpa.does(lab, "install", &["--user", USER, "--url", &url, "--ca-file", &ca]);
+        fhpa.install(lab, &[]);
         fhpa.leads(lab).await;
         fhpa
     }
 
+    /// Installs again, so that more kinds are scaled: the arguments of `--scale-kind`.
+    pub async fn allows(&self, lab: &Lab, kinds: &[String]) {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("--scale-kind={kind}")).collect();
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        self.allow(lab, &kinds).await;
+        self.install(lab, &kinds);
+    }
+
+    fn install(&self, lab: &Lab, more: &[&str]) {
+        let ca = self.home.join("ca.crt").display().to_string();
+        let arguments = ["--user", USER, "--url", &self.url, "--ca-file", &ca];
+        self.does(lab, "install", &[&arguments, more].concat());
+    }
+
     /// Gives the user its rights: first what members need, and the roles of the control plane.
-    async fn allow(&self, lab: &Lab) {
-        self.does(lab, "install", &["--user", USER]);
-        let output = command(lab, "install", &["--user", USER, "--member-rbac", "--output", "-"]);
+    async fn allow(&self, lab: &Lab, more: &[&str]) {
+        self.does(lab, "install", &[&["--user", USER], more].concat());
+        let output = command(lab, "install", &[&["--user", USER, "--member-rbac", "--output", "-"], more].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         for member in &lab.members {
             for object in documents(&String::from_utf8_lossy(&output.stdout)) {

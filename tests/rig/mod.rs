@@ -4,4 +4,5 @@
 
 pub mod absent;
 pub mod authority;
+pub mod kinds;
 pub mod program;

@@ -6,4 +6,5 @@ mod dependencies;
 pub mod documents;
 mod logs;
 mod notices;
+mod placements;
 pub mod sources;

@@ -9,7 +9,9 @@ use k8s_openapi::{
         authorization::v1::SelfSubjectAccessReview,
         autoscaling::{v1::HorizontalPodAutoscaler as HpaV1, v2::HorizontalPodAutoscaler as HpaV2},
         coordination::v1::Lease,
-        core::v1::{ConfigMap, Endpoints, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount},
+        core::v1::{
+            ConfigMap, Endpoints, Event, Namespace, Node, Pod, ReplicationController, Secret, Service, ServiceAccount,
+        },
         events::v1::Event as NewEvent,
         rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
     },
@@ -38,6 +40,7 @@ pub fn normaliser(group: &str, version: &str, kind: &str) -> Option<Normalise> {
         ("", _, "Namespace") => through::<Namespace>,
         ("", _, "Node") => through::<Node>,
         ("", _, "Pod") => through::<Pod>,
+        ("", _, "ReplicationController") => through::<ReplicationController>,
         ("", _, "Secret") => through::<Secret>,
         ("", _, "Service") => through::<Service>,
         ("", _, "ServiceAccount") => through::<ServiceAccount>,

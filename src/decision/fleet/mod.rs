@@ -9,6 +9,7 @@ pub mod placement;
 pub mod settings;
 pub mod spread;
 pub mod taint;
+pub mod unsupported;
 
 use std::collections::BTreeMap;
 

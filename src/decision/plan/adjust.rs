@@ -63,6 +63,7 @@ pub(super) fn adjust(
         if settled {
             assist::assist(request, &mut assignees);
         }
+        next.push(assist::end(request, &assignees));
         adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
         assignees.sort_by_key(|assignee| !assignee.target.bounds.is_some());
         let bound = assignees.partition_point(|assignee| assignee.target.bounds.is_some());

@@ -1,13 +1,13 @@
 //! Replicas that other clusters run at once in place of clusters that cannot scale
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::adjust::{Assignee, sum, take, within};
 use super::distribute::{Range, distribute};
 use super::participant::Participant;
 use super::signal::counts;
-use super::{Assist, Cause, Policy, Reach, Request};
+use super::{Assist, Cause, Cluster, Policy, Request};
 use crate::decision::split::Replicas;
 
 /// An assist that was not reached after this time is dropped.
@@ -58,18 +58,36 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
 }
 
 /// Drops assists that were reached or have expired: the HPA has decided since then, and a second writer would conflict.
+/// Where the min of the HPA asks for the replicas, it stays until the HPA wants as many by itself, at most for the window
+/// of scaling down.
 pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     for assignee in assignees {
         let max = assignee.participant.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
-        let current = assignee.participant.cluster.current;
+        let Cluster { current, load, reach, .. } = *assignee.participant.cluster;
+        let running = assignee.participant.cluster.running();
         let memory = &mut assignee.target.memory;
         memory.assist = memory.assist.filter(|assist| {
             let reached = current.is_none_or(|current| current >= assist.replicas.min(max));
             // Keep it while the raise of its max is pending.
             let waits = max < assist.replicas && max < assignee.target.bounds.max;
-            within(Some(assist.since), GIVEN_UP, request.now) && (!reached || waits)
+            let holds = reached && !reach.scale && load.is_none_or(|load| load.wanted(running) < assist.replicas);
+            let span = if holds { held(request) } else { GIVEN_UP };
+            within(Some(assist.since), span, request.now) && (!reached || waits || holds)
         });
     }
+}
+
+/// How long the min of an HPA holds replicas that it does not want by itself.
+fn held(request: &Request<'_>) -> SignedDuration {
+    request.window.max(GIVEN_UP)
+}
+
+/// When the next assist by the min of an HPA ends.
+pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
+    let by_min = assignees.iter().filter(|assignee| !assignee.participant.cluster.reach.scale);
+    let sinces = by_min.filter_map(|assignee| Some(assignee.target.memory.assist?.since));
+    let ends = sinces.flat_map(|since| [GIVEN_UP, held(request)].map(|span| since.checked_add(span).ok())).flatten();
+    ends.filter(|end| *end > request.now).min()
 }
 
 /// `ceil(ready * metric / target) - ready`, minus the replicas already requested from other clusters; for a cluster at
@@ -98,9 +116,11 @@ fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(P
     let cluster = assignee.participant.cluster;
     // Whether a cluster at zero is woken is not decided here: asked for replicas it would not start any.
     let asleep = assignee.target.memory.zero;
-    let able = assignee.answers() && !assignee.is_stuck() && !asleep && cluster.reach == Reach::Scale;
-    let runs = runs(assignee);
     let current = cluster.current?;
+    // An HPA does not scale a workload at zero replicas, whatever its min.
+    let asks = cluster.reach.scale || current > 0;
+    let able = assignee.answers() && !assignee.is_stuck() && !asleep && asks;
+    let runs = runs(assignee);
     let ordered = runs.saturating_sub(current);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);
     let most = assignee.target.bounds.max.min(request.most_at_once(current));

@@ -34,6 +34,11 @@ impl Basis {
                 Policy::Duplicated | Policy::DynamicWeighted | Policy::Aggregated => {}
             }
         }
+        // Only where there is one: without it the digest is that of earlier versions.
+        if let Some(rescheduled) = request.rescheduled {
+            digest.text("rescheduled");
+            digest.number(rescheduled.as_second().cast_unsigned());
+        }
         Self(digest.0.value())
     }
 }

@@ -41,6 +41,14 @@ impl Load {
         self.target > 0 && u128::from(self.value).saturating_mul(WHOLE) > most
     }
 
+    /// Whether the metric is below target by more than so many millionths of the target.
+    #[must_use]
+    pub fn is_below_by(self, millionths: u64) -> bool {
+        const WHOLE: u128 = 1_000_000;
+        let least = u128::from(self.target).saturating_mul(WHOLE.saturating_sub(millionths.into()));
+        self.target > 0 && u128::from(self.value).saturating_mul(WHOLE) < least
+    }
+
     /// Whether the metric is below target.
     #[must_use]
     pub fn is_below(self) -> bool {

@@ -101,8 +101,8 @@ impl fmt::Display for Note {
             }
             Self::ScaleToZeroUnsupported { clusters } => write!(
                 f,
-                "{clusters} clusters that pull their work keep their min instead of going to zero: that needs Kubernetes \
-                 1.37 there and a metric of type Object or External"
+                "{clusters} clusters that pull their work keep their min instead of going to zero: that needs a metric of \
+                 type Object or External, and an HPA there that reports ScaledToZero (Kubernetes 1.37)"
             ),
             Self::ScaleToZeroDuplicated => f.write_str(
                 "scalingToZero has no effect: replicas are duplicated, so that every cluster keeps minReplicas",

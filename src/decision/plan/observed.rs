@@ -179,16 +179,23 @@ impl Cluster<'_> {
 }
 
 /// How replicas of a cluster can be written (docs/design.md#on-the-wire).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// By the scale subresource of the workload.
-    #[default]
-    Scale,
-    /// Only by the bounds of its HPA; also to zero where that HPA scales to zero by itself (Kubernetes 1.37).
-    Bounds {
-        /// Whether the HPA scales to zero by itself.
-        zero: bool,
-    },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// By the scale subresource of the workload; else only by the bounds of its HPA.
+    pub scale: bool,
+    /// Whether its HPA scales to zero and from zero by itself (Kubernetes 1.37).
+    pub own_zero: bool,
+}
+
+impl Reach {
+    /// Only by the bounds of its HPA, and not to zero.
+    pub const BOUNDS: Self = Self { scale: false, own_zero: false };
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self { scale: true, own_zero: false }
+    }
 }
 
 /// How the replicas of an evicted cluster are removed (Karmada's `purgeMode`). The plan only passes it on.
@@ -218,6 +225,10 @@ pub struct Request<'a> {
     pub scale_assist: bool,
     /// `spec.behavior.scaleUp`; `None` without `spec.behavior`.
     pub scale_up: Option<Rules>,
+    /// `spec.behavior.scaleDown.tolerance`
+    pub scale_down_tolerance: Option<f64>,
+    /// When a WorkloadRebalancer last asked for a new division.
+    pub rescheduled: Option<Timestamp>,
     /// The basis of the previous plan, with [`Cluster::target`] of each cluster.
     pub basis: Option<Basis>,
     /// The clusters.

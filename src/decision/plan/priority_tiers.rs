@@ -3,7 +3,7 @@
 
 use super::adjust::Assignee;
 use super::raise_at_max::hand_over;
-use super::{ClusterState, Load, Policy, Reason, Request};
+use super::{ClusterState, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
 /// Holds the scale-down of every tier above the one that shrinks: the lowest tier above its min. A member enforces this
@@ -38,7 +38,7 @@ pub(super) fn drain(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -
             && !assignee.is_stuck()
             && small(cluster.current)
             && small(cluster.desired)
-            && cluster.load.is_some_and(Load::is_below)
+            && cluster.load.is_some_and(|load| request.is_below(load))
             && assignee.may_give(request)
             && assignee.has_reacted(request)
     };

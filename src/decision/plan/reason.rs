@@ -140,6 +140,11 @@ pub enum Hold {
         /// How many, with its own.
         replicas: Replicas,
     },
+    /// The min of its HPA asks for replicas in place of clusters that cannot scale: its replicas cannot be written.
+    Assists {
+        /// How many, with its own.
+        replicas: Replicas,
+    },
 }
 
 impl Hold {
@@ -150,6 +155,7 @@ impl Hold {
             Self::Running { .. } => "HeldByRunningReplicas",
             Self::Budget => "WaitingForBudget",
             Self::Replaces { .. } => "ReplacingOthers",
+            Self::Assists { .. } => "AssistingOthers",
         }
     }
 }
@@ -163,6 +169,9 @@ impl fmt::Display for Hold {
             Self::Budget => f.write_str("waiting for other clusters to release the replicas"),
             Self::Replaces { replicas } => {
                 write!(f, "keeps at least {replicas} while it replaces leaving or failed clusters")
+            }
+            Self::Assists { replicas } => {
+                write!(f, "asked for at least {replicas} by its min, in place of clusters that cannot scale")
             }
         }
     }

@@ -14,7 +14,7 @@ use super::floors::{self, asked, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
 use super::transition::{frozen, is_known};
-use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Reach, Request};
+use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
 use crate::decision::split::Replicas;
 
 /// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
@@ -353,7 +353,7 @@ fn spare(assignee: &Assignee<'_, '_>, wake: bool) -> Option<Replicas> {
     let cluster = assignee.participant.cluster;
     let pends = cluster.pending > 0 || assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
     // An HPA does not scale a workload at zero replicas.
-    let stopped = cluster.reach != Reach::Scale && cluster.entry.is_some() && cluster.current == Some(0);
+    let stopped = !cluster.reach.scale && cluster.entry.is_some() && cluster.current == Some(0);
     let asleep = assignee.target.memory.zero && !wake;
     if !assignee.answers() || pends || stopped || asleep || cluster.evicting {
         return None;

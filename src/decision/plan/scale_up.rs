@@ -1,5 +1,6 @@
 //! `behavior.scaleUp` binds what fhpa itself adds to a cluster that serves: assists, waking, and a higher max for a
-//! cluster at its max (docs/design.md#clusters-that-cannot-scale). Pure.
+//! cluster at its max (docs/design.md#clusters-that-cannot-scale). The tolerance of `behavior.scaleDown` says which load
+//! is low. Pure.
 //!
 //! Replacement of what ran elsewhere is not scaling, and is not bound.
 
@@ -24,10 +25,13 @@ impl Request<'_> {
         load.is_above_by(self.tolerance())
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+    /// Whether a metric is below its target, by more than the tolerance where the user names one.
+    pub(super) fn is_below(&self, load: Load) -> bool {
+        load.is_below_by(self.scale_down_tolerance.map_or(0, millionths))
+    }
+
     fn tolerance(&self) -> u64 {
-        let share = self.scale_up.as_ref().and_then(|rules| rules.tolerance);
-        share.map_or(TOLERANCE, |share| (share * WHOLE).round() as u64)
+        self.scale_up.as_ref().and_then(|rules| rules.tolerance).map_or(TOLERANCE, millionths)
     }
 
     /// The most replicas that a cluster with `current` may be asked to run at once: one step of the policies.
@@ -37,6 +41,11 @@ impl Request<'_> {
         let most = Events::default().most(now, rules, self.now);
         Replicas::try_from(most).unwrap_or_default().max(current)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+fn millionths(share: f64) -> u64 {
+    (share * WHOLE).round() as u64
 }
 
 #[cfg(test)]
@@ -76,5 +85,12 @@ mod tests {
         assert!(request(Select::Max, Some(0.04)).is_above(load) && !request(Select::Max, Some(0.05)).is_above(load));
         assert!(!request(Select::Max, Some(0.5)).is_above(Load { value: 150, target: 100 }));
         assert!(request(Select::Max, Some(0.0)).is_above(Load { value: 101, target: 100 }));
+        let below = |tolerance, value| {
+            let request = Request { scale_down_tolerance: tolerance, ..Request::default() };
+            request.is_below(Load { value, target: 100 })
+        };
+        assert!(below(None, 99) && !below(None, 100));
+        assert!(below(Some(0.2), 79) && !below(Some(0.2), 80));
+        assert!(!below(Some(1.0), 0) && !below(Some(2.0), 0), "a tolerance of the whole target: no load is low");
     }
 }

@@ -8,7 +8,7 @@ use super::assignment::Targets;
 use super::binding::{Entries, entries};
 use super::replacement::Verdict;
 use super::transition::{Transition, floored};
-use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Reach, Request, Step, Wait, Why};
+use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
 /// The steps, and the final entries of the binding.
@@ -70,7 +70,7 @@ pub(super) fn steps<'a>(
     steps.extend(last_steps);
     steps.extend(clusters.iter().zip(targets).zip(transitions).filter_map(|((cluster, target), transition)| {
         let (Transition::Have { bounds, .. }, Some(target)) = (transition, target) else { return None };
-        let wanted = floored(*target);
+        let wanted = floored(cluster, *target);
         let later = Write { cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     }));
@@ -208,10 +208,13 @@ impl<'a> Writes<'a> {
     }
 }
 
-/// The bounds that hold replacement replicas within the written max, where the written min does not.
+/// The bounds that ask for replacement replicas and those of an assist within the written max, where the written min
+/// does not.
 fn holding(write: &Write<'_>, from: Bounds, clusters: &[&Cluster<'_>], targets: &Targets) -> Option<Bounds> {
     let target = clusters.iter().zip(targets).find(|(cluster, _)| cluster.name == write.cluster.name);
-    let floor = target.and_then(|(_, target)| *target).map_or(0, |target| target.memory.floor());
+    let target = target.and_then(|(_, target)| *target);
+    let floor = target.filter(|target| target.memory.floor.is_some() || target.memory.assist.is_some());
+    let floor = floor.map_or(0, |target| floored(write.cluster, target).min);
     let min = floor.min(write.bounds.min).min(from.max);
     (min > from.min).then_some(Bounds { min, max: from.max })
 }
@@ -243,8 +246,11 @@ fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, transition: &Transition) 
     let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.state == ClusterState::Serving)?;
     let max = hpa.written.unwrap_or_default().max.min(bounds.max);
     let (replicas, why) = match memory.assist {
-        _ if cluster.reach != Reach::Scale => return None,
+        _ if !cluster.reach.scale => return None,
+        // Its HPA goes to zero by itself, and comes back.
+        _ if memory.zero && cluster.reach.own_zero => return None,
         _ if memory.zero => (0, Why::ScaledToZero),
+        Some(assist) if current == 0 => (assist.replicas.max(bounds.min).min(max), Why::ScaledFromZero),
         Some(assist) => (assist.replicas.min(max), Why::ScaleAssisted),
         None => (bounds.min, Why::ScaledFromZero),
     };

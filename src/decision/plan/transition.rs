@@ -61,9 +61,10 @@ pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     cluster.running().min(cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max)
 }
 
-/// The target with its replacement replicas as min.
-pub(super) fn floored(Target { bounds, memory, .. }: Target) -> Bounds {
-    Bounds { min: bounds.min.max(memory.floor()).min(bounds.max), ..bounds }
+/// The target with its replacement replicas as min, and where replicas cannot be written with those of an assist, too.
+pub(super) fn floored(cluster: &Cluster<'_>, Target { bounds, memory, .. }: Target) -> Bounds {
+    let asked = memory.assist.filter(|_| !cluster.reach.scale).map_or(0, |assist| assist.replicas);
+    Bounds { min: bounds.min.max(memory.floor()).max(asked).min(bounds.max), ..bounds }
 }
 
 fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -> Transition {
@@ -73,8 +74,13 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
             if target.is_some() =>
         {
             let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
-            let bounds = floored(Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
-            let replaces = (bounds.min > target.min).then_some(Hold::Replaces { replicas: memory.floor() });
+            let bounds =
+                floored(cluster, Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
+            let replicas = bounds.min;
+            let replaces = (replicas > target.min).then_some(match memory.floor {
+                Some(_) => Hold::Replaces { replicas },
+                None => Hold::Assists { replicas },
+            });
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
             Transition::Have { bounds, hold, held }
         }

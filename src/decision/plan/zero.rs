@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 
 use super::adjust::{Adjusted, Assignee, sum, within};
 use super::assignment::Targets;
+use super::distribute::{Range, distribute};
 use super::participant::Participant;
 use super::signal::counts;
-use super::{ClusterState, Load, Note, Policy, Reach, Request};
+use super::{Assist, Bounds, Cluster, ClusterState, Load, Note, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 
 /// Scales clusters from zero, or one to zero, all of which have bounds; `settled` is whether they have reacted to them.
@@ -21,14 +22,15 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
         // A new cluster begins at zero.
         let new = assignee.participant.cluster.target.is_none()
             && assignee.participant.cluster.current.unwrap_or_default() == 0;
+        let back = is_back(request, assignee.participant.cluster);
         let memory = &mut assignee.target.memory;
-        memory.zero = (memory.zero || new) && can_be_zero(assignee.participant.cluster.reach);
+        memory.zero = (memory.zero || new) && !back && can_be_zero(assignee.participant.cluster.reach);
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
     let adjusted = if woken || !settled { Adjusted::default() } else { sleep(request, assignees) };
     // Its HPA scales to zero by itself.
     for assignee in assignees.iter_mut().filter(|assignee| assignee.target.memory.zero) {
-        if matches!(assignee.participant.cluster.reach, Reach::Bounds { .. }) {
+        if assignee.participant.cluster.reach.own_zero {
             assignee.target.bounds.min = 0;
         }
     }
@@ -49,9 +51,7 @@ pub(super) fn remark(
         let target = targets.get(participant.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
         target.is_some() && participant.cluster.state == ClusterState::Serving
     };
-    let unwritable = |participant: &&Participant<'_>| {
-        participant.cluster.reach == Reach::Bounds { zero: false } && bound(participant)
-    };
+    let unwritable = |participant: &&Participant<'_>| participant.cluster.reach == Reach::BOUNDS && bound(participant);
     let clusters = participants.iter().filter(unwritable).count();
     if request.may_be_zero() && clusters > 0 {
         notes.push(Note::ScaleToZeroUnsupported { clusters });
@@ -65,7 +65,13 @@ pub(super) fn remark(
 }
 
 const fn can_be_zero(reach: Reach) -> bool {
-    matches!(reach, Reach::Scale | Reach::Bounds { zero: true })
+    reach.scale || reach.own_zero
+}
+
+/// Whether its HPA has started it again by itself.
+fn is_back(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
+    let runs = cluster.reach.own_zero && cluster.current.is_some_and(|current| current > 0);
+    runs && cluster.load.is_some_and(|load| load.value > 0 && !request.is_below(load))
 }
 
 /// Order of scaling to zero: fewest replicas, smallest weight or lowest priority, by policy.
@@ -121,11 +127,49 @@ fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         .map(|assignee| assignee.participant.cluster.priority)
         .max();
     let Some(first) = first else { return false };
+    let mut woken: Vec<&mut Assignee<'_, '_>> = Vec::new();
+    let missing = missing(request, assignees);
     for assignee in assignees.iter_mut().filter(|assignee| asleep(assignee)) {
-        assignee.target.memory.zero =
-            request.policy == Policy::Prioritized && assignee.participant.cluster.priority != first;
+        if request.policy == Policy::Prioritized && assignee.participant.cluster.priority != first {
+            continue;
+        }
+        assignee.target.memory.zero = false;
+        woken.push(assignee);
     }
+    start(request, woken, missing);
     true
+}
+
+/// Replicas that the load of running clusters asks for beyond what these can run.
+fn missing(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replicas {
+    sum(assignees.iter().filter(|assignee| !assignee.target.memory.zero && assignee.answers()).map(|assignee| {
+        let cluster = assignee.participant.cluster;
+        let running = cluster.running();
+        let load = cluster.load.filter(|load| request.is_above(*load));
+        let most = running.saturating_add(cluster.available.unwrap_or_default()).min(assignee.target.bounds.max);
+        load.map_or(0, |load| load.wanted(running)).saturating_sub(most.max(running))
+    }))
+}
+
+/// Asks clusters that start for more than their min, where the load is that high: within max, free capacity and the
+/// policies of `behavior.scaleUp`.
+fn start(request: &Request<'_>, woken: Vec<&mut Assignee<'_, '_>>, missing: Replicas) {
+    let most = |assignee: &Assignee<'_, '_>| {
+        let Bounds { min, max } = assignee.target.bounds;
+        let room = assignee.participant.cluster.available.unwrap_or_default();
+        max.min(room).min(request.most_at_once(0)).max(min)
+    };
+    let ranges: Vec<Range> = woken.iter().map(|one| Range { low: one.target.bounds.min, high: most(one) }).collect();
+    let participants: Vec<Participant<'_>> = woken
+        .iter()
+        .zip(&ranges)
+        .map(|(one, range)| Participant { capacity: range.high, ..*one.participant })
+        .collect();
+    let total = missing.max(sum(ranges.iter().map(|range| range.low)));
+    for (assignee, replicas) in woken.into_iter().zip(distribute(request.policy, total, &participants, &ranges)) {
+        let more = replicas > assignee.target.bounds.min && assignee.participant.cluster.reach.scale;
+        assignee.target.memory.assist = more.then_some(Assist { replicas, since: request.now });
+    }
 }
 
 /// Scales one cluster to zero after all had little load for the whole window.
@@ -153,7 +197,7 @@ fn victim(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<usize
         .collect::<Option<_>>()?;
     let idle = |(_, assignee, current, load): &(usize, &Assignee<'_, '_>, Replicas, Load)| {
         let at_min = *current <= assignee.target.bounds.min && assignee.participant.cluster.ready >= *current;
-        assignee.answers() && !assignee.is_stuck() && at_min && load.is_below()
+        assignee.answers() && !assignee.is_stuck() && at_min && request.is_below(*load)
     };
     let all = sum(awake.iter().map(|(_, _, current, _)| *current));
     if !awake.iter().all(idle) || all <= request.total.min {
@@ -167,5 +211,8 @@ fn victim(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<usize
         .filter(|(_, assignee, ..)| can_be_zero(assignee.participant.cluster.reach))
         .min_by_key(|(_, assignee, ..)| (order(request, assignee), Reverse(assignee.participant.cluster.name)))?;
     let rest = all.saturating_sub(*current);
-    (*current > 0 && rest >= request.total.min && rest >= wanted).then_some(*at)
+    // The last one is started by nobody else.
+    let own_zero = awake.iter().any(|(one, assignee, ..)| one == at && assignee.participant.cluster.reach.own_zero);
+    let comes_back = rest > 0 || own_zero;
+    (*current > 0 && rest >= request.total.min && rest >= wanted && comes_back).then_some(*at)
 }

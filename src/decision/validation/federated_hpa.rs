@@ -52,8 +52,16 @@ fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, path: &
 }
 
 fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
-    if let Some(min) = spec.min_replicas.filter(|min| *min < 1) {
-        findings.invalid("bounds", &path.field("minReplicas"), min, "must be greater than or equal to 1");
+    let outer = spec.metrics.iter().any(|metric| matches!(&*metric.type_, "Object" | "External"));
+    match spec.min_replicas {
+        Some(min) if min < 0 => {
+            findings.invalid("bounds", &path.field("minReplicas"), min, "must be greater than or equal to 0");
+        }
+        Some(min @ 0) if !outer => {
+            let text = "must be at least 1: only a metric of type Object or External is there without pods";
+            findings.invalid("bounds", &path.field("minReplicas"), min, text);
+        }
+        _ => {}
     }
     let path = path.field("maxReplicas");
     let Some(max) = spec.max_replicas else {

@@ -14,7 +14,7 @@ use super::report::{Conditions, status};
 use super::{Member, MemberView, pods};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use crate::convert;
-use crate::convert::fleet::{hpa_version, scales_to_zero};
+use crate::convert::fleet::{hpa_version, release};
 use crate::convert::scaling;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
@@ -287,6 +287,12 @@ impl Member {
         });
         self.objects.create(&self.kinds.event, &event).await.map(|_| ())
     }
+}
+
+/// Whether the controller scales to zero: from Kubernetes 1.37 on, with a metric that does not come from the pods.
+fn scales_to_zero(kubernetes: &str, metrics: &[MetricSpec]) -> bool {
+    let outer = |metric: &MetricSpec| matches!(&*metric.type_, "Object" | "External");
+    release(kubernetes).is_some_and(|release| release >= (1, 37)) && metrics.iter().any(outer)
 }
 
 /// The workload of an HPA.

@@ -1,10 +1,12 @@
 //! Replicas that other clusters run in place of a cluster that cannot scale.
 
-use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Policy, Reach, Reason, Request, Why, plan};
+use fhpa::decision::plan::{
+    Assist, Cluster, ClusterState, Load, Memory, Plan, Policy, Reach, Reason, Request, Why, plan,
+};
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{NOW, assists, at_rest, room, rules, scales};
+use super::{MINUTE, NOW, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::runs;
 
 /// Four replicas are missing in c1.
@@ -90,12 +92,68 @@ fn help_is_asked_for_once_and_again_only_for_more() {
 }
 
 #[test]
-fn help_is_not_asked_of_a_member_whose_workload_cannot_be_written() {
-    let pull = Cluster { reach: Reach::Bounds { zero: false }, ..room("c2", 30) };
-    let request = short(Policy::Aggregated, [pull, room("c3", 3)]);
-    let plan = plan(&request);
-    assert_eq!(assists(&plan), helped([("c3", 3)]));
-    assert_eq!(scales(&plan).len(), 1);
+fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
+    let pull = Cluster { reach: Reach::BOUNDS, ..room("c2", 30) };
+    let mut request = short(Policy::Aggregated, [pull, room("c3", 3)]);
+    let first = plan(&request);
+    assert_eq!((assists(&first), scales(&first)), (helped([("c2", 4)]), vec![]));
+    assert_eq!(asked(&first, "c2"), 6);
+    // It runs them: its min stays until its HPA wants as many by itself.
+    let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
+    for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
+        cluster.memory = *memory;
+    }
+    let c2 = &mut request.clusters[1];
+    (c2.current, c2.ready, c2.load) = (Some(6), 6, Some(Load { value: 40, target: 100 }));
+    let holding = plan(&request);
+    assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + MINUTE)));
+    request.clusters[1].load = Some(Load { value: 95, target: 100 });
+    assert_eq!(asked(&plan(&request), "c2"), 1);
+    request.clusters[1].load = Some(Load { value: 40, target: 100 });
+    request.now = NOW + WINDOW;
+    assert_eq!(asked(&plan(&request), "c2"), 1, "at most for the window");
+}
+
+#[test]
+fn a_member_at_zero_whose_workload_cannot_be_written_is_not_asked() {
+    let stopped = Cluster { reach: Reach::BOUNDS, current: Some(0), ready: 0, ..room("c2", 30) };
+    assert_eq!(assists(&plan(&short(Policy::Aggregated, [stopped, room("c3", 3)]))), helped([("c3", 3)]));
+}
+
+/// The min that the HPA of a cluster has for now.
+fn asked(plan: &Plan<'_>, name: &str) -> u32 {
+    of(plan, name).now.min
+}
+
+#[test]
+fn what_a_cluster_at_its_max_has_no_room_for_is_run_by_others() {
+    for policy in [Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized] {
+        let c1 = Cluster { load: Some(TWICE), priority: Some(3), available: Some(0), ..runs("c1", 10) };
+        let others =
+            [("c2", 2), ("c3", 1)].map(|(name, priority)| Cluster { priority: Some(priority), ..room(name, 5) });
+        let [c2, c3] = others;
+        let request = at_rest(policy, [(c1, 1, 10), (c2, 1, 60), (c3, 1, 60)]);
+        let plan = plan(&request);
+        assert_eq!(of(&plan, "c1").target.max, 10, "{policy:?}: more max would only be pending pods");
+        assert_eq!(assists(&plan), helped([("c2", 5), ("c3", 5)]), "{policy:?}");
+    }
+}
+
+#[test]
+fn an_unconfirmed_write_does_not_make_a_cluster_ask_again() {
+    let c1 = Cluster { ready: 10, load: Some(TWICE), priority: Some(3), ..runs("c1", 10) };
+    let mut request = at_rest(Policy::StaticWeighted, [(c1, 1, 10), (room("c2", 50), 1, 60), (room("c3", 50), 1, 60)]);
+    let first: Vec<Memory> = plan(&request).shares.iter().map(|share| share.memory).collect();
+    assert_eq!(first[0].helped, 10);
+    for (cluster, memory) in request.clusters.iter_mut().zip(&first) {
+        cluster.memory = *memory;
+    }
+    // Its HPA was written again, and has not answered.
+    let cluster = &mut request.clusters[0];
+    (cluster.load, cluster.desired) = (None, None);
+    cluster.hpa.as_mut().unwrap().confirmed = false;
+    let memory = plan(&request).shares[0].memory;
+    assert_eq!((memory.stuck, memory.helped), (first[0].stuck, 10));
 }
 
 /// c1 ran four replicas and is gone.

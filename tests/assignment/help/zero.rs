@@ -95,12 +95,12 @@ fn a_cluster_at_zero_comes_back_by_the_users_tolerance_and_not_where_scaling_up_
 #[test]
 fn an_hpa_that_scales_to_zero_itself_gets_zero_as_its_min() {
     let mut request = idle(Policy::StaticWeighted);
-    request.clusters[2].reach = Reach::Bounds { zero: true };
+    request.clusters[2].reach = Reach { own_zero: true, ..Reach::BOUNDS };
     (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
     let asleep = plan(&request);
     assert_eq!(scales(&asleep), []);
     assert_eq!(targets(&asleep)[2], ("m3".to_owned(), 0, 8));
-    request.clusters[2].reach = Reach::Bounds { zero: false };
+    request.clusters[2].reach = Reach::BOUNDS;
     assert_eq!(scales(&plan(&request)), [("m2".to_owned(), 0, Why::ScaledToZero)]);
 }
 
@@ -113,4 +113,86 @@ fn the_min_of_a_cluster_at_zero_goes_to_those_that_run() {
     request.clusters[1].memory.zero = true;
     request.period = Some(MINUTE);
     assert_eq!(targets(&plan(&request)), named([("m1", 3, 10), ("m2", 1, 6)]));
+}
+
+#[test]
+fn an_hpa_that_scales_to_zero_itself_is_left_to_it_also_where_replicas_could_be_written() {
+    let own = Reach { own_zero: true, ..Reach::default() };
+    let mut request = idle(Policy::StaticWeighted);
+    request.clusters[2].reach = own;
+    (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+    let asleep = plan(&request);
+    assert_eq!((scales(&asleep), targets(&asleep)[2].clone()), (vec![], ("m3".to_owned(), 0, 8)));
+    // It has started again: it keeps its min from now on.
+    let cluster = &mut request.clusters[2];
+    (cluster.memory.zero, cluster.current, cluster.load) = (true, Some(1), Some(TWICE));
+    request.idle = None;
+    assert_eq!(targets(&plan(&request))[2], ("m3".to_owned(), 3, 8));
+}
+
+#[test]
+fn the_last_cluster_goes_to_zero_only_where_its_own_hpa_starts_it_again() {
+    let last = |own_zero| {
+        let mut request = idle(Policy::Aggregated);
+        request.total.min = 0;
+        request.basis = Some(plan(&request).basis);
+        for cluster in &mut request.clusters {
+            cluster.load = Some(Load { value: 0, target: 100 });
+            cluster.reach.own_zero = own_zero;
+        }
+        for cluster in &mut request.clusters[..2] {
+            (cluster.current, cluster.ready, cluster.memory.zero) = (Some(0), 0, true);
+        }
+        (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+        targets(&plan(&request))[2].1
+    };
+    assert_eq!((last(true), last(false)), (0, 3));
+}
+
+#[test]
+fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
+    let burst = |policy, value, scale_up| {
+        let mut request = Request { scale_up, ..idle(policy) };
+        for cluster in &mut request.clusters[..2] {
+            (cluster.current, cluster.ready, cluster.load, cluster.desired) = (Some(0), 0, None, None);
+            (cluster.memory.zero, cluster.available) = (true, Some(20));
+        }
+        request.clusters[2].load = Some(Load { value, target: 100 });
+        let woken = scales(&plan(&request));
+        assert!(woken.iter().all(|(.., why)| *why == Why::ScaledFromZero));
+        woken.into_iter().map(|(name, replicas, _)| (name, replicas)).collect::<Vec<_>>()
+    };
+    let named = |m1, m2| vec![("m1".to_owned(), m1), ("m2".to_owned(), m2)];
+    assert_eq!(burst(Policy::StaticWeighted, 120, None), named(2, 1), "no more than their mins");
+    // Three run; the load asks for twelve, and they have no room for one more.
+    assert_eq!(burst(Policy::StaticWeighted, 400, None), named(6, 3));
+    assert_eq!(burst(Policy::StaticWeighted, 4_000, None), named(8, 8), "up to their max");
+    assert_eq!(burst(Policy::StaticWeighted, 4_000, rules(Select::Max, 3, None)), named(3, 3), "as policies allow");
+    assert_eq!(burst(Policy::Prioritized, 400, None), [("m2".to_owned(), 8)]);
+}
+
+#[test]
+fn the_users_tolerance_says_which_load_is_idle() {
+    let idle_at = |tolerance| {
+        let request = Request { scale_down_tolerance: tolerance, ..idle(Policy::Aggregated) };
+        plan(&request).idle
+    };
+    assert_eq!((idle_at(None), idle_at(Some(0.5)), idle_at(Some(0.7))), (Some(NOW), Some(NOW), None));
+}
+
+#[test]
+fn clusters_divided_by_room_go_to_zero_and_back_too() {
+    let mut request = idle(Policy::DynamicWeighted);
+    for (cluster, available) in request.clusters.iter_mut().zip([9, 6, 3]) {
+        cluster.available = Some(available);
+    }
+    request.basis = Some(plan(&request).basis);
+    (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+    assert_eq!(scales(&plan(&request)), [("m3".to_owned(), 0, Why::ScaledToZero)], "the smallest weight");
+    for cluster in &mut request.clusters[1..] {
+        (cluster.current, cluster.ready, cluster.load, cluster.memory.zero) = (Some(0), 0, None, true);
+    }
+    request.clusters[0].load = Some(Load { value: 130, target: 100 });
+    let woken: Vec<String> = scales(&plan(&request)).into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(woken, ["m2", "m3"], "all of them");
 }

@@ -40,7 +40,7 @@ pub async fn size(stand: &Stand, member: &str, cores: u32) {
     kubelet::nodes(&stand.lab.member(member).plane.client, member, 1, cores).await;
 }
 
-fn cores_of(name: &str, replicas: u32) -> Value {
+pub fn cores_of(name: &str, replicas: u32) -> Value {
     let mut object = deployment(name, replicas);
     object["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!(format!("{CORE}m"));
     object

@@ -3,9 +3,13 @@
 mod centralized;
 mod examples;
 mod fail;
+mod kinds;
 mod leave;
 mod moves;
+mod overflow;
+mod pull;
 mod release;
+mod scalers;
 mod upkeep;
 
 use futures::future::LocalBoxFuture;
@@ -41,6 +45,10 @@ stories! {
     "the_lowest_priority_shrinks_first": moves::the_lowest_priority_shrinks_first,
     "headroom_follows_the_room": moves::headroom_follows_the_room,
     "what_a_full_cluster_lacks_others_run": moves::help,
+    "overflow_groups_fill_in_order_and_empty_in_reverse": overflow::groups_fill_in_order_and_empty_in_reverse,
+    "another_hpa_is_found_and_adopted": scalers::another_hpa_is_found_and_adopted,
+    "kinds_of_others_are_taken_over_scaled_failed_over_and_handed_back": kinds::taken_over_scaled_failed_over_and_handed_back,
+    "a_member_that_pulls_helps_within_one_sync": pull::a_member_that_pulls_helps_within_one_sync,
     "one_computation_scales_over_all_clusters": centralized::one_computation_scales_over_all_clusters,
     "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
     "a_member_is_decommissioned": upkeep::a_member_is_decommissioned,

@@ -14,7 +14,7 @@ use super::{Stage, plan, weights};
 use crate::stories::Process;
 
 /// Three members that run 10, 3 and 2, and whose HPAs do not scale by themselves.
-async fn uneven(max: i32, more: Value) -> (Stage, Process) {
+pub async fn uneven(max: i32, more: Value) -> (Stage, Process) {
     let stage = Stage::with(Plan { cpu: 32, ..plan(3) }).await;
     stage.web(15, weights(&[10, 3, 2])).await;
     let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
@@ -31,7 +31,7 @@ async fn uneven(max: i32, more: Value) -> (Stage, Process) {
 }
 
 /// Pods that are ready in these members.
-async fn ready(stage: &Stage, members: &[&str]) -> i32 {
+pub async fn ready(stage: &Stage, members: &[&str]) -> i32 {
     let mut ready = 0;
     for member in members {
         let deployment = stage.member(member, "Deployment", "web").await;
@@ -41,11 +41,11 @@ async fn ready(stage: &Stage, members: &[&str]) -> i32 {
     ready
 }
 
-const ALL: [&str; 3] = ["member1", "member2", "member3"];
-const OTHERS: [&str; 2] = ["member2", "member3"];
+pub const ALL: [&str; 3] = ["member1", "member2", "member3"];
+pub const OTHERS: [&str; 2] = ["member2", "member3"];
 
 /// The fewest pods that were ready in the members within so many seconds.
-async fn least(stage: &Stage, members: &[&str], seconds: u64) -> i32 {
+pub async fn least(stage: &Stage, members: &[&str], seconds: u64) -> i32 {
     let mut least = ready(stage, members).await;
     for _ in 0..seconds {
         stage.pass(1).await;

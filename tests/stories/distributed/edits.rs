@@ -1,6 +1,6 @@
 //! Edits of users while the controller runs: bounds, policy, candidates, metrics.
 
-use fhpa::playground::json::label;
+use fhpa::playground::json::{label, text};
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -166,5 +166,49 @@ async fn a_placement_that_spreads_by_zone_uses_no_zone_too_many_and_says_when_th
         "{said}"
     );
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_placement_says_that_has_no_effect_is_told() {
+    let stage = Stage::new(2).await;
+    let mut placement = weights(&[1, 1]);
+    placement["workloadAffinity"] = json!({"antiAffinity": {"groupByLabelKey": "app"}});
+    stage.web(2, placement).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True PlacementNotSupported");
+    let said = stage.messages().await[0].clone();
+    assert!(said.ends_with("does not apply these parts of the placement: workloadAffinity"), "{said}");
+    assert_eq!(stage.bounds().await, "1..5 1..5");
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"workloadAffinity": null}}})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rebalancer_of_karmada_makes_a_new_division_and_is_answered() {
+    let stage = Stage::new(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(30).await;
+    let digest = async || stage.get("FederatedHPA", "web").await["status"]["assignmentHash"].clone();
+    let before = digest().await;
+    let at = stage.wall.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"rescheduleTriggeredAt": at}})).await;
+    stage.pass(10).await;
+    let after = digest().await;
+    assert_ne!(after, before);
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    let scheduled: jiff::Timestamp = text(&binding, "/status/lastScheduledTime").parse().unwrap();
+    assert!(scheduled >= at.parse().unwrap(), "else karmada-scheduler would divide when it is handed back: {binding}");
+    assert_eq!(binding["status"]["schedulerObservedGeneration"], binding["metadata"]["generation"]);
+    stage.pass(60).await;
+    assert_eq!((digest().await, stage.bounds().await), (after, "1..5 1..5".to_owned()));
     one.stop().await;
 }

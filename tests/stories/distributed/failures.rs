@@ -37,7 +37,7 @@ async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
 }
 
 /// Three members that run four each and whose HPAs do not scale by themselves.
-async fn unmoved(more: Value) -> (Stage, Process) {
+pub async fn unmoved(more: Value) -> (Stage, Process) {
     let stage = Stage::new(3).await;
     stage.web(12, weights(&[1, 1, 1])).await;
     let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));

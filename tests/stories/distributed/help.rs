@@ -156,30 +156,33 @@ async fn without_assist_bounds_are_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
-    let stage = fleet(&[(4, 40), (9, 40), (4, 40)]).await;
+    let stage = fleet(&[(4, 4), (9, 9), (4, 40)]).await;
     let one = leads(&stage, "one").await;
     work(&stage, 17);
-    let mut assignment = priorities(&[3, 2, 1]);
-    for (at, most) in [4, 9, 40].into_iter().enumerate() {
-        assignment["clusterAutoscalingPreference"][at]["autoscalingMaxThreshold"] = json!(most);
-    }
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 30}});
-    stage.hpa(1, 17, json!({"federatedHPAAssignment": assignment, "behavior": behavior})).await;
+    let spec = json!({"federatedHPAAssignment": priorities(&[3, 2, 1]), "behavior": behavior});
+    stage.hpa(1, 17, spec).await;
     stage.pass(60).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..9 1..4".to_owned(), "4 9 4".to_owned()));
-    // More than the thresholds allow is to come back to the highest priority.
-    for at in 0..3 {
-        assignment["clusterAutoscalingPreference"][at].as_object_mut().unwrap().remove("autoscalingMaxThreshold");
-    }
-    work(&stage, 3);
-    let mut seen = Vec::new();
-    for _ in 0..60 {
-        stage.pass(15).await;
+    // The highest priority has room for what the others do not need.
+    grow(&stage, "member1", 40).await;
+    stage.pass(15).await;
+    work(&stage, 7);
+    let (mut seen, mut drained) = (Vec::new(), None);
+    for _ in 0..240 {
+        stage.pass(5).await;
         let now = stage.replicas().await;
         if seen.last() != Some(&now) {
             seen.push(now);
         }
+        let bounds = stage.bounds().await;
+        if drained.is_none() && bounds.ends_with(" 1..1") {
+            drained = Some(bounds);
+            // What is left is for the next one to shrink by, and then for the highest.
+            work(&stage, 3);
+        }
     }
+    assert_eq!(drained.as_deref(), Some("1..7 1..9 1..1"), "{seen:?}");
     let numbers = |replicas: &String| -> Vec<i32> { replicas.split(' ').map(|one| one.parse().unwrap()).collect() };
     for pair in seen.windows(2) {
         let (before, after) = (numbers(&pair[0]), numbers(&pair[1]));
@@ -187,6 +190,7 @@ async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_ne
         assert!(after[1] >= before[1] || before[2] == 1, "{seen:?}");
     }
     assert_eq!(seen.last().unwrap(), "2 1 1", "{seen:?}");
+    assert!(stage.bounds().await.ends_with(" 1..1 1..1"), "{}", stage.bounds().await);
     assert!(stage.budget.most() <= 17, "{}", stage.budget.history());
     one.stop().await;
 }

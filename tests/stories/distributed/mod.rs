@@ -4,6 +4,7 @@ pub mod capacity;
 mod conditions;
 mod departures;
 mod edits;
+mod evictions;
 mod examples;
 mod failures;
 mod forecast;
@@ -170,6 +171,12 @@ impl Stage {
     pub async fn patch(&self, kind: &str, name: &str, patch: Value) {
         let about = json!({"metadata": {"name": name, "namespace": "prod"}});
         let written = self.control.merge(&self::kind(kind), &about, "", &patch).await.unwrap();
+        assert!(matches!(written, Written::Done(_)), "{written:?}");
+    }
+
+    pub async fn patch_cluster(&self, name: &str, patch: Value) {
+        let about = json!({"metadata": {"name": name}});
+        let written = self.control.merge(&self::kind("Cluster"), &about, "", &patch).await.unwrap();
         assert!(matches!(written, Written::Done(_)), "{written:?}");
     }
 

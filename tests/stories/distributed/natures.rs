@@ -150,7 +150,17 @@ async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_pulls_goes_to_zero_and_back_by_its_min_where_its_hpa_can() {
-    let natures = [pulling("v1.37.0"), pulling("v1.37.0")];
+    goes_to_zero_by_its_min([pulling("v1.37.0"), pulling("v1.37.0")]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_can_be_written_to_is_left_to_its_own_hpa_too() {
+    let newer = || Nature { kubernetes: "v1.37.0".into(), pulls: false };
+    goes_to_zero_by_its_min([newer(), newer()]).await;
+}
+
+async fn goes_to_zero_by_its_min(natures: [Nature; 2]) {
+    let pull = natures[0].pulls;
     let (stage, one) = fleet(&natures, &[(1, 30), (1, 20)]).await;
     work(&stage, 2);
     let metric = json!([{"type": "External", "external": {"metric": {"name": "queue"},
@@ -160,8 +170,13 @@ async fn a_member_that_pulls_goes_to_zero_and_back_by_its_min_where_its_hpa_can(
     stage.hpa(1, 30, spec).await;
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "1 1", "{:?}", stage.messages().await);
+    let before = if pull { "Assigned=True ScaleToZeroUnsupported" } else { "Assigned=True Assigned" };
+    assert_eq!(stage.conditions().await[0], before, "no HPA has told yet");
+    work(&stage, 6);
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True Assigned", "both report the condition ScaledToZero");
     work(&stage, 0);
-    stage.pass(400).await;
+    stage.pass(600).await;
     let (bounds, replicas) = (stage.bounds().await, stage.replicas().await);
     assert!(bounds.contains("0.."), "{bounds} {replicas} {:?}", stage.messages().await);
     assert!(["0 1", "1 0"].contains(&&*replicas), "{bounds} {replicas}");
@@ -170,6 +185,6 @@ async fn a_member_that_pulls_goes_to_zero_and_back_by_its_min_where_its_hpa_can(
     let (bounds, replicas) = (stage.bounds().await, stage.replicas().await);
     assert!(!bounds.contains("0.."), "{bounds} {replicas}");
     assert!(replicas.split(' ').all(|one| one != "0"), "{bounds} {replicas}");
-    assert_eq!(proxied(&stage), 0);
+    assert!(!pull || proxied(&stage) == 0);
     one.stop().await;
 }

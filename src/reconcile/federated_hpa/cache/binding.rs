@@ -12,6 +12,7 @@ use crate::api::resource_binding::{Placement, WorkloadStatus};
 use crate::controller::key::Key;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
+use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
 
@@ -34,6 +35,8 @@ struct Placed {
     /// As stored.
     wire: Box<str>,
     read: Result<Placement, String>,
+    /// What of it has no effect.
+    unsupported: Box<[String]>,
 }
 
 impl PartialEq for Placed {
@@ -60,8 +63,9 @@ impl Placed {
     fn shared(stored: Value) -> Arc<Self> {
         static PLACEMENTS: LazyLock<Shared<Placed>> = LazyLock::new(Shared::default);
         let wire = stored.to_string().into_boxed_str();
+        let unsupported = unsupported(&stored).into();
         let read = serde_json::from_value(stored).map_err(|error| format!("spec.placement: {error}"));
-        PLACEMENTS.keep(Self { wire, read })
+        PLACEMENTS.keep(Self { wire, read, unsupported })
     }
 }
 
@@ -95,6 +99,12 @@ impl Binding {
             return Err("it has no placement: no PropagationPolicy made it");
         }
         self.placement.read.as_ref().map_err(String::as_str)
+    }
+
+    /// Fields and values of its placement that have no effect.
+    #[must_use]
+    pub fn unsupported(&self) -> &[String] {
+        &self.placement.unsupported
     }
 
     /// Its placement as stored, as JSON.

@@ -35,6 +35,9 @@ use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 
+/// Condition of an HPA whose controller scales to zero.
+const SCALED_TO_ZERO: &str = "ScaledToZero";
+
 /// Spec and placement, as input of the rules.
 #[derive(Clone)]
 pub struct Words<'a> {
@@ -89,6 +92,8 @@ pub struct Observed<'a> {
     pub unread: Option<(Vec<&'a str>, String)>,
     /// HPAs of members that scale the workload too.
     pub foreign: Vec<foreign_hpas::Found>,
+    /// What of the placement has no effect.
+    pub unsupported: &'a [String],
     /// Spread constraints of the placement that cannot be satisfied.
     pub unmet: Vec<Unmet<'a>>,
     /// Failed clusters that may not fail over yet.
@@ -170,6 +175,7 @@ pub fn observe<'a>(
         unready: Vec::new(),
         unread: confirmation::unread(live, view),
         foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
+        unsupported: binding.unsupported(),
         unmet,
         waiting,
         paused,
@@ -186,7 +192,8 @@ pub fn observe<'a>(
         if !is_silent(view, candidate.name) {
             observed.count_pending(&mut cluster, live, &workload);
         }
-        cluster.reach = known.map_or(Reach::Scale, |place| reach(&place.object, spec));
+        let own_zero = view.sent(candidate.name).is_some_and(|sent| scales_to_zero(sent)) && has_outer_metric(spec);
+        cluster.reach = Reach { scale: known.is_none_or(|place| can_be_asked(&place.object)), own_zero };
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
@@ -198,12 +205,15 @@ pub fn observe<'a>(
 fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Request<'static> {
     let spec = &view.order.object.spec;
     let status = view.order.object.status.as_ref();
+    let behavior = spec.behavior.as_ref().map(convert::scaling::behavior);
     Request {
         total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: replicas(spec.max_replicas) },
         suspended: view.order.suspended(),
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
-        scale_up: spec.behavior.as_ref().map(|behavior| convert::scaling::behavior(behavior).up),
+        scale_up: behavior.as_ref().map(|behavior| behavior.up.clone()),
+        scale_down_tolerance: behavior.and_then(|behavior| behavior.down.tolerance),
+        rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
         // Whole seconds, because derived times are stored so.
@@ -252,7 +262,7 @@ fn cluster<'a>(
         available: room.available,
         desired: answering.and_then(|sent| sent.desired()),
         load: answering.and_then(|sent| sent.load(now)),
-        reach: Reach::Scale,
+        reach: Reach::default(),
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
         entry: known.entries.get(name).copied(),
@@ -264,13 +274,15 @@ fn cluster<'a>(
     (cluster, due)
 }
 
-/// How replicas of the cluster can be written.
-fn reach(cluster: &crate::api::Cluster, spec: &FederatedHPASpec) -> Reach {
-    if can_be_asked(cluster) {
-        return Reach::Scale;
-    }
-    let metrics = spec.metrics.as_deref().unwrap_or_default();
-    Reach::Bounds { zero: convert::fleet::scales_to_zero(&cluster.status.kubernetes_version, metrics) }
+/// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
+/// (Kubernetes 1.37); a member whose API takes `minReplicas: 0` may still have a controller that does not.
+fn scales_to_zero(sent: &MemberHpa) -> bool {
+    sent.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
+}
+
+/// Whether a metric does not come from the pods, so that there is one without pods.
+fn has_outer_metric(spec: &FederatedHPASpec) -> bool {
+    spec.metrics.iter().flatten().any(|metric| matches!(&*metric.type_, "Object" | "External"))
 }
 
 /// The stabilization window of scaling down.

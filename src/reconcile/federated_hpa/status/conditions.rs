@@ -42,6 +42,9 @@ pub const HANDING_BACK: &str = "HandingBack";
 /// The workload is handed back to Karmada.
 pub const HANDED_BACK: &str = "HandedBack";
 
+/// The placement has fields or values that have no effect.
+const PLACEMENT_NOT_SUPPORTED: &str = "PlacementNotSupported";
+
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
@@ -116,6 +119,13 @@ fn remarked(observed: &Observed<'_>, plan: &Plan<'_>, mut message: String) -> Co
             Few(&observed.uncapped)
         );
         return ("True", "ResourceUsageUnknown", message);
+    }
+    if !observed.unsupported.is_empty() {
+        let message = format!(
+            "{message}; fhpa divides in place of karmada-scheduler and does not apply these parts of the placement: {}",
+            Few(observed.unsupported)
+        );
+        return ("True", PLACEMENT_NOT_SUPPORTED, message);
     }
     if !observed.unmet.is_empty() {
         let unmet: Vec<String> = observed.unmet.iter().map(ToString::to_string).collect();

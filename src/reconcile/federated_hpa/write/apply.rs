@@ -126,7 +126,7 @@ impl Applier {
         if binding.status.scheduler_observed_generation == binding.metadata.generation {
             return Ok(false);
         }
-        self.answer(about.leader, binding, about.group, !is_scheduled(binding)).await?;
+        self.answer(about.leader, binding, about.group, !is_scheduled(binding) || is_rescheduled(binding)).await?;
         Ok(true)
     }
 
@@ -149,6 +149,13 @@ impl Applier {
         }
         self.writer.binding(leader, binding, json!({"status": status}), true).await.map(|_| ())
     }
+}
+
+/// Whether a new division is asked for that the status does not record. karmada-scheduler would divide at once when the
+/// workload is handed back.
+fn is_rescheduled(binding: &ResourceBinding) -> bool {
+    binding.spec.reschedule_triggered_at.as_ref().map(|time| time.0)
+        > binding.status.last_scheduled_time.as_ref().map(|time| time.0)
 }
 
 fn is_scheduled(binding: &ResourceBinding) -> bool {
