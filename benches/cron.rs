@@ -1,7 +1,7 @@
 //! The cron engine: parse, next run, shortest interval, clashes; next to floors measured in the same run.
 //!
-//! Floors: `floor/cron-utc` is the `cron` crate alone, stepping in UTC; `floor/jiff-zoned` is one lookup of a wall time in
-//! a zone and back, which no mapping of walls to instants can do without.
+//! Floors: `floor/cron-utc` is the `cron` crate alone, stepping in UTC; `floor/jiff-zoned` is one lookup of a wall time
+//! in a zone and back, which no mapping of walls to instants can do without.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::hint::black_box;

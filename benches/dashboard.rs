@@ -1,11 +1,11 @@
 //! A dashboard of a large fleet: how long it lists, how long each page takes and how large it is, how much memory the
-//! process takes, and what it asks the API server for. `fhpa dashboard` runs as a process, on a server that makes up lists
-//! as they are asked for and holds watches open.
+//! process takes, and what it asks the API server for. `fhpa dashboard` runs as a process, on a server that makes up
+//! lists as they are asked for and holds watches open.
 //!
 //! Floors of the same run: the bare lists, read page by page and dropped, and a constant answer of the dashboard.
 //!
-//! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests run, all is
-//! small.
+//! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests
+//! run, all is small.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -71,7 +71,7 @@ fn hpa(at: usize, clusters: usize) -> Value {
     let share = |cluster: usize| {
         let mut share = json!({"clusterName": member(cluster), "minReplicas": 1 + at % 3, "maxReplicas": 8 + cluster % 5,
             "reason": "StaticWeighted"});
-        if (at + cluster) % 8 == 0 {
+        if (at + cluster).is_multiple_of(8) {
             share["scaleUpBlockedReason"] = "Unschedulable".into();
             share["scaleUpBlockedTime"] = time(at * 31 + cluster);
         }

@@ -1,10 +1,10 @@
-//! How soon the controller answers a member HPA that is at its max and wants more: from the status that says so until the
-//! donor's lower bound, and until the receiver's higher bound, are written. The controller and the embedded API server run in
-//! this process in real time; a task plays Karmada and reports every write as applied. Beside it the floor: one write of such a
-//! bound by a client that decides nothing, in the same run.
+//! How soon the controller answers a member HPA that is at its max and wants more: from the status that says so until
+//! the donor's lower bound, and until the receiver's higher bound, are written. The controller and the embedded API
+//! server run in this process in real time; a task plays Karmada and reports every write as applied. Beside it the
+//! floor: one write of such a bound by a client that decides nothing, in the same run.
 //!
-//! `FHPA_BENCH_OBJECTS` (300) FederatedHPAs over two clusters, first one after another, then all at once. Without `--bench`,
-//! as when tests run, all is small.
+//! `FHPA_BENCH_OBJECTS` (300) FederatedHPAs over two clusters, first one after another, then all at once. Without
+//! `--bench`, as when tests run, all is small.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -59,8 +59,8 @@ struct Said {
     percent: i64,
 }
 
-/// What is known of an HPA on its way: the token of the last write, what its member says, and when its max was first seen to
-/// be another one.
+/// What is known of an HPA on its way: the token of the last write, what its member says, and when its max was first
+/// seen to be another one.
 struct Sent {
     token: String,
     said: Said,

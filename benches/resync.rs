@@ -1,9 +1,9 @@
-//! What a leader does first: it looks at all FederatedHPAs. Observes and plans each of them in-process, and compares its
-//! status with the stored one, from filled caches and without an API server. Says how much memory a FederatedHPA takes in
-//! each of its clusters: its Work, its part of the binding, of the assignment and of the status, all at rest.
+//! What a leader does first: it looks at all FederatedHPAs. Observes and plans each of them in-process, and compares
+//! its status with the stored one, from filled caches and without an API server. Says how much memory a FederatedHPA
+//! takes in each of its clusters: its Work, its part of the binding, of the assignment and of the status, all at rest.
 //!
-//! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests run, all is
-//! small. Memory is counted in a fleet of a hundredth of the objects.
+//! `FHPA_BENCH_OBJECTS` (10000) objects over `FHPA_BENCH_CLUSTERS` (100) clusters. Without `--bench`, as when tests
+//! run, all is small. Memory is counted in a fleet of a hundredth of the objects.
 #![allow(
     missing_docs,
     clippy::pedantic,

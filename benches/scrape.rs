@@ -1,5 +1,5 @@
-//! A scrape of a leader that has series for each of 10,000 FederatedHPAs, and what a reconcile costs that changes its numbers
-//! or does not.
+//! A scrape of a leader that has series for each of 10,000 FederatedHPAs, and what a reconcile costs that changes its
+//! numbers or does not.
 //!
 //! Floor: `floor/copy` copies the text of the same scrape.
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -1,5 +1,6 @@
 //! Reviews per second over TLS on the loopback, beside a server of the same libraries that reads the body and gives one
-//! constant answer. Both run in this process, one after the other in each cell, with the clients on threads of their own.
+//! constant answer. Both run in this process, one after the other in each cell, with the clients on threads of their
+//! own.
 //!
 //! `FHPA_BENCH_SECONDS` (default 2) is the time of one measurement; each is taken three times and the median shown.
 #![allow(

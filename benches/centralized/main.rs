@@ -1,10 +1,10 @@
-//! What Centralized workloads cost: requests, processor time and memory of the controller, which runs in a process of its
-//! own, beside three members whose pods and metrics an embedded API server in this process serves over HTTP on the
+//! What Centralized workloads cost: requests, processor time and memory of the controller, which runs in a process of
+//! its own, beside three members whose pods and metrics an embedded API server in this process serves over HTTP on the
 //! loopback. Beside it the floor: a process that lists the same metrics once in each period and decodes them.
 //!
 //! `FHPA_BENCH_OBJECTS` (`1,50,200,1000`) objects in a namespace, the last number also over ten namespaces;
-//! `FHPA_BENCH_PODS` (100000) pods of one workload; `FHPA_BENCH_SECONDS` (60) of each measurement. Without `--bench`, as
-//! when tests run, all is small.
+//! `FHPA_BENCH_PODS` (100000) pods of one workload; `FHPA_BENCH_SECONDS` (60) of each measurement. Without `--bench`,
+//! as when tests run, all is small.
 #![allow(
     missing_docs,
     clippy::pedantic,

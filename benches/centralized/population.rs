@@ -100,7 +100,8 @@ async fn populate(fleet: &Fleet, size: Size, object: usize) {
             "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
     });
     control.create(&hpa).await.unwrap();
-    // Each pod exactly at its target, so that nothing is to be scaled. The pods have no owner: it would have to be there.
+    // Each pod exactly at its target, so that nothing is to be scaled. The pods have no owner: it would have to be
+    // there.
     fleet.load().set(&space, "", 50);
     for (at, member) in MEMBERS.iter().enumerate() {
         let server = fleet.member(member).unwrap();

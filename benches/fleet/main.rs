@@ -1,9 +1,10 @@
-//! A fleet of CronFederatedHPAs whose rules are all due in one minute: memory, time, lateness, requests and idle time of
-//! the controller, which runs in a process of its own and speaks to the embedded API server in this one over HTTP on the
-//! loopback. Beside it the floor: the same requests sent flat out by a client that decides nothing, in the same run.
+//! A fleet of CronFederatedHPAs whose rules are all due in one minute: memory, time, lateness, requests and idle time
+//! of the controller, which runs in a process of its own and speaks to the embedded API server in this one over HTTP on
+//! the loopback. Beside it the floor: the same requests sent flat out by a client that decides nothing, in the same
+//! run.
 //!
-//! `FHPA_BENCH_OBJECTS` (20000) objects with `FHPA_BENCH_RULES` (5) rules each, `FHPA_BENCH_CONCURRENCY` (64) turns at a
-//! time, `FHPA_BENCH_IDLE` (60) seconds of rest. Without `--bench`, as when tests run, all is small.
+//! `FHPA_BENCH_OBJECTS` (20000) objects with `FHPA_BENCH_RULES` (5) rules each, `FHPA_BENCH_CONCURRENCY` (64) turns at
+//! a time, `FHPA_BENCH_IDLE` (60) seconds of rest. Without `--bench`, as when tests run, all is small.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -33,8 +34,8 @@ use population::Size;
 use process::Process;
 use recorder::Recorder;
 
-/// What upstream's controller-manager needs: MiB above rest for 5000 rules, seconds until 5000 rules have a next run after
-/// a start, and lateness p50 and p99 of 5000 rules of one minute; its client's rate limit was lifted.
+/// What upstream's controller-manager needs: MiB above rest for 5000 rules, seconds until 5000 rules have a next run
+/// after a start, and lateness p50 and p99 of 5000 rules of one minute; its client's rate limit was lifted.
 const UPSTREAM: (f64, f64, [f64; 2]) = ((2036.0 - 93.0) / 5000.0, 83.0, [23.0, 33.0]);
 /// Requests for an execution: two reads and a write of the status, when the target stands already.
 const UPSTREAM_REQUESTS: f64 = 3.0;

@@ -86,8 +86,8 @@ impl Reviewer {
     }
 
     /// Denies what the validating endpoint would deny. The API server checks an object by its schema after the mutating
-    /// and before the validating webhooks: an object with errors of both kinds would show those of the schema first, and
-    /// the others at the next attempt (docs/design.md#admission).
+    /// and before the validating webhooks: an object with errors of both kinds would show those of the schema first,
+    /// and the others at the next attempt (docs/design.md#admission).
     ///
     /// Most objects, given decoded as `new`, have no violation: they are not decoded again for it.
     fn denied_at_once(

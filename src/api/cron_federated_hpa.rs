@@ -87,7 +87,8 @@ pub struct CronFederatedHPARule {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = HISTORY), extend("default" = 3))]
     pub failed_history_limit: Option<i32>,
-    /// Seconds a missed run may be late and still be made up; at least 10, and less than the shortest interval between two runs.
+    /// Seconds a missed run may be late and still be made up; at least 10, and less than the shortest interval between
+    /// two runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = LATENESS))]
     pub max_delay_seconds: Option<i64>,

@@ -48,8 +48,8 @@ pub struct FederatedHPASpec {
     #[serde(deserialize_with = "null_as_default")]
     #[schemars(extend("x-kubernetes-validations" = cel::scale_target()))]
     pub scale_target_ref: CrossVersionObjectReference,
-    /// Fewest replicas over all clusters. Default 1. 0 needs a metric of type Object or External, and in Distributed mode
-    /// scalingToZero.
+    /// Fewest replicas over all clusters. Default 1. 0 needs a metric of type Object or External, and in Distributed
+    /// mode scalingToZero.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub min_replicas: Option<i32>,
@@ -246,8 +246,8 @@ pub struct FederatedHPAStatus {
     /// How many clusters are how; always there, and of all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,
-    /// What the HPA of each cluster reports. Of more than 200 clusters (until there are fewer than 180) at most 200 that are
-    /// not well.
+    /// What the HPA of each cluster reports. Of more than 200 clusters (until there are fewer than 180) at most 200
+    /// that are not well.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregated_status: Option<Vec<ClusterHPAStatus>>,

@@ -36,8 +36,8 @@ pub struct Args {
     /// PEM file with the CA of the webhook's certificate; several during a rotation.
     #[arg(long, value_name = "FILE", requires = "url", group = "authority", display_order = 1)]
     ca_file: Option<PathBuf>,
-    /// The CA of the webhook's certificate is in this Secret of the cluster where the processes run, which they make with their
-    /// --cert-secret; it is waited for.
+    /// The CA of the webhook's certificate is in this Secret of the cluster where the processes run, which they make
+    /// with their --cert-secret; it is waited for.
     #[arg(long, value_name = "NAMESPACE/NAME", requires = "url", group = "authority", display_order = 2)]
     ca_secret: Option<SecretName>,
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
@@ -45,27 +45,27 @@ pub struct Args {
     cert_kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them, which
-    /// are disabled.
+    /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them,
+    /// which are disabled.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
-    /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the API server
-    /// has them (Kubernetes 1.36), and by the webhook.
+    /// Whether definitions that are applied over those of fhpa keep its fields: by a MutatingAdmissionPolicy where the
+    /// API server has them (Kubernetes 1.36), and by the webhook.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     guard_definitions: bool,
-    /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. It must be
-    /// served already. No other kind is scaled. May be given several times.
+    /// Another kind to be scaled beside Deployments and StatefulSets: GROUP/RESOURCE, such as argoproj.io/rollouts. It
+    /// must be served already. No other kind is scaled. May be given several times.
     #[arg(long, value_name = "GROUP/RESOURCE")]
     scale_kind: Vec<ScaledKind>,
-    /// What FederatedHPAs that are stored without `spec.mode` become. Required where there are such objects; give the processes
-    /// the same.
+    /// What FederatedHPAs that are stored without `spec.mode` become. Required where there are such objects; give the
+    /// processes the same.
     #[arg(long, value_enum, ignore_case = true, value_name = "MODE")]
     default_mode: Option<DefaultMode>,
     /// Say what would change, and change nothing.
     #[arg(long, conflicts_with = "output")]
     dry_run: bool,
-    /// Write plain manifests instead of applying them: one file each into this directory, or `-` for standard output. No
-    /// control plane is asked.
+    /// Write plain manifests instead of applying them: one file each into this directory, or `-` for standard output.
+    /// No control plane is asked.
     #[arg(long, short, value_name = "DIR|-")]
     output: Option<PathBuf>,
     /// With --output: what each member cluster needs where the processes are no administrators there.

@@ -1,5 +1,5 @@
-//! An SVG -> the file of a chart, as SVG or as PNG by the name of the file. I/O: reads the fonts of the machine, writes the
-//! file.
+//! An SVG -> the file of a chart, as SVG or as PNG by the name of the file. I/O: reads the fonts of the machine, writes
+//! the file.
 
 use std::borrow::Cow;
 use std::fs;

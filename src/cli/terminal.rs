@@ -87,7 +87,8 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     out
 }
 
-/// A line as several that are not wider than `columns`, as far as words allow; all but the first are indented by two more.
+/// A line as several that are not wider than `columns`, as far as words allow; all but the first are indented by two
+/// more.
 pub(super) fn wrapped(line: &str, columns: usize) -> String {
     let indent = line.chars().take_while(|character| *character == ' ').count().saturating_add(2);
     let (mut out, mut width) = (String::new(), 0_usize);

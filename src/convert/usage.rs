@@ -13,8 +13,8 @@ use crate::decision::quantity::milli;
 /// Window of a resource metric without one: that of metrics-server.
 const DEFAULT_WINDOW: SignedDuration = SignedDuration::from_mins(1);
 
-/// Resources of the containers of a pod by their names, and the cluster that karmada-metrics-adapter names for it; that is
-/// empty in an answer of a member.
+/// Resources of the containers of a pod by their names, and the cluster that karmada-metrics-adapter names for it; that
+/// is empty in an answer of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shape {
     cluster: Box<str>,

@@ -1,9 +1,9 @@
-//! Who may see the dashboard: requests of this machine's browser that know the token (docs/dashboard.md#security). No I/O
-//! but the system's source of randomness.
+//! Who may see the dashboard: requests of this machine's browser that know the token (docs/dashboard.md#security). No
+//! I/O but the system's source of randomness.
 //!
-//! A page of another site can make a browser send requests here. It cannot read the printed address, so it has no token;
-//! it cannot make the browser send the cookie, which is `SameSite=Strict`; with a name of its own for this address
-//! (DNS rebinding) it sends another `Host`.
+//! A page of another site can make a browser send requests here. It cannot read the printed address, so it has no
+//! token; it cannot make the browser send the cookie, which is `SameSite=Strict`; with a name of its own for this
+//! address (DNS rebinding) it sends another `Host`.
 
 use std::net::SocketAddr;
 

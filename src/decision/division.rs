@@ -33,8 +33,8 @@ pub fn divide(policy: Policy, wanted: i32, candidates: &[Candidate]) -> Result<B
     }
 }
 
-/// Divides `seats` by weight with Webster's method: the next replica goes where weight / (2 * replicas + 1) is greatest.
-/// Of equals, the one that had more before, then the one with fewer, then the first by name.
+/// Divides `seats` by weight with Webster's method: the next replica goes where weight / (2 * replicas + 1) is
+/// greatest. Of equals, the one that had more before, then the one with fewer, then the first by name.
 #[must_use]
 pub fn by_weight(seats: i32, candidates: &[Candidate]) -> BTreeMap<String, i32> {
     let total: i128 = candidates.iter().map(|candidate| i128::from(candidate.weight)).sum();

@@ -1,7 +1,7 @@
 //! The registration of the webhook as objects to apply. No I/O.
 //!
-//! An operator lets writes through while no webhook answers with an annotation of both configurations, which every write
-//! of them respects (docs/design.md#living-with-karmada).
+//! An operator lets writes through while no webhook answers with an annotation of both configurations, which every
+//! write of them respects (docs/design.md#living-with-karmada).
 
 use serde::Serialize;
 use serde_json::Value;

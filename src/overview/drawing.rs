@@ -1,5 +1,5 @@
-//! Drawings as SVG: bars of clusters, and an object over time. Colours and widths are those of classes: a page has a style
-//! sheet, a file of its own [`STYLE`]. No I/O.
+//! Drawings as SVG: bars of clusters, and an object over time. Colours and widths are those of classes: a page has a
+//! style sheet, a file of its own [`STYLE`]. No I/O.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Reads the objects of an overview, with the rights of the user. What cannot be read is named, and the rest is read all
-//! the same. Talks to the API server; reads only.
+//! Reads the objects of an overview, with the rights of the user. What cannot be read is named, and the rest is read
+//! all the same. Talks to the API server; reads only.
 
 use futures::future::join;
 use k8s_openapi::api::events::v1::Event;

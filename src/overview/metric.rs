@@ -19,8 +19,8 @@ pub(super) fn views(spec: &[MetricSpec], current: &[MetricStatus]) -> Vec<Metric
         .collect()
 }
 
-/// Each metric of the spec with the mean of `members`, each counted by its replicas. A metric that is held as a whole in
-/// each cluster has no mean.
+/// Each metric of the spec with the mean of `members`, each counted by its replicas. A metric that is held as a whole
+/// in each cluster has no mean.
 pub(super) fn means(spec: &[MetricSpec], members: &[(i32, &[MetricStatus])]) -> Vec<MetricView> {
     let of_members: Vec<(i128, Vec<MetricView>)> =
         members.iter().map(|(replicas, current)| ((*replicas).into(), views(spec, current))).collect();

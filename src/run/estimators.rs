@@ -24,8 +24,8 @@ pub fn patient(settings: Settings) -> Rooms {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Estimators")]
 pub struct EstimatorArgs {
-    /// Whether the karmada-scheduler-estimator of a cluster is asked how many replicas fit. `auto`: where there is one; `off`:
-    /// what a Cluster says of its resources is all there is. Default: `auto`, of `fhpa plan` `off`.
+    /// Whether the karmada-scheduler-estimator of a cluster is asked how many replicas fit. `auto`: where there is one;
+    /// `off`: what a Cluster says of its resources is all there is. Default: `auto`, of `fhpa plan` `off`.
     #[arg(long, value_enum, value_name = "WHEN")]
     estimators: Option<When>,
     /// Where the estimator of a cluster is.

@@ -1,5 +1,5 @@
-//! Metrics and log line of each review: uid, object and verdict, never the body. Lines of a client that is refused or warned
-//! again and again are left out above a rate.
+//! Metrics and log line of each review: uid, object and verdict, never the body. Lines of a client that is refused or
+//! warned again and again are left out above a rate.
 
 use std::fmt;
 use std::sync::Arc;

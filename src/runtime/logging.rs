@@ -69,8 +69,8 @@ pub fn start(args: &LogArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a field, or the message, of a line of text. What a client chose cannot begin another line or colour a terminal;
-/// JSON escapes it by itself.
+/// Writes a field, or the message, of a line of text. What a client chose cannot begin another line or colour a
+/// terminal; JSON escapes it by itself.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     if field.name() != "message" {
         write!(writer, "{}=", field.name())?;

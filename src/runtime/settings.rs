@@ -14,8 +14,8 @@ pub struct RuleArgs {
     /// What happens to an object that would fight with another one over a workload.
     #[arg(long, value_enum, default_value_t = Conflicts::Deny, ignore_case = true, value_name = "POLICY")]
     conflict_policy: Conflicts,
-    /// `spec.mode` of a FederatedHPA that names none. Default: Distributed for new objects; one that is stored without a mode
-    /// is left as it is.
+    /// `spec.mode` of a FederatedHPA that names none. Default: Distributed for new objects; one that is stored without
+    /// a mode is left as it is.
     #[arg(long, value_enum, ignore_case = true, value_name = "MODE")]
     default_mode: Option<DefaultMode>,
     /// Zone of schedules that name none; an IANA name. Default: the zone of this process (TZ), UTC when it has no name.

@@ -1,4 +1,5 @@
-//! Assignment of bounds to member clusters: the worked examples, laws over random fleets, and plans applied step by step.
+//! Assignment of bounds to member clusters: the worked examples, laws over random fleets, and plans applied step by
+//! step.
 
 mod cases;
 mod days;

@@ -393,8 +393,9 @@ proptest! {
         prop_assert!(least + allowance >= before, "{least} of {before}, {allowance} may: {world:#?}");
     }
 
-    /// Clusters fail, leave and come back in any order, and the controller dies between its writes: what ran before runs
-    /// in the end, somewhere. Of one that comes back while it leaves, the part may be missing that it released already.
+    /// Clusters fail, leave and come back in any order, and the controller dies between its writes: what ran before
+    /// runs in the end, somewhere. Of one that comes back while it leaves, the part may be missing that it released
+    /// already.
     #[test]
     fn what_ran_runs_again_whatever_happens_to_those_that_should_run_it(request in fresh(), seed in any::<u64>()) {
         let mut world = World::new(Request { scaling_to_zero: false, replacement: None, ..request });

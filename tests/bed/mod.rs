@@ -123,9 +123,9 @@ impl Bed {
         self.server().listen("127.0.0.1:0".parse().unwrap()).await.unwrap()
     }
 
-    /// Runs a line on the embedded server and, where one is present, on a real kube-apiserver, in a namespace of its own.
-    /// Each has to say what the recording of that name says. The real one has no controllers, so the embedded one runs
-    /// without its garbage collector.
+    /// Runs a line on the embedded server and, where one is present, on a real kube-apiserver, in a namespace of its
+    /// own. Each has to say what the recording of that name says. The real one has no controllers, so the embedded one
+    /// runs without its garbage collector.
     pub async fn same<F>(shows: &str, name: &str, line: F)
     where
         F: AsyncFn(&Bed) -> Value,

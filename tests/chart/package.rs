@@ -25,8 +25,8 @@ pub fn without(what: &str, shows: &str, why: &str) {
     absent::without(what, shows, &format!("put it on PATH, {why}"));
 }
 
-/// The directory of the package that `requirements` (a file with versions and hashes) names. `try_it` is a line of Python
-/// that works when all is there; `also` is what it may need beside the package.
+/// The directory of the package that `requirements` (a file with versions and hashes) names. `try_it` is a line of
+/// Python that works when all is there; `also` is what it may need beside the package.
 ///
 /// # Errors
 /// It is not there, and nobody allowed a download; or it cannot be had: no Python, no pip, no index, no build for this

@@ -24,7 +24,8 @@ fn copy(file: &str, to: &Path) {
     std::fs::copy(path(file), to).unwrap();
 }
 
-/// What it wrote to the error output, if it failed. Without Helm in its path, which packages charts that are whole only.
+/// What it wrote to the error output, if it failed. Without Helm in its path, which packages charts that are whole
+/// only.
 fn release(tree: &Path, tag: &str) -> Result<(), String> {
     let mut release = Command::new(tree.join(".ci/release"));
     let output = release.args([tag, "release"]).env("PATH", "/usr/bin:/bin").output().unwrap();

@@ -15,8 +15,8 @@ use super::control_plane::ControlPlane;
 
 /// What etcd takes of one request; of its words around the object little is known, so an eighth is left to them.
 const STORED: usize = (3 << 19) / 8 * 7;
-/// Bytes that the API server adds beside what it is given: uid, versions, times, and managed fields. Lists with one writer
-/// take no more of these when they grow.
+/// Bytes that the API server adds beside what it is given: uid, versions, times, and managed fields. Lists with one
+/// writer take no more of these when they grow.
 const AROUND: usize = 8 << 10;
 
 fn time() -> Option<Time> {

@@ -44,8 +44,8 @@ fn propose_for(input: &Value) -> Value {
     out
 }
 
-/// Upstream divides an Object metric's answer by the calibration twice. Once is right: usage 100 at 10 for each pod needs
-/// ten pods, and twenty replicas when the clusters that answer hold half of them.
+/// Upstream divides an Object metric's answer by the calibration twice. Once is right: usage 100 at 10 for each pod
+/// needs ten pods, and twenty replicas when the clusters that answer hold half of them.
 fn calibrated_twice(input: &Value) -> bool {
     let average = |metric: &fhpa::decision::hpa::metric::Metric| {
         matches!((&metric.source, metric.target), (Source::Object { .. }, Target::AverageValue(_)))

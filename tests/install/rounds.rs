@@ -1,5 +1,5 @@
-//! An object with several kinds of errors is refused once, with all of them: those of the schema and those that only the
-//! webhook finds.
+//! An object with several kinds of errors is refused once, with all of them: those of the schema and those that only
+//! the webhook finds.
 
 use fhpa::run::process::{Options, Server};
 

@@ -19,8 +19,8 @@ pub fn owners<'a>(object: &'a Value, path: &[&str]) -> Vec<Owner<'a>> {
             let Some(inner) = place.and_then(Value::as_object) else { return false };
             match inner.get(&format!("f:{key}")) {
                 Some(next) => place = Some(next),
-                // The whole of what is above is owned at once. Of `status` and `spec` it is only that they are there: what a
-                // manager once wrote below belongs to others by now.
+                // The whole of what is above is owned at once. Of `status` and `spec` it is only that they are there:
+                // what a manager once wrote below belongs to others by now.
                 None => return depth > 1 && inner.is_empty(),
             }
         }

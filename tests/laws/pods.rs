@@ -153,8 +153,8 @@ impl Pods {
         }
     }
 
-    /// Other replicas of a released workload, by the user or by its FederatedHPA in Centralized mode, are divided anew by
-    /// Karmada's scheduler.
+    /// Other replicas of a released workload, by the user or by its FederatedHPA in Centralized mode, are divided anew
+    /// by Karmada's scheduler.
     fn saw_template(&mut self, change: &Change<'_>, world: &World) {
         let object = change.object();
         let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
@@ -390,7 +390,8 @@ impl Past {
         }
     }
 
-    /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that leaves.
+    /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that
+    /// leaves.
     fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
         let asked: i64 = self.shares.values().map(|share| share.asked).sum();

@@ -1,9 +1,9 @@
 //! Scalable kinds that Kubernetes does not have, and older ones of its own, as test data.
 //!
 //! Facts, each from the CustomResourceDefinition in the repository of its project: an Argo Rollout has
-//! `spec.replicas`, its selector in `status.selector`, and a `status.observedGeneration` that is a string; an OpenKruise
-//! CloneSet has its selector in `status.labelSelector`; a LeaderWorkerSet has `spec.replicas` groups of pods and the
-//! selector of their leaders in `status.hpaPodSelector`. A Store has its replicas elsewhere.
+//! `spec.replicas`, its selector in `status.selector`, and a `status.observedGeneration` that is a string; an
+//! OpenKruise CloneSet has its selector in `status.labelSelector`; a LeaderWorkerSet has `spec.replicas` groups of pods
+//! and the selector of their leaders in `status.hpaPodSelector`. A Store has its replicas elsewhere.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Freezes of the controllers by an operator: members go on, nothing is decided or written, and afterwards the controllers
-//! continue from what they observe.
+//! Freezes of the controllers by an operator: members go on, nothing is decided or written, and afterwards the
+//! controllers continue from what they observe.
 
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::faults::Which;

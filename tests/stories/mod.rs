@@ -195,7 +195,8 @@ impl Stage {
         deployments.get(name).await.unwrap().spec.unwrap().replicas.unwrap()
     }
 
-    /// The history of rule after rule: `up: next 09:00:00 | 08:30:00 executed 08:30:00 | 08:00:00 failed 08:10:00: why`.
+    /// The history of rule after rule: `up: next 09:00:00 | 08:30:00 executed 08:30:00 | 08:00:00 failed 08:10:00:
+    /// why`.
     pub async fn history(&self) -> Vec<String> {
         self.history_of("shop").await
     }
@@ -248,7 +249,8 @@ impl Stage {
         events.iter().map(line).collect()
     }
 
-    /// Writes of the controller since `faults().record()`: `patch deployments/scale prod/web`; leases and reads left out.
+    /// Writes of the controller since `faults().record()`: `patch deployments/scale prod/web`; leases and reads left
+    /// out.
     pub fn writes(&self) -> Vec<String> {
         let is_write = |seen: &ObservedRequest| {
             matches!(&*seen.verb, "create" | "update" | "patch" | "delete")

@@ -6,8 +6,8 @@
 //! flow.end(10_000).await;                              // after so many in all; fails when one failed, and prints figures
 //! ```
 //!
-//! Each apply changes the object, so that it is validated and stored; each answer shows that it was. Between them are objects
-//! that cannot run: they have to be refused, which shows that the webhook is asked and nothing passes it by.
+//! Each apply changes the object, so that it is validated and stored; each answer shows that it was. Between them are
+//! objects that cannot run: they have to be refused, which shows that the webhook is asked and nothing passes it by.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

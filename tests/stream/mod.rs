@@ -137,7 +137,8 @@ async fn replace(
     flow.during(&format!("a replica is replaced by {name}"), restart).await;
 }
 
-/// cert-manager renews a CA with its key: the CA and a certificate of it come at once, to one pod after the other. Returns both.
+/// cert-manager renews a CA with its key: the CA and a certificate of it come at once, to one pod after the other.
+/// Returns both.
 async fn renewal(service: &Service, flow: &Flow, pods: &[Pod], old: &Ca) -> (Ca, (String, String)) {
     let renewed = old.renewed();
     let pair = pair(&renewed);
@@ -152,7 +153,8 @@ async fn renewal(service: &Service, flow: &Flow, pods: &[Pod], old: &Ca) -> (Ca,
     (renewed, pair)
 }
 
-/// A CA with another key follows the one that is served by: for a while both are trusted. Returns it, and what is served then.
+/// A CA with another key follows the one that is served by: for a while both are trusted. Returns it, and what is
+/// served then.
 async fn rotation(
     service: &Service,
     flow: &Flow,

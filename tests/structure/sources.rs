@@ -16,7 +16,8 @@ impl Source {
         Path::new(below.components().next().unwrap().as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
     }
 
-    /// The lines that are code, with their numbers from 1: comments fall away, and so does a unit-test module at the end.
+    /// The lines that are code, with their numbers from 1: comments fall away, and so does a unit-test module at the
+    /// end.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()

@@ -1,4 +1,5 @@
-//! Field ownership and server-side apply, with the semantics of Kubernetes' structured merge. No I/O; the time is passed in.
+//! Field ownership and server-side apply, with the semantics of Kubernetes' structured merge. No I/O; the time is
+//! passed in.
 
 pub(crate) mod compare;
 pub(crate) mod element;

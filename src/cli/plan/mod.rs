@@ -38,8 +38,8 @@ use outline::Outline;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Manifests: YAML or JSON files, directories, `-` for standard input; with --kubeconfig also NAMESPACE/NAME of a stored
-    /// FederatedHPA.
+    /// Manifests: YAML or JSON files, directories, `-` for standard input; with --kubeconfig also NAMESPACE/NAME of a
+    /// stored FederatedHPA.
     #[arg(value_name = "FILE|DIR|-", required = true)]
     inputs: Vec<PathBuf>,
     /// Namespace of objects that name none.

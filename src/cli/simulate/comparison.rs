@@ -17,8 +17,8 @@ pub(super) struct Run {
     pub(super) outcome: Outcome,
 }
 
-/// The scenario as configured, under each other policy that keeps the budget, in Centralized mode, and under plain HPAs:
-/// with the bounds of its own policy, and with equal ones.
+/// The scenario as configured, under each other policy that keeps the budget, in Centralized mode, and under plain
+/// HPAs: with the bounds of its own policy, and with equal ones.
 pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<Run> {
     let run = |name: String, policy: Policy, driver: Driver, assist: bool| {
         let changed = Scenario {

@@ -40,7 +40,8 @@ pub struct Args {
     /// Draw a chart into this file, as SVG or PNG.
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     chart: Option<Picture>,
-    /// Run the same scenario under every policy, in Centralized mode, and with plain HPAs whose bounds are divided once.
+    /// Run the same scenario under every policy, in Centralized mode, and with plain HPAs whose bounds are divided
+    /// once.
     #[arg(long)]
     compare: bool,
     #[command(flatten)]

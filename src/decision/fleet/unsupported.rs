@@ -1,6 +1,7 @@
 //! Fields and values of a placement that fhpa does not apply (docs/placement.md#fields). Pure.
 //!
-//! fhpa divides in place of karmada-scheduler. What a newer Karmada can say in a placement must be reported, not ignored.
+//! fhpa divides in place of karmada-scheduler. What a newer Karmada can say in a placement must be reported, not
+//! ignored.
 
 use Known::{Any, Members, Texts};
 use serde_json::{Map, Value};

@@ -238,8 +238,8 @@ impl Tally {
         Ok(tally)
     }
 
-    /// What is assumed of pods that do not count by a sample, where that is needed: against the direction of the change,
-    /// so that an assumption never adds to it.
+    /// What is assumed of pods that do not count by a sample, where that is needed: against the direction of the
+    /// change, so that an assumption never adds to it.
     fn assumed(&self, ratio: f64) -> Option<Sum> {
         let with_unready = self.unready.pods > 0 && ratio > 1.0;
         if !with_unready && self.missing.pods == 0 {

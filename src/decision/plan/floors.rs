@@ -1,5 +1,5 @@
-//! Fewest replicas of clusters that run those of others (docs/design.md#failover): how long they hold, and what of them fits.
-//! Pure.
+//! Fewest replicas of clusters that run those of others (docs/design.md#failover): how long they hold, and what of them
+//! fits. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -90,8 +90,8 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 
-/// Everything stays as it is: the user suspends the object, or no cluster serves (docs/design.md#failover: a control plane
-/// that reaches no cluster must not take bounds from clusters that may still run).
+/// Everything stays as it is: the user suspends the object, or no cluster serves (docs/design.md#failover: a control
+/// plane that reaches no cluster must not take bounds from clusters that may still run).
 fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis, note: Note) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = cluster.memory;

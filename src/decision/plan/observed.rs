@@ -87,8 +87,8 @@ pub struct Hpa {
     /// Whether exactly that write was observed in the cluster. Equal numbers do not prove it: an older write may still
     /// be in flight.
     pub confirmed: bool,
-    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, from [`super::Action::ApplyHpa`] of that
-    /// write.
+    /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, from [`super::Action::ApplyHpa`] of
+    /// that write.
     pub outstanding: Replicas,
     /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
     pub held: bool,

@@ -99,7 +99,8 @@ impl<'c, 'a> Going<'c, 'a> {
         going
     }
 
-    /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs them.
+    /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs
+    /// them.
     fn follow(&mut self) {
         let mut covered: Replicas = 0;
         let mut dues: Vec<(&str, Replicas)> = Vec::with_capacity(self.clusters.len());

@@ -1,6 +1,6 @@
 //! `behavior.scaleUp` binds what fhpa itself adds to a cluster that serves: assists, waking, and a higher max for a
-//! cluster at its max (docs/design.md#clusters-that-cannot-scale). The tolerance of `behavior.scaleDown` says which load
-//! is low. Pure.
+//! cluster at its max (docs/design.md#clusters-that-cannot-scale). The tolerance of `behavior.scaleDown` says which
+//! load is low. Pure.
 //!
 //! Replacement of what ran elsewhere is not scaling, and is not bound.
 

@@ -7,8 +7,9 @@ use super::{Cause, Cluster, Request, Stuck};
 
 /// Updates the stored state of each cluster. Returns when the next of them counts as stuck.
 ///
-/// A silent cluster keeps its state, and one at its max while a write of its HPA is not confirmed. Replicas requested from others for a cluster are forgotten when it needs no more,
-/// not when the symptom is gone for a moment: releasing headroom alone removes pending pods.
+/// A silent cluster keeps its state, and one at its max while a write of its HPA is not confirmed. Replicas requested
+/// from others for a cluster are forgotten when it needs no more, not when the symptom is gone for a moment: releasing
+/// headroom alone removes pending pods.
 pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Option<Timestamp> {
     for assignee in assignees.iter_mut().filter(|assignee| assignee.answers() && !is_unknown(assignee)) {
         let memory = &mut assignee.target.memory;
@@ -29,8 +30,8 @@ pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
 }
 
-/// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next counts:
-/// otherwise help would be asked for again with every write.
+/// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
+/// counts: otherwise help would be asked for again with every write.
 fn is_unknown(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);

@@ -1,4 +1,5 @@
-//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through `RelatedObjects`.
+//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through
+//! `RelatedObjects`.
 
 use super::scale_target::target;
 use super::{ConflictPolicy, Surroundings};

@@ -1,4 +1,5 @@
-//! Karmada's part of the control plane: policies -> bindings -> Works -> members, and their status back. Client required.
+//! Karmada's part of the control plane: policies -> bindings -> Works -> members, and their status back. Client
+//! required.
 //!
 //! Each controller is a file with one pass over all its objects. Their order - [`Karmada::propagate`],
 //! [`Karmada::schedule_all`], [`Karmada::reflect_all`] - follows the latencies of the real processes: a changed

@@ -34,7 +34,8 @@ pub fn metrics_api(member: &Arc<Member>) -> Aggregated {
     })
 }
 
-/// What a control plane answers for `external.metrics.k8s.io`: the whole load of the workload whose name the metric begins with.
+/// What a control plane answers for `external.metrics.k8s.io`: the whole load of the workload whose name the metric
+/// begins with.
 #[must_use]
 pub fn external_api(load: &Arc<Load>) -> Aggregated {
     let load = Arc::clone(load);

@@ -33,8 +33,8 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(None))
     }
 
-    /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now hand
-    /// back, or has an assignment that stays.
+    /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now
+    /// hand back, or has an assignment that stays.
     pub(super) fn stays(&self, order: &FederatedHpaEntry) -> bool {
         if self.centralizes(order) {
             return !order.held();

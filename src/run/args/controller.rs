@@ -44,8 +44,8 @@ pub(in crate::run) struct ControllerArgs {
     /// How often acquiring and renewing the Lease are tried.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     retry_period: Duration,
-    /// Name of this process in the Lease; no two processes may have the same. Default: the host's name, which is the pod's,
-    /// and something random.
+    /// Name of this process in the Lease; no two processes may have the same. Default: the host's name, which is the
+    /// pod's, and something random.
     #[arg(long, value_name = "NAME", value_parser = not_empty)]
     identity: Option<String>,
     /// Maximum number of objects that are reconciled at a time.
@@ -75,10 +75,12 @@ pub(in crate::run) struct ControllerArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Failover")]
 pub(in crate::run) struct FailoverArgs {
-    /// Seconds for which a cluster that is not ready keeps what it has, where the placement names no toleration for that.
+    /// Seconds for which a cluster that is not ready keeps what it has, where the placement names no toleration for
+    /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
     default_not_ready_toleration_seconds: u32,
-    /// Seconds for which a cluster that is unreachable keeps what it has, where the placement names no toleration for that.
+    /// Seconds for which a cluster that is unreachable keeps what it has, where the placement names no toleration for
+    /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
     default_unreachable_toleration_seconds: u32,
     /// While more than this part of the clusters (of three or more) is not ready, none of them fails over.
@@ -179,12 +181,12 @@ fn rate(text: &str) -> Result<f64, String> {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Installation")]
 struct GuardArgs {
-    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own webhooks for
-    /// them. Otherwise it only reports.
+    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own
+    /// webhooks for them. Otherwise it only reports.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,
-    /// Whether the webhook that the leader keeps registered keeps the fields of fhpa in the definitions of both kinds when others
-    /// are applied over them; the same as for `fhpa install`.
+    /// Whether the webhook that the leader keeps registered keeps the fields of fhpa in the definitions of both kinds
+    /// when others are applied over them; the same as for `fhpa install`.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     guard_definitions: bool,
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/. The leader then keeps the webhook registered, with the

@@ -31,8 +31,8 @@ use crate::runtime::{logging, server};
 /// Of every process.
 #[derive(Debug, clap::Args)]
 pub(super) struct ProcessArgs {
-    /// Address of /livez, /readyz and /metrics, over plain HTTP; 0 switches it off. In a pod that the kubelet probes this is
-    /// 0.0.0.0:8080. Default: 127.0.0.1:8080, when that is free.
+    /// Address of /livez, /readyz and /metrics, over plain HTTP; 0 switches it off. In a pod that the kubelet probes
+    /// this is 0.0.0.0:8080. Default: 127.0.0.1:8080, when that is free.
     #[arg(long, value_name = "ADDRESS:PORT|0", value_parser = admin_port)]
     health_probe_bind_address: Option<AdminPort>,
     /// Number of worker threads. Default: one per core, at most 4.
@@ -46,7 +46,8 @@ pub(super) struct WebhookArgs {
     /// Address on which reviews are answered, over TLS.
     #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS:PORT", display_order = 0)]
     listen: SocketAddr,
-    /// Whether an object that is refused is refused before the API server checks its schema, so that one answer has all errors.
+    /// Whether an object that is refused is refused before the API server checks its schema, so that one answer has all
+    /// errors.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, display_order = 0)]
     deny_early: bool,
     #[command(flatten)]
@@ -64,15 +65,15 @@ struct TlsArgs {
     /// Make a CA and a certificate in memory, and renew the certificate before it ends.
     #[arg(long, conflicts_with = "cert_dir")]
     self_signed: bool,
-    /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is made if there
-    /// is none, and renewed before it ends.
+    /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is made
+    /// if there is none, and renewed before it ends.
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["cert_dir", "self_signed"], requires = "tls_san")]
     cert_secret: Option<SecretName>,
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     cert_kubeconfig: Option<PathBuf>,
-    /// Another name or address for a certificate that is made here; localhost, 127.0.0.1 and ::1 are in it anyway, and in one
-    /// of --self-signed the address of --listen. May be given several times.
+    /// Another name or address for a certificate that is made here; localhost, 127.0.0.1 and ::1 are in it anyway, and
+    /// in one of --self-signed the address of --listen. May be given several times.
     #[arg(long, value_name = "NAME", conflicts_with = "cert_dir")]
     tls_san: Vec<String>,
     /// File to which the CA of the self-signed certificate is written, for clients to trust.
@@ -157,8 +158,8 @@ impl ProcessArgs {
         }
     }
 
-    /// Runs a process until a signal ends it. Exit code 0 when everything in flight was answered, 1 otherwise, 2 when it
-    /// could not start.
+    /// Runs a process until a signal ends it. Exit code 0 when everything in flight was answered, 1 otherwise, 2 when
+    /// it could not start.
     pub(super) fn run(&self, logs: &logging::LogArgs, options: impl FnOnce() -> Result<Options, String>) -> ExitCode {
         if let Err(problem) = logging::start(logs) {
             eprintln!("error: {problem}");

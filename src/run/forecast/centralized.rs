@@ -1,5 +1,5 @@
-//! The computation that the controller would make for a Centralized object, from given objects or on a control plane. It
-//! uses the code of the controller - observe, compute - and writes nothing.
+//! The computation that the controller would make for a Centralized object, from given objects or on a control plane.
+//! It uses the code of the controller - observe, compute - and writes nothing.
 
 use std::sync::Arc;
 

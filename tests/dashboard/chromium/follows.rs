@@ -15,6 +15,7 @@ async fn changes(stand: &Stand, path: &str, change: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::disallowed_methods)]
 async fn an_open_page_shows_what_the_api_has_within_two_seconds() {
     let Some((stand, mut browser)) = admitted("an open page that follows").await else { return };
     for path in ["/", "/objects/shop/web", "/clusters/member2"] {

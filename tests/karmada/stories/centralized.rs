@@ -1,5 +1,5 @@
-//! Centralized mode: the load of all members decides, karmada-scheduler spreads, silence removes nothing, and a switch of the
-//! mode moves no pod.
+//! Centralized mode: the load of all members decides, karmada-scheduler spreads, silence removes nothing, and a switch
+//! of the mode moves no pod.
 
 use std::time::Duration;
 

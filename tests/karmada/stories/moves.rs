@@ -1,5 +1,5 @@
-//! Worked examples of the design in which replicas and headroom move later: candidates (G2), scale down by priority (G9), the
-//! periodic optimization (G10) and help (G11 to G13).
+//! Worked examples of the design in which replicas and headroom move later: candidates (G2), scale down by priority
+//! (G9), the periodic optimization (G10) and help (G11 to G13).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

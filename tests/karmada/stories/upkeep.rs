@@ -125,8 +125,8 @@ pub async fn an_uninstallation_hands_everything_back(stand: &mut Stand) {
     cleared(stand, &names).await;
 }
 
-/// The way back of charts/fhpa/docs/emergency.md: Karmada's controllers serve fifty objects, and no pod has ended. A new
-/// installation finds the fields again that Karmada's definitions dropped.
+/// The way back of charts/fhpa/docs/emergency.md: Karmada's controllers serve fifty objects, and no pod has ended. A
+/// new installation finds the fields again that Karmada's definitions dropped.
 pub async fn the_way_back_to_karmadas_controllers(stand: &mut Stand) {
     let names = many(stand, "back").await;
     let before = specs(stand, &names).await;

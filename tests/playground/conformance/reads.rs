@@ -100,7 +100,8 @@ async fn a_watch_begins_and_ends_as_asked() {
     .await;
 }
 
-/// On the embedded server alone: a real kube-apiserver can do this only over an etcd that reports the progress of watches, 3.5 and later.
+/// On the embedded server alone: a real kube-apiserver can do this only over an etcd that reports the progress of
+/// watches, 3.5 and later.
 #[tokio::test]
 async fn a_watch_can_mark_the_end_of_the_present() {
     let bed = Bed::embedded();

@@ -215,8 +215,9 @@ fn recordings() -> Vec<(String, Recording)> {
     files.iter().map(|path| read(path)).collect()
 }
 
-/// A track without what was so before the story began, and without what is over before anybody can rely on it: which of two
-/// clusters reports first, which of two taints comes first, a Work that goes at once, a result before the scheduler looks.
+/// A track without what was so before the story began, and without what is over before anybody can rely on it: which of
+/// two clusters reports first, which of two taints comes first, a Work that goes at once, a result before the scheduler
+/// looks.
 fn begun(track: &str, states: &[(f64, Value)]) -> Vec<(f64, Value)> {
     let initial = json!(if track.ends_with("/ready") { "True" } else { "" });
     let passing = |value: &Value| {
@@ -233,8 +234,8 @@ fn begun(track: &str, states: &[(f64, Value)]) -> Vec<(f64, Value)> {
     kept
 }
 
-/// Whether the times are of one class: at once, within seconds, or the same number of minutes. The real one forgets what a
-/// cluster said when the next status comes; the embedded one does so at once.
+/// Whether the times are of one class: at once, within seconds, or the same number of minutes. The real one forgets
+/// what a cluster said when the next status comes; the embedded one does so at once.
 fn alike(track: &str, recorded: f64, replayed: f64) -> bool {
     let slack = 4.0 + recorded.max(replayed) * 0.1;
     replayed - recorded <= slack && (track == "binding/reporting" || recorded - replayed <= slack)

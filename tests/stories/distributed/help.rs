@@ -105,8 +105,8 @@ async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     one.stop().await;
 }
 
-/// The budget law needs the decision stored, then the donor's bound, its confirmation, and the receiver's bound. The third
-/// write holds the higher priority, which has to shrink last.
+/// The budget law needs the decision stored, then the donor's bound, its confirmation, and the receiver's bound. The
+/// third write holds the higher priority, which has to shrink last.
 #[tokio::test(start_paused = true)]
 async fn headroom_moves_with_one_write_of_each_bound() {
     let (stage, one) = g8(json!({})).await;

@@ -52,8 +52,8 @@ fn requests(metrics: &str) -> Vec<&str> {
     lines.filter(|line| !["update", "watch", "list"].iter().any(|verb| line.contains(verb))).collect()
 }
 
-/// A control plane on which all of Karmada that there is tells that what is sent is applied, with so many workloads that run
-/// in two clusters, and the FederatedHPA of each.
+/// A control plane on which all of Karmada that there is tells that what is sent is applied, with so many workloads
+/// that run in two clusters, and the FederatedHPA of each.
 pub async fn standing(objects: usize, more: impl Fn(&str) -> Value) -> Stage {
     let mut stage = Stage::still(2).await;
     let status = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "r", "message": "m",

@@ -20,8 +20,8 @@ use crate::reconcile::federated_hpa::names;
 #[derive(Debug)]
 pub struct Binding {
     key: Key,
-    /// The object, without its managed fields, its placement, the annotation with the applied placement, its entries, and
-    /// the reports of clusters.
+    /// The object, without its managed fields, its placement, the annotation with the applied placement, its entries,
+    /// and the reports of clusters.
     pub object: ResourceBinding,
     placement: Arc<Placed>,
     applied: bool,

@@ -143,7 +143,8 @@ impl FederatedHpaWorker {
         self.write_scale(of, memory, report, (current, replicas), &controls.policy, &decision.why).await
     }
 
-    /// Observes the workload, unless its pods are unknown or another autoscaler scales them, too: the reason and a message.
+    /// Observes the workload, unless its pods are unknown or another autoscaler scales them, too: the reason and a
+    /// message.
     async fn observe_alone(
         &self,
         of: &Computation<'_>,

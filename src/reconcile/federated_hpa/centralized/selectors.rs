@@ -1,6 +1,6 @@
-//! Whether another FederatedHPA of the namespace scales pods of a Centralized workload, too: then neither its metrics nor
-//! its replicas mean anything, and Kubernetes' own controller refuses to scale. Reads the scale of the workloads of other
-//! FederatedHPAs from the API server.
+//! Whether another FederatedHPA of the namespace scales pods of a Centralized workload, too: then neither its metrics
+//! nor its replicas mean anything, and Kubernetes' own controller refuses to scale. Reads the scale of the workloads of
+//! other FederatedHPAs from the API server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

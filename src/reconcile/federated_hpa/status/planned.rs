@@ -1,5 +1,5 @@
-//! The status after a plan. Its lists of clusters are made only where they differ from the stored ones: of a fleet at rest
-//! all are equal. No I/O.
+//! The status after a plan. Its lists of clusters are made only where they differ from the stored ones: of a fleet at
+//! rest all are equal. No I/O.
 
 use std::collections::HashMap;
 
