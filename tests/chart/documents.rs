@@ -32,7 +32,7 @@ const NO_REASONS: &[&str] =
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {
-    let source = text("src/decision/plan/reason.rs");
+    let source = text("src/decision/plan/note.rs");
     let (_, notes) = source.split_once("impl Note {").unwrap();
     let (codes, _) = notes.split_once("\n}\n").unwrap();
     found.extend(codes.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).map(str::to_owned));
