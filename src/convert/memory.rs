@@ -49,7 +49,7 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
     ClusterHPADesired { cluster_name: share.cluster.to_owned(), ..unnamed(share, known) }
 }
 
-/// As [`write`], without the name of the cluster.
+/// As [`write()`], without the name of the cluster.
 #[must_use]
 pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory { stuck, gave, got, helped, assist, zero, floor, lost, others, evicted, failed } = share.memory;
