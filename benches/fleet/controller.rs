@@ -25,7 +25,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
     let ahead = SignedDuration::from_nanos(ahead);
     let metrics = Arc::new(Metrics::new());
     let origin = Origin::find(Some(kubeconfig), None, None).unwrap();
-    let (client, keeper) = control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap();
+    let (client, reloader) = control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap();
     let controller = Controller::new(Options {
         client: client.clone(),
         zones: Arc::new(ZoneDatabase::bundled()),
@@ -45,7 +45,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
     let (told, leadership) = watch::channel(None);
     let readiness = Readiness::default();
     let watches = Watches::new(readers, &readiness);
-    tokio::spawn(keeper.run(POLL));
+    tokio::spawn(reloader.run(POLL));
     tokio::spawn(watches.run(client.clone(), Arc::clone(&metrics)));
     let candidate = Candidate { lease: "fhpa".into(), identity: "fleet".into(), timings: Timings::default() };
     let (end, ended) = watch::channel(false);

@@ -1,5 +1,8 @@
 //! A child process: started, told to stop, and what the kernel says of its memory and time.
 
+#[path = "../../tests/rig/proc.rs"]
+mod proc;
+
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -46,36 +49,26 @@ impl Process {
         rest
     }
 
-    fn file(&self, name: &str) -> String {
-        format!("/proc/{}/{name}", self.child.id().unwrap())
-    }
-
-    fn memory(&self, field: &str) -> f64 {
-        let status = fs::read_to_string(self.file("status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    fn pid(&self) -> u32 {
+        self.child.id().unwrap()
     }
 
     /// Resident memory in MiB.
     pub fn resident(&self) -> f64 {
-        self.memory("VmRSS")
+        f64::from(proc::memory(self.pid(), proc::RESIDENT)) / 1024.0
     }
 
     /// The most that was resident since [`Self::forget_peak`], in MiB.
     pub fn peak(&self) -> f64 {
-        self.memory("VmHWM")
+        f64::from(proc::memory(self.pid(), proc::PEAK)) / 1024.0
     }
 
     pub fn forget_peak(&self) {
-        fs::write(self.file("clear_refs"), "5").unwrap();
+        fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").unwrap();
     }
 
     /// Processor time so far.
     pub fn cpu(&self) -> Duration {
-        let stat = fs::read_to_string(self.file("stat")).unwrap();
-        let after_name = stat.rsplit(") ").next().unwrap();
-        let ticks = |index: usize| after_name.split(' ').nth(index).unwrap().parse::<u64>().unwrap();
-        // The kernel counts for user space in hundredths of a second.
-        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+        proc::cpu(self.pid())
     }
 }

@@ -1,13 +1,13 @@
 //! Arguments -> the command to run.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
-use super::{completions, crds, cron, dashboard, doctor, install, plan, simulate, status, trial, uninstall, validate};
+use super::{
+    completions, crds, cron, dashboard, doctor, install, plan, program, simulate, status, trial, uninstall, validate,
+};
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
 
@@ -15,7 +15,7 @@ use crate::runtime::identity;
 ///
 /// The admission webhook and the controller of FederatedHPA and CronFederatedHPA, and their rules on the command line.
 #[derive(Debug, Parser)]
-#[command(name = "fhpa", version = VERSION.as_str(), about, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "fhpa", version = identity::VERSION.as_str(), about, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -24,15 +24,6 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, hide_possible_values = true)]
     pub color: Color,
 }
-
-/// The version and, where the build names it, the revision.
-static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let version = env!("CARGO_PKG_VERSION");
-    match identity::REVISION {
-        "unknown" => version.to_owned(),
-        revision => format!("{version} ({revision})"),
-    }
-});
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,16 +88,6 @@ pub enum Command {
     Completions(completions::Args),
 }
 
-/// Name of the binary as a plugin of kubectl.
-const PLUGIN: &str = "kubectl-fhpa";
-
-/// How the command was called: `fhpa`, or `kubectl fhpa` as a plugin.
-pub(super) fn name() -> &'static str {
-    let called = std::env::args_os().next().map(PathBuf::from);
-    let stem = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
-    if stem == PLUGIN { "kubectl fhpa" } else { "fhpa" }
-}
-
 /// The command, with the name that it was called by in its usage and its examples.
 fn named(command: clap::Command, name: &'static str) -> clap::Command {
     let examples = command.get_after_help().map(|text| text.to_string().replace("  fhpa ", &format!("  {name} ")));
@@ -121,7 +102,7 @@ impl Cli {
     /// Reads the arguments of the process; ends it with a message where they are wrong.
     #[must_use]
     pub fn read() -> Self {
-        let mut command = named(Self::command(), name()).bin_name(name());
+        let mut command = named(Self::command(), program::name()).bin_name(program::name());
         let read = Self::from_arg_matches(&command.get_matches_mut());
         read.unwrap_or_else(|error| error.format(&mut command).exit())
     }
@@ -145,7 +126,7 @@ impl Cli {
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]
             Command::Playground(args) => args.run(plan::Planner::usual()),
-            Command::Completions(args) => args.run(),
+            Command::Completions(args) => args.run(Self::command()),
         }
     }
 }

@@ -3,10 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
-
-use super::Cli;
 
 /// Arguments of `fhpa completions`.
 #[derive(Debug, clap::Args)]
@@ -30,10 +27,10 @@ Examples:
     fhpa completions powershell | Out-String | Invoke-Expression";
 
 impl Args {
-    /// Runs the command.
-    pub(super) fn run(self) -> ExitCode {
+    /// Writes the script that completes `command`.
+    pub(super) fn run(self, mut command: clap::Command) -> ExitCode {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "fhpa", &mut script);
+        clap_complete::generate(self.shell, &mut command, "fhpa", &mut script);
         match std::io::stdout().write_all(&script) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,

@@ -67,7 +67,7 @@ impl Args {
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(problem) => {
-                anstream::eprintln!("{} dashboard: {problem}", super::args::name());
+                anstream::eprintln!("{} dashboard: {problem}", super::program::name());
                 ExitCode::from(UNUSABLE)
             }
         }

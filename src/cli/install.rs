@@ -22,7 +22,7 @@ use crate::install::permissions::ScaledKind;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::settings::DefaultMode;
 use crate::runtime::tls::shared::{Access, SecretName, Store};
-use crate::runtime::{succession, tls};
+use crate::runtime::{lease_handover, tls};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -280,7 +280,7 @@ async fn install(
     }
     if !dry_run {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
-        if let Ok(true) = succession::unpark(&leases, lease).await {
+        if let Ok(true) = lease_handover::unpark(&leases, lease).await {
             let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
         }
     }

@@ -11,6 +11,7 @@ mod install;
 mod manifest;
 mod picture;
 mod plan;
+mod program;
 mod question;
 mod simulate;
 mod status;

@@ -176,7 +176,7 @@ impl Removal {
         }
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
-        let report = |acquired: &crate::runtime::succession::Acquired| {
+        let report = |acquired: &crate::runtime::lease_handover::Acquired| {
             if let Some(holder) = &acquired.from {
                 let seconds = acquired.wait.as_secs();
                 let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);

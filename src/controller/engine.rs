@@ -41,7 +41,7 @@ pub trait Worker: Send + Sync + 'static {
     type RetryState: Default + Send;
 
     /// Waits until an object changed.
-    fn news(&self) -> impl Future<Output = ()> + Send;
+    fn wait_for_change(&self) -> impl Future<Output = ()> + Send;
     /// The objects that changed since the last call.
     fn changed(&self) -> BTreeSet<Key>;
     /// All objects.
@@ -157,7 +157,7 @@ impl<W: Worker> Engine<W> {
                     self.begin(leader.as_ref()).await;
                 }
                 Some(ended) = self.reconciles.join_next_with_id() => self.ended(ended),
-                () = worker.news() => {
+                () = worker.wait_for_change() => {
                     let changed = worker.changed();
                     if leader.is_some() {
                         for key in changed {

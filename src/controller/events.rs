@@ -1,36 +1,26 @@
 //! Events of the controller: a bounded queue and a task that posts them, so that no reconcile waits. I/O: the API
 //! server.
 //!
-//! The recorder of `kube` searches and keeps every event of the last six minutes at each post, and adds to the count of
-//! an old event where the run is a new one; here each run has its own event, and nothing is kept after the post.
+//! `Events -> Poster -> Series -> Post`. The recorder of `kube` adds to the count of an Event whatever its note says,
+//! and searches all that it has kept at each post; here another note is another Event, such as that of each cron run.
+
+mod post;
+mod poster;
+mod series;
 
 use std::borrow::Cow;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
-use kube::api::PostParams;
-use kube::core::Request;
-use serde::de::IgnoredAny;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{sleep, timeout};
-use tracing::warn;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::failure::{Asked, Failure};
-use super::managers;
-use super::request::send;
-use crate::decision::backoff::{self, ErrorClass};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
+use post::Post;
+pub use poster::Poster;
+pub use series::{MOST, PAUSE, WINDOW};
 
 /// `reportingController` of every event.
 pub const CONTROLLER: &str = "fhpa.karmada.io/controller";
@@ -57,7 +47,7 @@ const INSTANCE: usize = 128;
 const NAME: usize = 236;
 
 /// Type of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// An expected change.
     Normal,
@@ -66,7 +56,7 @@ pub enum Severity {
 }
 
 /// The object of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// `autoscaling.karmada.io/v1alpha1`
     pub api_version: Cow<'static, str>,
@@ -140,7 +130,7 @@ impl Dropped {
 
 /// Counts the result of each event.
 pub trait Observer: Send + Sync {
-    /// The event was stored.
+    /// The event was stored, or counted in one that was.
     fn posted(&self);
     /// The event was dropped.
     fn dropped(&self, why: Dropped);
@@ -183,8 +173,8 @@ impl Events {
         let (queue, records) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(WAITING));
         let instance = if instance.is_empty() { "fhpa" } else { cut(instance, INSTANCE) };
-        let post = Post { client, instance: instance.into(), count: AtomicU64::new(0), observer: observer.clone() };
-        (Self { queue, room, observer }, Poster { records, post })
+        let post = Post::new(client, instance, observer.clone());
+        (Self { queue, room, observer }, Poster::new(records, post))
     }
 
     /// Queues an event; drops and counts it when the queue is full. Never blocks.
@@ -199,134 +189,6 @@ impl Events {
         if self.queue.send(Queued { leader: leader.clone(), record, room }).is_err() {
             self.observer.dropped(Dropped::Stopped);
         }
-    }
-}
-
-/// Posts queued events.
-pub struct Poster {
-    records: mpsc::UnboundedReceiver<Queued>,
-    post: Post,
-}
-
-impl std::fmt::Debug for Poster {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Poster").field("waiting", &self.records.len()).finish_non_exhaustive()
-    }
-}
-
-impl Poster {
-    /// Posts until `stop` is true or all [`Events`] are dropped, and then the queued events for a few seconds. The
-    /// lease must be held until this returns, or the rest is dropped.
-    pub async fn run(self, mut stop: watch::Receiver<bool>) {
-        let Self { mut records, post } = self;
-        let mut posts = FuturesUnordered::new();
-        loop {
-            tokio::select! {
-                Some(()) = posts.next() => {}
-                queued = records.recv(), if posts.len() < IN_FLIGHT => match queued {
-                    Some(queued) => posts.push(post.post(queued)),
-                    None => break,
-                },
-                _ = stop.wait_for(|stop| *stop) => break,
-            }
-        }
-        records.close();
-        let drained = timeout(DRAIN, async {
-            loop {
-                while posts.len() < IN_FLIGHT
-                    && let Ok(queued) = records.try_recv()
-                {
-                    posts.push(post.post(queued));
-                }
-                if posts.next().await.is_none() {
-                    break;
-                }
-            }
-        });
-        if drained.await.is_err() {
-            let lost = posts.len().saturating_add(records.len());
-            (0..lost).for_each(|_| post.observer.dropped(Dropped::Stopped));
-            warn!(lost, "Events were lost because the process stopped");
-        }
-    }
-}
-
-/// State for posting one event.
-struct Post {
-    client: Client,
-    instance: Box<str>,
-    count: AtomicU64,
-    observer: Arc<dyn Observer>,
-}
-
-impl Post {
-    async fn post(&self, Queued { leader, record, room }: Queued) {
-        drop(room);
-        let namespace = if record.regarding.namespace.is_empty() { "default" } else { &record.regarding.namespace };
-        let requests = Request::new(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"));
-        let name = self.name(&record);
-        let shown = format!("Event {namespace}/{name}");
-        let body = serde_json::to_vec(&self.event(name, namespace, &record)).unwrap_or_default();
-        let parameters = PostParams { field_manager: Some(managers::EVENTS.to_owned()), ..PostParams::default() };
-        let asked = Asked { verb: "create", group: "events.k8s.io", resource: "events", object: &shown };
-        for failures in 1..=TRIES {
-            if leader.check().is_err() {
-                return self.observer.dropped(Dropped::LeaseLost);
-            }
-            match send::<IgnoredAny>(&self.client, requests.create(&parameters, body.clone()), asked).await {
-                // A conflict: only this event has the name, so an earlier attempt was stored and its response was lost.
-                Ok(_) | Err(Failure { class: ErrorClass::Conflict, .. }) => return self.observer.posted(),
-                Err(failure) if failure.class == ErrorClass::Transient && failures < TRIES => {
-                    sleep(backoff::wait(failure.class, failures, &shown, failure.retry_after)).await;
-                }
-                Err(failure) => {
-                    warn!(%failure, reason = &*record.reason, "dropped an Event");
-                    break;
-                }
-            }
-        }
-        self.observer.dropped(Dropped::Failed);
-    }
-
-    /// A unique name: that of the object, with a fingerprint of process, time and reconcile.
-    fn name(&self, record: &Record) -> String {
-        let count = self.count.fetch_add(1, Ordering::Relaxed);
-        let mut hasher = DefaultHasher::new();
-        (&self.instance, record.at, count, &record.regarding.uid).hash(&mut hasher);
-        let object = cut(&record.regarding.name, NAME).trim_end_matches(['.', '-']);
-        format!("{object}.{:016x}", hasher.finish())
-    }
-
-    fn event(&self, name: String, namespace: &str, record: &Record) -> Event {
-        let severity = match record.severity {
-            Severity::Normal => "Normal",
-            Severity::Warning => "Warning",
-        };
-        Event {
-            metadata: ObjectMeta { name: Some(name), namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
-            type_: Some(severity.to_owned()),
-            reason: Some(record.reason.to_string()),
-            action: Some(record.action.to_owned()),
-            note: Some(record.note.clone()),
-            event_time: Some(MicroTime(record.at)),
-            regarding: Some(reference(&record.regarding)),
-            related: record.related.as_ref().map(reference),
-            reporting_controller: Some(CONTROLLER.to_owned()),
-            reporting_instance: Some(self.instance.to_string()),
-            ..Event::default()
-        }
-    }
-}
-
-fn reference(object: &Reference) -> ObjectReference {
-    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    ObjectReference {
-        api_version: given(&object.api_version),
-        kind: given(&object.kind),
-        namespace: given(&object.namespace),
-        name: given(&object.name),
-        uid: given(&object.uid),
-        ..ObjectReference::default()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use kube::core::ObjectMeta;
+
 use super::shared;
 
 /// Name of an object.
@@ -25,6 +27,12 @@ impl Key {
     #[must_use]
     pub fn shared(namespace: &str, name: &str) -> Self {
         Self { namespace: shared::text(namespace), name: shared::text(name) }
+    }
+
+    /// The key of the cached object that has this metadata.
+    #[must_use]
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        Self::shared(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
     }
 }
 

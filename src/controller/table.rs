@@ -30,7 +30,7 @@ pub trait Item {
 
 /// Whether `new` is newer than `known`. Versions are increasing numbers; where they are not numbers, any difference
 /// counts as newer.
-fn is_news<I: Item>(new: &I, known: &I) -> bool {
+fn is_newer_or_other<I: Item>(new: &I, known: &I) -> bool {
     if new.uid() != known.uid() {
         return true;
     }
@@ -149,7 +149,7 @@ impl<I: Item> Table<I> {
 
     /// Stores an object, unless the known one is as new.
     pub fn put(&mut self, item: I) -> Option<Change<I>> {
-        if self.get(item.key()).is_some_and(|known| !is_news(&item, known)) {
+        if self.get(item.key()).is_some_and(|known| !is_newer_or_other(&item, known)) {
             return None;
         }
         if self.get(item.key()).is_none()

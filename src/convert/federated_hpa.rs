@@ -3,6 +3,7 @@
 use crate::api;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
+use crate::decision::mirror;
 use crate::decision::related_objects::{KnownFederatedHPA, Target};
 use crate::decision::subject::federated_hpa::{
     Assignment, ClusterAffinity, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPA, FederatedHPASpec,
@@ -58,6 +59,19 @@ reads! {
     }
 }
 
+/// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it; `None`: it never had one.
+#[must_use]
+pub fn mode(hpa: &api::FederatedHPA) -> Option<Mode> {
+    if let Some(named) = hpa.spec.mode.as_deref().and_then(Mode::parse) {
+        return Some(named);
+    }
+    // The leader writes the mode at first sight, so this is rare.
+    let text = serde_json::to_string(hpa).unwrap_or_default();
+    let decoded = super::federated_hpa(&text).ok();
+    let stated = decoded.and_then(|hpa| Mode::stated(&hpa.spec?));
+    stated.or_else(|| Mode::parse(hpa.metadata.annotations.as_ref()?.get(mirror::MODE)?))
+}
+
 /// Facts about `hpa` for the rules of other objects; `stored_mode` applies where it has no mode.
 #[must_use]
 pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Option<Mode>>) -> KnownFederatedHPA {
@@ -67,7 +81,7 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Optio
         target: target(hpa.metadata.namespace.as_deref(), &spec.scale_target_ref),
         min_replicas: spec.min_replicas,
         max_replicas: spec.max_replicas,
-        distributed: super::own::mode(hpa).or(stored_mode.into()) == Some(Mode::Distributed),
+        distributed: mode(hpa).or(stored_mode.into()) == Some(Mode::Distributed),
         suspended: spec.suspend == Some(true),
         deleting: hpa.metadata.deletion_timestamp.is_some(),
     }

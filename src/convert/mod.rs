@@ -26,5 +26,5 @@ pub mod usage;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
 pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};
-pub use federated_hpa::{known_federated_hpa, target};
+pub use federated_hpa::{known_federated_hpa, mode, target};
 pub use scaler::Scaler;

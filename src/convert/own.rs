@@ -9,7 +9,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api;
-use crate::decision::defaults::Mode;
 use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, OF_RULE, Own};
 use crate::decision::subject::{CronFederatedHPA, Metadata};
 
@@ -59,19 +58,6 @@ pub fn notes(metadata: &ObjectMeta) -> Notes<'_> {
 #[must_use]
 pub fn subject_notes<'a>(metadata: &'a Metadata<'_>) -> Notes<'a> {
     Notes::of(metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
-}
-
-/// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it; `None`: it never had one.
-#[must_use]
-pub fn mode(hpa: &api::FederatedHPA) -> Option<Mode> {
-    if let Some(named) = hpa.spec.mode.as_deref().and_then(Mode::parse) {
-        return Some(named);
-    }
-    // The leader writes the mode at first sight, so this is rare.
-    let text = serde_json::to_string(hpa).unwrap_or_default();
-    let decoded = super::federated_hpa(&text).ok();
-    let stated = decoded.and_then(|hpa| Mode::stated(&hpa.spec?));
-    stated.or_else(|| Mode::parse(hpa.metadata.annotations.as_ref()?.get(mirror::MODE)?))
 }
 
 /// Fields of a stored object, given as JSON, that restrict where a workload runs, and that Karmada does not know:

@@ -8,7 +8,7 @@ use crate::api::metrics::{ExternalMetricValue, List, MetricValue};
 use crate::api::pod::{Container, Pod};
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::metric::Sample;
-use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
+use crate::decision::hpa::pod::{self, Moment, Phase, Readiness, Requests};
 use crate::decision::quantity::milli;
 
 /// Thousandths by name of the resource.
@@ -88,14 +88,21 @@ pub fn phase(pod: &Pod) -> Phase {
 
 /// The status of its condition `Ready`, and the time of its last change.
 #[must_use]
-pub fn ready(pod: &Pod) -> Option<(Readiness, Timestamp)> {
+pub fn ready(pod: &Pod) -> Option<(Readiness, Moment)> {
     let ready = pod.status.conditions.iter().find(|condition| condition.type_ == "Ready")?;
     let status = match ready.status.as_str() {
         "True" => Readiness::Ready,
         "False" => Readiness::NotReady,
         _ => Readiness::Unknown,
     };
-    Some((status, ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)))
+    let since = ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    Some((status, since.into()))
+}
+
+/// When the kubelet accepted a pod.
+#[must_use]
+pub fn started(pod: &Pod) -> Option<Moment> {
+    Some(pod.status.start_time.as_ref()?.0.into())
 }
 
 /// The names of the objects of a list with their samples, sorted by name. Objects with an invalid quantity are left

@@ -9,7 +9,7 @@ use crate::api::quantity::Quantity;
 use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use crate::decision::hpa::load;
 use crate::decision::hpa::metric::{Current, Source, Target};
-use crate::decision::plan::Load;
+use crate::decision::load::Load;
 use crate::decision::quantity::{from_milli, milli};
 
 /// Target CPU utilization of an HPA without metrics.
@@ -209,7 +209,7 @@ mod tests {
     use super::{behavior, load, metrics};
     use crate::decision::hpa::behavior::{Rules, Select};
     use crate::decision::hpa::metric::{Source, Target};
-    use crate::decision::plan::Load;
+    use crate::decision::load::Load;
 
     #[test]
     fn an_hpa_without_metrics_holds_the_cpu() {

@@ -91,14 +91,20 @@ impl Usages {
         window: SignedDuration,
     ) {
         let shape = self.shape(cluster, containers);
+        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
+        let (second, nanosecond) = (at.as_second(), at.subsec_nanosecond());
+        let usage = Usage { name_end: 0, values_end: 0, shape, nanosecond, second, window };
+        self.store(pod, containers.iter().flat_map(|(_, usage)| usage).map(|(_, value)| *value), usage);
+    }
+
+    /// Adds `usage` with its name and values behind those that are there.
+    fn store(&mut self, pod: &str, values: impl IntoIterator<Item = i64>, usage: Usage) {
         self.names.push_str(pod);
-        self.values.extend(containers.iter().flat_map(|(_, usage)| usage).map(|(_, value)| value));
+        self.values.extend(values);
         let ends = (u32::try_from(self.names.len()), u32::try_from(self.values.len()));
         // No list is so long: its text is limited.
         let (Ok(name_end), Ok(values_end)) = ends else { return };
-        let window = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
-        let (second, nanosecond) = (at.as_second(), at.subsec_nanosecond());
-        self.all.push(Usage { name_end, values_end, shape, nanosecond, second, window });
+        self.all.push(Usage { name_end, values_end, ..usage });
     }
 
     /// The index of the shape of these containers.
@@ -150,11 +156,7 @@ impl Usages {
         for index in order {
             let usage = PodUsage { of: self, index: *index };
             let Some(known) = usage.known() else { continue };
-            sorted.names.push_str(usage.pod());
-            sorted.values.extend(usage.values());
-            let ends = (u32::try_from(sorted.names.len()), u32::try_from(sorted.values.len()));
-            let (Ok(name_end), Ok(values_end)) = ends else { continue };
-            sorted.all.push(Usage { name_end, values_end, ..*known });
+            sorted.store(usage.pod(), usage.values().iter().copied(), *known);
         }
         sorted
     }

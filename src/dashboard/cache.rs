@@ -59,7 +59,7 @@ impl Kind {
 
 /// What is known of the watch on a kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sight {
+pub(super) struct WatchState {
     /// Whether all objects were listed once.
     pub(super) listed: bool,
     /// The last failure, and when.
@@ -90,7 +90,8 @@ impl Entry {
 /// All objects.
 #[derive(Default)]
 pub(super) struct Content {
-    pub(super) federated_hpas: BTreeMap<Key, Entry>,
+    // Boxed, as about a third of the places of a map is empty.
+    pub(super) federated_hpas: BTreeMap<Key, Box<Entry>>,
     pub(super) cron_federated_hpas: BTreeMap<Key, CronFederatedHPA>,
     pub(super) clusters: BTreeMap<String, Cluster>,
     /// Those of bindings whose workload leaves a cluster.
@@ -101,7 +102,7 @@ pub(super) struct Content {
     /// By the FederatedHPA that they are about.
     events: BTreeMap<Key, Vec<Happening>>,
     names: Names,
-    sights: [Sight; Kind::ALL.len()],
+    watches: [WatchState; Kind::ALL.len()],
 }
 
 /// A FederatedHPA that is about to be stored.
@@ -123,8 +124,8 @@ impl Arrival {
 
 impl Content {
     /// What is known of the watch on `kind`.
-    pub(super) fn sight(&mut self, kind: Kind) -> &mut Sight {
-        let [hpa, cron, binding, cluster, event] = &mut self.sights;
+    pub(super) fn watch_state(&mut self, kind: Kind) -> &mut WatchState {
+        let [hpa, cron, binding, cluster, event] = &mut self.watches;
         match kind {
             Kind::FederatedHpa => hpa,
             Kind::CronFederatedHpa => cron,
@@ -152,12 +153,15 @@ impl Content {
         if let Some(history) = &mut history {
             history.record(now, figures);
         }
-        self.needed.entry(bound(&summary)).or_default().push(key.1.clone());
-        self.federated_hpas.insert(key, Entry { summary, history, places, uid: hpa.metadata.uid, packed });
+        let names = self.needed.entry(bound(&summary)).or_default();
+        names.reserve_exact(1);
+        names.push(key.1.clone());
+        let entry = Entry { summary, history, places, uid: hpa.metadata.uid, packed };
+        self.federated_hpas.insert(key, Box::new(entry));
     }
 
     /// Removes a FederatedHPA.
-    pub(super) fn take_federated_hpa(&mut self, key: &Key) -> Option<Entry> {
+    pub(super) fn take_federated_hpa(&mut self, key: &Key) -> Option<Box<Entry>> {
         let entry = self.federated_hpas.remove(key)?;
         let bound = bound(&entry.summary);
         if let Some(names) = self.needed.get_mut(&bound) {
@@ -180,14 +184,7 @@ impl Content {
 
     /// Stores a binding, and what it changes of its FederatedHPAs.
     pub(super) fn put_binding(&mut self, key: Key, binding: ResourceBinding, packed: Packed<ResourceBinding>) {
-        for name in self.needed.get(&key).cloned().unwrap_or_default() {
-            let owner = (key.0.clone(), name);
-            let Some(hpa) = self.federated_hpas.get(&owner).and_then(Entry::hpa) else { continue };
-            let places = self.places(&hpa, Some(&binding));
-            if let Some(entry) = self.federated_hpas.get_mut(&owner) {
-                entry.places = places;
-            }
-        }
+        self.renew_places(&key, Some(&binding));
         self.bindings.insert(key.clone(), packed);
         self.evicting.remove(&key);
         if !binding.spec.graceful_eviction_tasks.is_empty() {
@@ -201,10 +198,15 @@ impl Content {
     pub(super) fn take_binding(&mut self, key: &Key) {
         self.bindings.remove(key);
         self.evicting.remove(key);
+        self.renew_places(key, None);
+    }
+
+    /// What the binding with this `key` changes of the FederatedHPAs that need it.
+    fn renew_places(&mut self, key: &Key, binding: Option<&ResourceBinding>) {
         for name in self.needed.get(key).cloned().unwrap_or_default() {
             let owner = (key.0.clone(), name);
-            let Some(hpa) = self.federated_hpas.get(&owner).and_then(Entry::hpa) else { continue };
-            let places = self.places(&hpa, None);
+            let Some(hpa) = self.federated_hpas.get(&owner).and_then(|entry| entry.hpa()) else { continue };
+            let places = self.places(&hpa, binding);
             if let Some(entry) = self.federated_hpas.get_mut(&owner) {
                 entry.places = places;
             }
@@ -235,7 +237,7 @@ impl Content {
     pub(super) fn users(&self, cluster: &str) -> Vec<(&Entry, Place)> {
         let Some(number) = self.names.known(cluster) else { return Vec::new() };
         let place = |entry: &Entry| entry.places.iter().find(|place| place.cluster == number).copied();
-        self.federated_hpas.values().filter_map(|entry| Some((entry, place(entry)?))).collect()
+        self.federated_hpas.values().filter_map(|entry| Some((&**entry, place(entry)?))).collect()
     }
 
     /// Stores an Event about a FederatedHPA; of too many the oldest is dropped.
@@ -286,14 +288,14 @@ impl Content {
     /// What cannot be read at `now`.
     pub(super) fn unread(&self, now: Timestamp) -> Vec<Unread> {
         let mut all = Vec::new();
-        for (kind, sight) in Kind::ALL.into_iter().zip(&self.sights) {
+        for (kind, state) in Kind::ALL.into_iter().zip(&self.watches) {
             let (_, plural) = kind.resource();
-            let current = |(at, _): &&(Timestamp, Failure)| !sight.listed || now.duration_since(*at) < RECOVERED;
-            if let Some((_, failure)) = sight.failure.as_ref().filter(current) {
-                all.push(unread_of(if sight.listed { "watch" } else { "list" }, plural, failure));
+            let current = |(at, _): &&(Timestamp, Failure)| !state.listed || now.duration_since(*at) < RECOVERED;
+            if let Some((_, failure)) = state.failure.as_ref().filter(current) {
+                all.push(unread_of(if state.listed { "watch" } else { "list" }, plural, failure));
             }
-            if let Some(error) = sight.undecodable.values().next() {
-                all.push(undecoded_of(plural, sight.undecodable.len(), error));
+            if let Some(error) = state.undecodable.values().next() {
+                all.push(undecoded_of(plural, state.undecodable.len(), error));
             }
         }
         all
@@ -301,7 +303,7 @@ impl Content {
 
     /// Whether a kind is neither listed yet nor refused.
     pub(super) fn is_loading(&self) -> bool {
-        self.sights.iter().any(|sight| !sight.listed && sight.failure.is_none())
+        self.watches.iter().any(|state| !state.listed && state.failure.is_none())
     }
 }
 

@@ -25,7 +25,11 @@ impl History {
         match self.0.back_mut() {
             Some(last) if last.figures == figures => {}
             Some(last) if several && at.duration_since(last.at) < STEP => last.figures = figures,
-            _ => self.0.push_back(Point { at, figures }),
+            _ => {
+                // Most objects have few.
+                self.0.reserve_exact(1);
+                self.0.push_back(Point { at, figures });
+            }
         }
         // The last state before the span is that at its start.
         let begin = at.checked_sub(SPAN).unwrap_or(Timestamp::MIN);

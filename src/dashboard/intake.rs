@@ -82,7 +82,7 @@ impl<K: Kept + kube::Resource> Intake<K> {
     /// The watch works.
     fn change(&self, change: impl FnOnce(&mut Content, Timestamp)) {
         self.cache.change(|content, now| {
-            content.sight(K::KIND).failure = None;
+            content.watch_state(K::KIND).failure = None;
             change(content, now);
         });
     }
@@ -105,8 +105,8 @@ impl<K: Kept + kube::Resource> EventHandler<K> for Intake<K> {
         let undecodable = self.undecodable.clone();
         self.change(|content, _| {
             K::retain(content, &listed);
-            let sight = content.sight(K::KIND);
-            (sight.listed, sight.undecodable) = (true, undecodable);
+            let state = content.watch_state(K::KIND);
+            (state.listed, state.undecodable) = (true, undecodable);
         });
     }
 
@@ -119,7 +119,7 @@ impl<K: Kept + kube::Resource> EventHandler<K> for Intake<K> {
         self.undecodable.remove(&key);
         self.change(|content, _| {
             K::take(content, &key);
-            content.sight(K::KIND).undecodable.remove(&key);
+            content.watch_state(K::KIND).undecodable.remove(&key);
         });
     }
 
@@ -128,12 +128,12 @@ impl<K: Kept + kube::Resource> EventHandler<K> for Intake<K> {
             self.undecodable.insert((namespace.to_owned(), name.to_owned()), error.to_owned());
         }
         let undecodable = self.undecodable.clone();
-        self.cache.change(|content, _| content.sight(K::KIND).undecodable = undecodable);
+        self.cache.change(|content, _| content.watch_state(K::KIND).undecodable = undecodable);
     }
 
     fn failed(&mut self, error: &watcher::Error) {
         let failure = failure(K::KIND, error);
-        self.cache.change(|content, now| content.sight(K::KIND).failure = Some((now, failure)));
+        self.cache.change(|content, now| content.watch_state(K::KIND).failure = Some((now, failure)));
     }
 }
 

@@ -8,7 +8,7 @@ use super::few::Few;
 
 /// One condition of a member's HPA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard<'a> {
+pub struct HpaCondition<'a> {
     /// Its type.
     pub type_: &'a str,
     /// `True`, `False` or `Unknown`.
@@ -43,7 +43,7 @@ pub struct Member<'a> {
     /// Whether the HPA exists.
     pub presence: Presence,
     /// Its conditions; empty until they have been observed.
-    pub conditions: Vec<Heard<'a>>,
+    pub conditions: Vec<HpaCondition<'a>>,
     /// Whether the cluster should have no replicas.
     pub zero: bool,
     /// Whether other clusters have taken over its share, because it failed.
@@ -145,12 +145,12 @@ const UNKNOWN: &str = "MemberStatusUnknown";
 const OTHER: &str = "OtherReason";
 
 impl<'a> Member<'a> {
-    fn condition(&self, type_: &str) -> Option<&Heard<'a>> {
+    fn condition(&self, type_: &str) -> Option<&HpaCondition<'a>> {
         // The last conditions of a cluster that does not answer are out of date.
         self.conditions.iter().find(|condition| condition.type_ == type_ && self.presence != Presence::Silent)
     }
 
-    fn with_status(&self, type_: &str, status: &str) -> Option<&Heard<'a>> {
+    fn with_status(&self, type_: &str, status: &str) -> Option<&HpaCondition<'a>> {
         self.condition(type_).filter(|condition| condition.status == status)
     }
 
@@ -173,7 +173,7 @@ impl<'a> Member<'a> {
     }
 
     /// The condition `type_` when it is unhealthy. An HPA at zero replicas does not scale, and need not.
-    fn is_bad(&self, type_: &str) -> Option<&Heard<'a>> {
+    fn is_bad(&self, type_: &str) -> Option<&HpaCondition<'a>> {
         self.with_status(type_, "False").filter(|condition| !(self.zero && condition.reason == DISABLED))
     }
 
@@ -325,12 +325,13 @@ fn not_heard(clusters: &[&str]) -> Verdict {
 }
 
 /// The reason that sorts first, with the clusters that have it and the message of one of them.
-fn worst<'a>(conditions: impl Iterator<Item = (&'a str, Heard<'a>)>, status: &'static str) -> Option<Verdict> {
-    let rank =
-        |condition: &Heard<'_>| REASONS.iter().position(|reason| *reason == condition.reason).unwrap_or(REASONS.len());
-    let all: Vec<(&str, Heard<'_>)> = conditions.collect();
+fn worst<'a>(conditions: impl Iterator<Item = (&'a str, HpaCondition<'a>)>, status: &'static str) -> Option<Verdict> {
+    let rank = |condition: &HpaCondition<'_>| {
+        REASONS.iter().position(|reason| *reason == condition.reason).unwrap_or(REASONS.len())
+    };
+    let all: Vec<(&str, HpaCondition<'_>)> = conditions.collect();
     let first = all.iter().map(|(_, condition)| rank(condition)).min()?;
-    let those: Vec<&(&str, Heard<'_>)> = all.iter().filter(|(_, condition)| rank(condition) == first).collect();
+    let those: Vec<&(&str, HpaCondition<'_>)> = all.iter().filter(|(_, condition)| rank(condition) == first).collect();
     let clusters: Vec<&str> = those.iter().map(|(cluster, _)| *cluster).collect();
     let words = those.first().map_or("", |(_, condition)| condition.message);
     let reason = REASONS.get(first).copied().unwrap_or(OTHER);

@@ -6,6 +6,9 @@
 
 use std::time::Duration;
 
+/// Annotation of the Lease: the version and revision of the process that holds it.
+pub const VERSION: &str = "fhpa.karmada.io/version";
+
 /// A moment on the process's steady clock: the time since an arbitrary start. Never goes back.
 pub type Steady = Duration;
 

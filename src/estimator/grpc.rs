@@ -20,7 +20,7 @@ use super::messages::{
     MaxAvailableReplicasRequest, MaxAvailableReplicasResponse, UnschedulableReplicasRequest,
     UnschedulableReplicasResponse,
 };
-use super::question::Question;
+use super::query::EstimatorQuery;
 use crate::controller::query_cache::{QueryError, Source};
 use crate::runtime::clock;
 
@@ -157,17 +157,17 @@ impl Grpc {
     }
 }
 
-impl Source<Question, i32> for Grpc {
-    fn who(&self) -> &'static str {
+impl Source<EstimatorQuery, i32> for Grpc {
+    fn component(&self) -> &'static str {
         "estimator"
     }
 
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
+    fn send(&self, cluster: &str, query: &EstimatorQuery) -> BoxFuture<'static, Result<i32, QueryError>> {
         let (settings, state) = (self.settings.clone(), Arc::clone(&self.state));
-        let (cluster, question) = (cluster.to_owned(), question.clone());
+        let (cluster, query) = (cluster.to_owned(), query.clone());
         async move {
             let channel = state.lock().await.channel(&settings, &cluster).await?;
-            call(channel, cluster, question).await
+            call(channel, cluster, query).await
         }
         .boxed()
     }
@@ -226,17 +226,17 @@ fn endpoint(settings: &Settings, tls: Option<&Content>, cluster: &str) -> Result
     }
 }
 
-async fn call(channel: Channel, cluster: String, question: Question) -> Result<i32, QueryError> {
+async fn call(channel: Channel, cluster: String, query: EstimatorQuery) -> Result<i32, QueryError> {
     let mut caller = Caller::new(channel).max_decoding_message_size(ANSWER);
     caller.ready().await.map_err(|error| failure_of(&error))?;
-    let answer = match question {
-        Question::Available(requirements) => {
+    let answer = match query {
+        EstimatorQuery::Available(requirements) => {
             let replica_requirements = Some(Arc::unwrap_or_clone(requirements));
             let request = Request::new(MaxAvailableReplicasRequest { cluster, replica_requirements });
             let answer = caller.unary(request, AVAILABLE, ProstCodec::default()).await;
             answer.map(|answer: tonic::Response<MaxAvailableReplicasResponse>| answer.into_inner().max_replicas)
         }
-        Question::Unschedulable(workload, unschedulable_threshold) => {
+        EstimatorQuery::Unschedulable(workload, unschedulable_threshold) => {
             let resource = Some(Arc::unwrap_or_clone(workload));
             let request = Request::new(UnschedulableReplicasRequest { cluster, resource, unschedulable_threshold });
             let answer = caller.unary(request, UNSCHEDULABLE, ProstCodec::default()).await;

@@ -2,4 +2,4 @@
 
 pub mod grpc;
 pub mod messages;
-pub mod question;
+pub mod query;

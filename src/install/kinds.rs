@@ -14,7 +14,7 @@ use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::{CORE_GROUP, keeps_by_itself};
 use crate::decision::plan::HpaVersion;
-use crate::reconcile::federated_hpa::write::manifest;
+use crate::reconcile::federated_hpa::manifest;
 
 /// Script for the reflected status of a member's HPA.
 const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");

@@ -184,10 +184,10 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "Events on what the controller did",
+        why: "Events on what the controller did; repeats are counted in one",
         group: "events.k8s.io",
         resources: &["events"],
-        verbs: &["create"],
+        verbs: &["create", "patch"],
         ..ROW
     },
     Permission {

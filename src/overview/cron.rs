@@ -4,8 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::conditions;
-use super::model::{CronDetail, CronSummary, LastRun, NextRun, PastRun, RuleView, RunView};
-use super::summary::target;
+use super::model::{CronDetail, CronSummary, LastRun, NextRun, PastRun, RuleView, RunView, Target};
 use crate::api::cron_federated_hpa::{CronFederatedHPARule, ExecutionHistory};
 use crate::api::{CronFederatedHPA, FederatedHPA};
 use crate::decision::api_version::GROUP;
@@ -38,7 +37,7 @@ pub fn summary(cron: &CronFederatedHPA, clock: Clock<'_>) -> CronSummary {
     CronSummary {
         namespace: cron.metadata.namespace.clone().unwrap_or_default(),
         name: cron.metadata.name.clone().unwrap_or_default(),
-        target: target(&cron.spec.scale_target_ref),
+        target: Target::of(&cron.spec.scale_target_ref),
         next_run: next_runs(cron, clock).into_iter().min_by_key(|run| run.time.0),
         last_run: last_run(cron),
         rules: cron.spec.rules.len(),

@@ -1,26 +1,11 @@
-//! Objects -> one line each. No I/O.
+//! A FederatedHPA -> one line. No I/O.
 
-use super::gather::Objects;
-use super::model::{ClusterCounts, FederatedHpaSummary, Overview, Target};
-use super::{Clock, conditions, cron};
+use super::conditions;
+use super::model::{ClusterCounts, FederatedHpaSummary, Target};
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::FederatedHPAStatus;
-use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::hpa_status::Condition;
 use crate::decision::mirror::MODE;
-
-/// All objects, by namespace and name.
-#[must_use]
-pub fn overview(objects: &Objects, clock: Clock<'_>) -> Overview {
-    let mut overview = Overview {
-        federated_hpas: objects.federated_hpas.iter().map(summary).collect(),
-        cron_federated_hpas: objects.cron_federated_hpas.iter().map(|one| cron::summary(one, clock)).collect(),
-        unread: objects.unread.clone(),
-    };
-    overview.federated_hpas.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-    overview.cron_federated_hpas.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-    overview
-}
 
 /// One line of a FederatedHPA.
 #[must_use]
@@ -32,7 +17,7 @@ pub fn summary(hpa: &FederatedHPA) -> FederatedHpaSummary {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
         mode: spec.mode.clone().or_else(mirror),
-        target: target(&spec.scale_target_ref),
+        target: Target::of(&spec.scale_target_ref),
         min_replicas: spec.min_replicas.unwrap_or(1),
         max_replicas: spec.max_replicas,
         current_replicas: current,
@@ -57,9 +42,4 @@ fn counts(status: Option<&FederatedHPAStatus>) -> ClusterCounts {
 
 pub(super) fn conditions_of(status: Option<&FederatedHPAStatus>) -> &[Condition] {
     status.and_then(|status| status.conditions.as_deref()).unwrap_or_default()
-}
-
-pub(super) fn target(reference: &CrossVersionObjectReference) -> Target {
-    let CrossVersionObjectReference { api_version, kind, name } = reference.clone();
-    Target { api_version, kind, name }
 }

@@ -2,16 +2,29 @@
 
 use serde_json::{Map, Value, json};
 
+/// The value at `path`, a JSON pointer. As [`Value::pointer`], which copies each part of the path.
+#[must_use]
+pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    if path.contains('~') {
+        return object.pointer(path);
+    }
+    path.split('/').skip(1).try_fold(object, |place, key| match place {
+        Value::Object(map) => map.get(key),
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
 /// The text at `path`, a JSON pointer; empty when there is none.
 #[must_use]
 pub fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+    at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The whole number at `path`.
 #[must_use]
 pub fn int(object: &Value, path: &str) -> Option<i64> {
-    object.pointer(path).and_then(Value::as_i64)
+    at(object, path).and_then(Value::as_i64)
 }
 
 /// The number at `path`, such as replicas.
@@ -23,30 +36,30 @@ pub fn count(object: &Value, path: &str) -> Option<i32> {
 /// Whether `path` is true.
 #[must_use]
 pub fn truth(object: &Value, path: &str) -> bool {
-    object.pointer(path) == Some(&Value::Bool(true))
+    at(object, path) == Some(&Value::Bool(true))
 }
 
 /// The elements at `path`; none when it is not a list.
 #[must_use]
 pub fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
-    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    at(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The members at `path`; none when it is not a map.
 pub fn members<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
-    object.pointer(path).and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+    at(object, path).and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
 /// The value of a label.
 #[must_use]
 pub fn label<'a>(object: &'a Value, key: &str) -> &'a str {
-    object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str).unwrap_or_default()
+    at(object, "/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The value of an annotation.
 #[must_use]
 pub fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
-    let annotations = object.pointer("/metadata/annotations");
+    let annotations = at(object, "/metadata/annotations");
     annotations.and_then(|annotations| annotations.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -65,7 +78,7 @@ pub fn namespace(object: &Value) -> &str {
 /// Whether the object is being deleted.
 #[must_use]
 pub fn deleting(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+    at(object, "/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
 /// Sets the member at the path `keys`, and creates missing maps.
@@ -141,7 +154,15 @@ pub fn condition<'a>(object: &'a Value, path: &str, kind: &str) -> Option<&'a Va
 mod tests {
     use serde_json::json;
 
-    use super::{covers, remove, set, text};
+    use super::{at, covers, remove, set, text};
+
+    #[test]
+    fn a_value_is_found_as_by_a_pointer() {
+        let object = json!({"a": {"b": [1, {"c": true}], "d/e": null}, "": 2});
+        for path in ["", "/", "/a", "/a/b", "/a/b/0", "/a/b/1/c", "/a/b/2", "/a/b/x", "/a/d~1e", "/a/b/0/c", "/x/y"] {
+            assert_eq!(at(&object, path), object.pointer(path), "{path}");
+        }
+    }
 
     #[test]
     fn members_are_set_where_there_were_none() {

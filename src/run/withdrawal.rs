@@ -25,9 +25,9 @@ use crate::reconcile::{Options, Withdrawal};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
+use crate::runtime::lease_handover::{self, Acquired};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::succession::{self, Acquired};
 use crate::runtime::watch::{Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
@@ -96,7 +96,7 @@ impl Hold {
         report: impl FnOnce(&Acquired),
     ) -> Result<Self, kube::Error> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let acquired = succession::acquire(&leases, &place.name, &identity).await?;
+        let acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
         report(&acquired);
         sleep(acquired.wait).await;
         let (tell, leadership) = watch::channel(None);
@@ -129,7 +129,7 @@ impl Hold {
             settings,
             clock: Arc::clone(&self.clock),
             metrics: metrics.controller(),
-            identity: succession::PARKED.to_owned(),
+            identity: lease_handover::PARKED.to_owned(),
             concurrency: CONCURRENCY,
             rebalance_period: None,
             failover: failover::Settings::default(),
@@ -156,7 +156,7 @@ impl Hold {
     async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
         let everything = ListParams::default();
         let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
-        let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|order| order.key());
+        let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
         let bindings = Api::<ResourceBinding>::all(self.client.clone()).list(&everything).await?;
         let marked = bindings.items.iter().filter_map(|binding| {
             let metadata = &binding.metadata;
@@ -173,7 +173,7 @@ impl Hold {
     pub async fn park(mut self) -> Result<(), kube::Error> {
         self.election.shutdown().await;
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
-        succession::park(&leases, &self.place.name, PARKED).await
+        lease_handover::park(&leases, &self.place.name, PARKED).await
     }
 }
 
@@ -203,7 +203,7 @@ fn missing(view: Option<View>) -> String {
     let Some(view) = view else {
         return "it is gone, and its ResourceBinding or HPAs are not given back yet".to_owned();
     };
-    let clusters: Vec<&str> = view.sent.iter().map(|sent| sent.cluster()).collect();
+    let clusters: Vec<&str> = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster()).collect();
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));
     }

@@ -2,12 +2,22 @@
 
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::LazyLock;
 
 /// The revision that this binary was built from, where the build names one.
 pub const REVISION: &str = match option_env!("FHPA_REVISION") {
     Some(revision) => revision,
     None => "unknown",
 };
+
+/// The version and, where the build names one, the revision: `0.1.0 (4be1c7d)`.
+pub static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match REVISION {
+        "unknown" => version.to_owned(),
+        revision => format!("{version} ({revision})"),
+    }
+});
 
 /// The host name, which in a pod is the name of the pod, and a random part: a restarted pod on the same node is another
 /// process.

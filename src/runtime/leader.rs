@@ -16,12 +16,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-use self::term::{Clocks, Sent};
+use self::term::{Clocks, RenewalTime};
 pub use self::term::{Leader, LeaseLost};
-use super::clock;
+use super::{clock, identity};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::decision::freeze::{FREEZE, FROZEN};
-use crate::decision::lease::{self, ObservedLease, Record, Step, Timings};
+use crate::decision::lease::{self, ObservedLease, Record, Step, Timings, VERSION};
 
 /// Identity of this process and its Lease.
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ impl Contest {
         self.seen = Some(ObservedLease::new(Some(record(&lease)), now));
         let freeze = freeze(&lease);
         self.lease = Some(lease);
-        self.lead(Sent { steady: now, ahead }, freeze, leadership);
+        self.lead(RenewalTime { steady: now, ahead }, freeze, leadership);
         Ok(self.candidate.timings.retry)
     }
 
@@ -206,18 +206,19 @@ impl Contest {
         spec.lease_duration_seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
         spec.renew_time = Some(now);
         let frozen = self.leader.as_ref().and_then(Leader::confirmed);
-        confirm(&mut lease.metadata, frozen.map(|freeze| freeze.confirmation()));
+        annotate(&mut lease.metadata, FROZEN, frozen.map(|freeze| freeze.confirmation()));
+        annotate(&mut lease.metadata, VERSION, Some(identity::VERSION.clone()));
         lease
     }
 
-    fn lead(&mut self, sent: Sent, freeze: Option<String>, leadership: &watch::Sender<Option<Leader>>) {
+    fn lead(&mut self, renewal: RenewalTime, freeze: Option<String>, leadership: &watch::Sender<Option<Leader>>) {
         let timings = self.candidate.timings;
         if let Some(leader) = &self.leader {
-            leader.extend(timings, sent);
+            leader.extend(timings, renewal);
             leader.freezes(freeze);
         } else {
             info!(identity = self.candidate.identity, lease = self.candidate.lease, "became leader");
-            let leader = Leader::begin(self.start, self.clocks, timings, sent, freeze);
+            let leader = Leader::begin(self.start, self.clocks, timings, renewal, freeze);
             self.leader = Some(leader.clone());
             leadership.send_replace(Some(leader));
         }
@@ -263,7 +264,8 @@ impl Contest {
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(clock::wall()));
-        confirm(&mut lease.metadata, None);
+        annotate(&mut lease.metadata, FROZEN, None);
+        annotate(&mut lease.metadata, VERSION, None);
         self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await.map(|_| ())
     }
 }
@@ -290,12 +292,12 @@ fn freeze(lease: &Lease) -> Option<String> {
     lease.metadata.annotations.as_ref()?.get(FREEZE).cloned()
 }
 
-/// Sets or removes the confirmation of a freeze.
-fn confirm(metadata: &mut ObjectMeta, confirmation: Option<String>) {
-    if let Some(confirmation) = confirmation {
-        metadata.annotations.get_or_insert_default().insert(FROZEN.to_owned(), confirmation);
+/// Sets or removes an annotation.
+pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<String>) {
+    if let Some(value) = value {
+        metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
     } else if let Some(annotations) = &mut metadata.annotations {
-        annotations.remove(FROZEN);
+        annotations.remove(key);
     }
 }
 

@@ -1,18 +1,19 @@
 //! The shell: sockets, files, signals, clocks, metrics, TLS.
 
 pub mod admin;
+pub mod certificate;
 pub mod clock;
 pub mod connection;
 pub mod control_plane;
 pub mod identity;
 pub mod leader;
+pub mod lease_handover;
 pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
 pub mod server;
 pub mod settings;
 pub mod slots;
-pub mod succession;
 pub mod tls;
 pub mod watch;
 pub mod zones;

@@ -8,7 +8,8 @@ use crate::decision::hpa::decide::{History, Policy, follow};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Source, Target};
 use crate::decision::hpa::replicas::Tolerance;
-use crate::decision::plan::{Bounds, Load};
+use crate::decision::load::Load;
+use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
 /// Request of each pod for a utilization target, in thousandths.

@@ -32,6 +32,14 @@ struct File {
     report: Report,
 }
 
+impl File {
+    /// The HPA, as far as the control plane knows it.
+    fn hpa(&self) -> Option<Hpa> {
+        let Work { written, version, outstanding, held, at: _ } = self.work?;
+        Some(Hpa { written, version, confirmed: self.report.arrived >= self.number, outstanding, held })
+    }
+}
+
 /// A write of an HPA.
 #[derive(Clone, Copy, Debug)]
 struct Work {
@@ -113,7 +121,7 @@ impl<'a> Control<'a> {
     }
 
     /// Receives the report of a member.
-    pub(super) fn hear(&mut self, at: usize, report: Report) {
+    pub(super) fn receive(&mut self, at: usize, report: Report) {
         let Some(file) = self.files.get_mut(at) else { return };
         if file.work.is_some_and(|work| work.written.is_none()) && report.arrived >= file.number {
             file.work = None;
@@ -228,13 +236,7 @@ impl<'a> Control<'a> {
                 desired: report.desired,
                 load: report.load,
                 reach: Reach { scale: site.writable, own_zero: false },
-                hpa: file.work.map(|work| Hpa {
-                    written: work.written,
-                    version: work.version,
-                    confirmed: report.arrived >= file.number,
-                    outstanding: work.outstanding,
-                    held: work.held,
-                }),
+                hpa: file.hpa(),
                 version: site.version,
                 entry: file.entry,
                 evicting: file.evicting.is_some_and(|end| end > now),

@@ -1,7 +1,8 @@
 //! The load over time, in thousandths of the load of a replica at its target. Pure; whole numbers only, so that a run
 //! is the same on every machine.
 
-use super::Second;
+/// Seconds since the start.
+pub type Second = i64;
 
 /// Seconds of a day.
 const DAY: Second = 86_400;

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use super::autoscaler::{Autoscaler, HpaReading};
 use super::pods::Pods;
 use super::{Scenario, Second, Site};
-use crate::decision::plan::{Bounds, Load};
+use crate::decision::load::Load;
+use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
 /// A write of the control plane to a member.
@@ -223,7 +224,7 @@ impl<'a> Member<'a> {
     }
 
     /// The latest report that has arrived.
-    pub(super) fn heard(&mut self, now: Second) -> Option<Report> {
+    pub(super) fn report(&mut self, now: Second) -> Option<Report> {
         let mut latest = None;
         while let Some((_, report)) = self.outbox.front().copied().filter(|(due, _)| *due <= now) {
             self.outbox.pop_front();

@@ -8,6 +8,7 @@
 mod autoscaler;
 mod control;
 mod curve;
+mod event;
 mod figures;
 mod member;
 mod pods;
@@ -15,8 +16,9 @@ mod record;
 mod scenario;
 mod world;
 
-pub use curve::{Curve, Daily, Point};
+pub use curve::{Curve, Daily, Point, Second};
+pub use event::{Event, EventKind};
 pub use figures::Figures;
-pub use record::{Event, EventKind, Record, Row, Sample};
-pub use scenario::{Disruption, Driver, Fault, Growth, Scenario, Second, Site, Timing, Workload};
+pub use record::{Record, Row, Sample};
+pub use scenario::{Disruption, Driver, Fault, Growth, Scenario, Site, Timing, Workload};
 pub use world::{ClusterFrame, Frame, run};

@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Curve;
+use super::{Curve, Second};
 use crate::decision::fleet::Member;
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
 use crate::decision::plan::{Bounds, HpaVersion, Policy, REPLACEMENT, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
-
-/// Seconds since the start.
-pub type Second = i64;
 
 /// A scenario.
 #[derive(Clone, Debug)]

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use super::autoscaler::is_bounded;
 use super::control::{ClusterPods, Control};
 use super::member::Member;
-use super::record::{Event, EventKind};
-use super::{Disruption, Driver, Figures, Scenario, Second};
+use super::{Disruption, Driver, Event, EventKind, Figures, Scenario, Second};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
@@ -269,8 +268,8 @@ impl World<'_> {
             self.control.learn(at, up, now);
         }
         for (at, member) in self.members.iter_mut().enumerate() {
-            if let Some(report) = member.heard(now) {
-                self.control.hear(at, report);
+            if let Some(report) = member.report(now) {
+                self.control.receive(at, report);
             }
         }
         let commands = if self.scenario.driver == Driver::Centralized {

@@ -1,7 +1,8 @@
 //! Random fleets.
 
+use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Assist, Bounds, Cause, Cluster, ClusterState, Floor, Hpa, Limits, Load, Lost, Memory, Policy, REPLACEMENT, Reach,
+    Assist, Bounds, Cause, Cluster, ClusterState, Floor, Hpa, Limits, Lost, Memory, Policy, REPLACEMENT, Reach,
     Request, Stuck,
 };
 use jiff::{SignedDuration, Timestamp};

@@ -8,4 +8,5 @@ mod help;
 mod laws;
 mod life;
 mod replacement;
+mod replacement_laws;
 mod world;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Load, Memory, Plan, Request, plan,
+    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 

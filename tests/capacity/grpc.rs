@@ -12,7 +12,7 @@ use fhpa::estimator::messages::{
     MaxAvailableReplicasRequest, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference, Quantity,
     Toleration, UnschedulableReplicasRequest,
 };
-use fhpa::estimator::question::Question;
+use fhpa::estimator::query::EstimatorQuery;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
 use prost::Message as _;
 use rustls::RootCertStore;
@@ -42,8 +42,8 @@ fn requirements() -> Value {
     })
 }
 
-fn question() -> Question {
-    Question::available(&serde_json::from_value(requirements()).unwrap())
+fn query() -> EstimatorQuery {
+    EstimatorQuery::available(&serde_json::from_value(requirements()).unwrap())
 }
 
 fn web() -> ObjectReference {
@@ -74,8 +74,8 @@ fn tolerations() -> Vec<Toleration> {
     vec![gpu, Toleration::default()]
 }
 
-async fn ask(server: &Server, question: &Question) -> Result<i32, QueryError> {
-    Grpc::new(settings()).ask(&server.port(), question).await
+async fn ask(server: &Server, query: &EstimatorQuery) -> Result<i32, QueryError> {
+    Grpc::new(settings()).send(&server.port(), query).await
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn an_older_server_reads_the_typed_fields() {
         Answer::Number(16)
     })
     .await;
-    assert_eq!(ask(&server, &question()).await, Ok(16));
+    assert_eq!(ask(&server, &query()).await, Ok(16));
 }
 
 #[tokio::test]
@@ -110,11 +110,11 @@ async fn a_newer_server_reads_the_fields_of_bytes() {
         Answer::Number(-1)
     })
     .await;
-    assert_eq!(ask(&server, &question()).await, Ok(-1));
+    assert_eq!(ask(&server, &query()).await, Ok(-1));
 }
 
 /// Wire form of the only request to a server, after the name of the cluster.
-async fn wire(question: &Question) -> Vec<u8> {
+async fn wire(query: &EstimatorQuery) -> Vec<u8> {
     let seen: Arc<Mutex<Bytes>> = Arc::default();
     let keep = Arc::clone(&seen);
     let server = serve(None, move |_, body| {
@@ -122,7 +122,7 @@ async fn wire(question: &Question) -> Vec<u8> {
         Answer::Number(1)
     })
     .await;
-    ask(&server, question).await.unwrap();
+    ask(&server, query).await.unwrap();
     let seen = seen.lock().unwrap().to_vec();
     seen.strip_prefix(&*field(1, server.port().as_bytes())).unwrap().to_vec()
 }
@@ -177,21 +177,21 @@ async fn the_question_goes_over_the_wire_as_karmada_encodes_it() {
         entry(5, "cpu", &field(1, b"250m")),
         entry(5, "memory", &field(1, b"64Mi")),
     ];
-    assert_eq!(wire(&question()).await, field(2, &requirements.concat()));
+    assert_eq!(wire(&query()).await, field(2, &requirements.concat()));
     let half = serde_json::from_value(json!({"resourceRequest": {"cpu": "500m"}})).unwrap();
     let entry = b"\x0a\x03cpu\x12\x06\x0a\x04500m";
     let requirements = [b"\x12\x1e\x12\x0d", &entry[..], b"\x2a\x0d", &entry[..]].concat();
-    assert_eq!(wire(&Question::available(&half)).await, requirements);
+    assert_eq!(wire(&EstimatorQuery::available(&half)).await, requirements);
     let resource = [field(1, b"apps/v1"), field(2, b"Deployment"), field(3, b"shop"), field(4, b"web")].concat();
     assert_eq!(
-        wire(&Question::unschedulable(web(), Duration::from_millis(1_500))).await,
+        wire(&EstimatorQuery::unschedulable(web(), Duration::from_millis(1_500))).await,
         [field(2, &resource), number(3, 1_500_000_000)].concat()
     );
 }
 
 #[tokio::test]
 async fn unschedulable_replicas_are_asked_for_by_workload_and_nanoseconds() {
-    let question = Question::unschedulable(web(), Duration::from_millis(1_500));
+    let query = EstimatorQuery::unschedulable(web(), Duration::from_millis(1_500));
     let server = serve(None, |method, body| {
         assert_eq!(method, "GetUnschedulableReplicas");
         let asked = UnschedulableReplicasRequest::decode(body).unwrap();
@@ -199,23 +199,23 @@ async fn unschedulable_replicas_are_asked_for_by_workload_and_nanoseconds() {
         Answer::Number(4)
     })
     .await;
-    assert_eq!(ask(&server, &question).await, Ok(4));
+    assert_eq!(ask(&server, &query).await, Ok(4));
 }
 
 #[tokio::test]
 async fn an_error_of_the_estimator_is_its_own() {
     let server = serve(None, |_, _| Answer::Error(2, "cluster name mismatch")).await;
-    let Err(QueryError::Refused(text)) = ask(&server, &question()).await else { panic!("it was not refused") };
+    let Err(QueryError::Refused(text)) = ask(&server, &query()).await else { panic!("it was not refused") };
     assert!(text.contains("cluster name mismatch"), "{text}");
 }
 
 #[tokio::test]
 async fn where_nobody_listens_there_is_no_estimator() {
     let port = serve(None, |_, _| Answer::Never).await.port();
-    let absent = Grpc::new(settings()).ask(&port, &question()).await;
+    let absent = Grpc::new(settings()).send(&port, &query()).await;
     assert!(matches!(absent, Err(QueryError::Absent(_))), "{absent:?}");
     let unnamed = Settings { address: "{cluster}.invalid:1".parse().unwrap(), ..settings() };
-    let absent = Grpc::new(unnamed).ask("a", &question()).await;
+    let absent = Grpc::new(unnamed).send("a", &query()).await;
     assert!(matches!(absent, Err(QueryError::Absent(_))), "{absent:?}");
 }
 
@@ -224,13 +224,13 @@ async fn a_connection_is_kept_and_made_again_when_it_broke() {
     let server = serve(None, |_, _| Answer::Number(1)).await;
     let grpc = Grpc::new(settings());
     for _ in 0..3 {
-        assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(1));
+        assert_eq!(grpc.send(&server.port(), &query()).await, Ok(1));
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
     server.cut();
     // The end of the connection may be seen by the next question only.
-    let first = grpc.ask(&server.port(), &question()).await;
-    assert!(first.is_ok() || grpc.ask(&server.port(), &question()).await.is_ok());
+    let first = grpc.send(&server.port(), &query()).await;
+    assert!(first.is_ok() || grpc.send(&server.port(), &query()).await.is_ok());
     assert_eq!(server.connections.load(Ordering::SeqCst), 2);
 }
 
@@ -243,7 +243,7 @@ async fn a_slow_estimator_does_not_hold_up_the_others() {
     let requirements = Requirements::read(Some(&requirements()));
     let (slow, quick) = (slow.port(), quick.port());
     let both = [&*slow, &*quick];
-    let heard = tokio::time::timeout(Duration::from_secs(2), rooms.hear(&both, &requirements)).await;
+    let heard = tokio::time::timeout(Duration::from_secs(2), rooms.refresh(&both, &requirements)).await;
     assert_eq!(heard, Ok(false));
     let summary = json!({"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "5"}});
     let summary = fhpa::convert::capacity::summary(&summary);
@@ -292,8 +292,8 @@ fn over_tls(tls: TlsFiles) -> Grpc {
 async fn an_estimator_is_talked_to_over_tls() {
     let (ca, directory) = (Ca::new(), tempfile::tempdir().unwrap());
     let server = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
-    assert_eq!(over_tls(files(directory.path(), &ca, None)).ask(&server.port(), &question()).await, Ok(3));
-    let stranger = over_tls(files(directory.path(), &Ca::new(), None)).ask(&server.port(), &question()).await;
+    assert_eq!(over_tls(files(directory.path(), &ca, None)).send(&server.port(), &query()).await, Ok(3));
+    let stranger = over_tls(files(directory.path(), &Ca::new(), None)).send(&server.port(), &query()).await;
     let Err(QueryError::Unusable(text)) = stranger else { panic!("{stranger:?}") };
     assert!(text.contains("certificate"), "{text}");
 }
@@ -302,8 +302,7 @@ async fn an_estimator_is_talked_to_over_tls() {
 async fn an_estimator_may_ask_for_a_certificate() {
     let (ca, clients, directory) = (Ca::new(), Ca::new(), tempfile::tempdir().unwrap());
     let server = serve(Some(acceptor(&ca, Some(&clients))), |_, _| Answer::Number(3)).await;
-    let asked =
-        async |identity| over_tls(files(directory.path(), &ca, identity)).ask(&server.port(), &question()).await;
+    let asked = async |identity| over_tls(files(directory.path(), &ca, identity)).send(&server.port(), &query()).await;
     assert_eq!(asked(Some(clients.client("fhpa"))).await, Ok(3));
     for identity in [None, Some(Ca::new().client("fhpa"))] {
         let refused = asked(identity).await;
@@ -316,9 +315,9 @@ async fn tls_on_one_side_only_is_no_way_to_talk() {
     let (ca, directory) = (Ca::new(), tempfile::tempdir().unwrap());
     let secret = serve(Some(acceptor(&ca, None)), |_, _| Answer::Number(3)).await;
     let open = serve(None, |_, _| Answer::Number(3)).await;
-    let asked = ask(&secret, &question()).await;
+    let asked = ask(&secret, &query()).await;
     assert!(matches!(asked, Err(QueryError::Unusable(_))), "{asked:?}");
-    let asked = over_tls(files(directory.path(), &ca, None)).ask(&open.port(), &question()).await;
+    let asked = over_tls(files(directory.path(), &ca, None)).send(&open.port(), &query()).await;
     assert!(matches!(asked, Err(QueryError::Unusable(_))), "{asked:?}");
 }
 
@@ -329,18 +328,18 @@ async fn a_new_certificate_is_used_without_a_restart() {
     let tls = Some(files(directory.path(), &ca, Some(old.client("fhpa"))));
     let address = "localhost:{cluster}".parse().unwrap();
     let grpc = Grpc::new(Settings { address, tls, poll: Duration::ZERO, ..Settings::default() });
-    assert!(grpc.ask(&server.port(), &question()).await.is_err());
+    assert!(grpc.send(&server.port(), &query()).await.is_err());
     files(directory.path(), &ca, Some(new.client("fhpa")));
-    assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(3));
+    assert_eq!(grpc.send(&server.port(), &query()).await, Ok(3));
     // While the files are gone, what was read before is good.
     std::fs::remove_file(directory.path().join("tls.key")).unwrap();
-    assert_eq!(grpc.ask(&server.port(), &question()).await, Ok(3));
+    assert_eq!(grpc.send(&server.port(), &query()).await, Ok(3));
 }
 
 #[tokio::test]
 async fn files_that_cannot_be_read_are_named() {
     let ca = "/nowhere/ca.crt".into();
-    let failed = over_tls(TlsFiles { ca, identity: None }).ask("1", &question()).await;
+    let failed = over_tls(TlsFiles { ca, identity: None }).send("1", &query()).await;
     let Err(QueryError::Unusable(text)) = failed else { panic!("{failed:?}") };
     assert!(text.contains("/nowhere/ca.crt"), "{text}");
 }

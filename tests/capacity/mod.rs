@@ -1,6 +1,6 @@
 //! How many replicas fit into clusters.
 
+mod estimator_cache;
 mod grpc;
-mod hearing;
 mod laws;
 mod server;

@@ -8,8 +8,8 @@ use embedded_apiserver::status::StatusError;
 use fhpa::run::process::{CertificateOrigin, Options, Server, SharedSecret};
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::tls::shared::form::{Content, ids};
-use fhpa::runtime::tls::shared::{Access, Looker, SecretName, Store};
-use fhpa::runtime::tls::{Keeper, MinVersion, Source};
+use fhpa::runtime::tls::shared::{Access, SecretName, SecretPoller, Store};
+use fhpa::runtime::tls::{CertificateReloader, MinVersion, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -24,8 +24,8 @@ fn store(bed: &Bed) -> Store {
     Store::new(bed.client.clone(), "default/fhpa-tls".parse().unwrap())
 }
 
-fn looker(bed: &Bed) -> Looker {
-    Looker::new(store(bed), &[NAME.to_owned()], Arc::new(Metrics::new()))
+fn poller(bed: &Bed) -> SecretPoller {
+    SecretPoller::new(store(bed), &[NAME.to_owned()], Arc::new(Metrics::new()))
 }
 
 fn day(number: i64) -> Timestamp {
@@ -36,8 +36,8 @@ fn which(verb: &str) -> Which {
     Which { verb: verb.into(), resource: "secrets".into(), ..Which::default() }
 }
 
-async fn said(looker: &mut Looker) -> String {
-    looker.look(noon()).await.unwrap_err().to_string()
+async fn said(poller: &mut SecretPoller) -> String {
+    poller.look(noon()).await.unwrap_err().to_string()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_secret_is_named_with_its_namespace() {
 #[tokio::test]
 async fn of_two_who_make_it_at_once_one_succeeds_and_both_have_the_same() {
     let bed = Bed::embedded();
-    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let (mut one, mut two) = (poller(&bed), poller(&bed));
     let hold = bed.server().faults().hold(which("create"), Moment::Arriving);
     let server = bed.server();
     let (first, second, ()) = tokio::join!(one.look(noon()), two.look(noon()), async {
@@ -69,7 +69,7 @@ async fn of_two_who_make_it_at_once_one_succeeds_and_both_have_the_same() {
 #[tokio::test]
 async fn at_rest_nothing_is_written_and_a_renewal_is_written_once() {
     let bed = Bed::embedded();
-    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let (mut one, mut two) = (poller(&bed), poller(&bed));
     let made = one.look(noon()).await.unwrap();
     assert_eq!(two.look(day(1)).await.unwrap(), made);
     assert_eq!(one.look(day(59)).await.unwrap(), made);
@@ -83,7 +83,7 @@ async fn at_rest_nothing_is_written_and_a_renewal_is_written_once() {
 #[tokio::test]
 async fn what_people_add_to_the_secret_stays() {
     let bed = Bed::embedded();
-    let mut one = looker(&bed);
+    let mut one = poller(&bed);
     one.look(noon()).await.unwrap();
     let added = json!({"metadata": {"annotations": {"team": "a"}}, "data": {"extra": "eA=="}});
     assert_eq!(bed.patch("merge", SECRET, &added).await.code, 200);
@@ -101,7 +101,7 @@ async fn a_secret_of_somebody_else_is_left_alone() {
         json!({"metadata": {"name": "fhpa-tls"}, "type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}});
     for (foreign, what) in [(opaque, "its type is \"Opaque\""), (tls, "it lacks the label")] {
         assert_eq!(bed.post(SECRETS, &foreign).await.code, 201);
-        let said = said(&mut looker(&bed)).await;
+        let said = said(&mut poller(&bed)).await;
         assert!(said.contains(what) && said.contains("name another one with --cert-secret"), "{said}");
         assert_eq!(bed.get(SECRET).await.body["data"], foreign["data"]);
         assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
@@ -116,12 +116,12 @@ async fn a_missing_right_is_named() {
             format!("secrets is forbidden: User \"system:serviceaccount:a:fhpa\" cannot {verb} resource \"secrets\"");
         bed.server().faults().fail(which(verb), 1, StatusError::plain(403, "Forbidden", &words));
         if verb == "update" {
-            let mut one = looker(&bed);
+            let mut one = poller(&bed);
             one.look(noon()).await.unwrap();
             let said = one.look(day(61)).await.unwrap_err().to_string();
             assert!(said.contains("allow it the verb \"update\" on \"secrets\""), "{said}");
         } else {
-            let said = said(&mut looker(&bed)).await;
+            let said = said(&mut poller(&bed)).await;
             assert!(said.contains(&format!("allow it the verb {verb:?} on \"secrets\"")), "{said}");
             assert!(said.contains("system:serviceaccount:a:fhpa"), "{said}");
         }
@@ -133,9 +133,9 @@ async fn the_start_waits_for_the_api_server_and_ends_with_the_reason() {
     let bed = Bed::embedded();
     let busy = || StatusError::plain(503, "ServiceUnavailable", "busy");
     bed.server().faults().fail(which("get"), 3, busy());
-    looker(&bed).begin(Duration::from_secs(30), noon).await.unwrap();
+    poller(&bed).begin(Duration::from_secs(30), noon).await.unwrap();
     bed.server().faults().fail(which("get"), usize::MAX, busy());
-    let error = looker(&bed).begin(Duration::from_secs(30), noon).await.unwrap_err().to_string();
+    let error = poller(&bed).begin(Duration::from_secs(30), noon).await.unwrap_err().to_string();
     assert_eq!(error, "the Secret default/fhpa-tls cannot be read: busy");
 }
 
@@ -143,7 +143,7 @@ async fn the_start_waits_for_the_api_server_and_ends_with_the_reason() {
 async fn who_waits_for_the_secret_gets_it_or_gives_up() {
     let bed = Bed::embedded();
     assert!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().is_none());
-    let made = looker(&bed).look(noon()).await.unwrap();
+    let made = poller(&bed).look(noon()).await.unwrap();
     assert_eq!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().unwrap(), *made);
 }
 
@@ -155,7 +155,7 @@ fn signer(content: &Content) -> String {
 #[tokio::test]
 async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registered() {
     let bed = Bed::embedded();
-    let (mut one, mut two) = (looker(&bed), looker(&bed));
+    let (mut one, mut two) = (poller(&bed), poller(&bed));
     let before = one.look(noon()).await.unwrap();
     two.look(noon()).await.unwrap();
     store(&bed).record(&before.bundle()).await.unwrap();
@@ -181,7 +181,7 @@ async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registe
 async fn a_spoilt_secret_is_counted_and_made_anew() {
     let bed = Bed::embedded();
     let metrics = Arc::new(Metrics::new());
-    let mut one = Looker::new(store(&bed), &[NAME.to_owned()], Arc::clone(&metrics));
+    let mut one = SecretPoller::new(store(&bed), &[NAME.to_owned()], Arc::clone(&metrics));
     let before = one.look(noon()).await.unwrap();
     assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"ca.crt": "eA=="}})).await.code, 200);
     let after = one.look(noon()).await.unwrap();
@@ -198,14 +198,14 @@ async fn a_spoilt_secret_is_counted_and_made_anew() {
 async fn new_connections_are_served_with_the_leaf_that_the_secret_brings() {
     let bed = Bed::embedded();
     let metrics = Arc::new(Metrics::new());
-    let mut one = looker(&bed);
+    let mut one = poller(&bed);
     let latest = one.begin(Duration::from_secs(5), noon).await.unwrap();
     let source = Source::Shared(latest);
-    let keeper = Keeper::load(source, None, MinVersion::Tls12, None, metrics, noon()).unwrap();
-    assert_eq!(keeper.ca_pem().unwrap().matches("BEGIN CERTIFICATE").count(), 1);
-    let current = keeper.current();
+    let reloader = CertificateReloader::load(source, None, MinVersion::Tls12, None, metrics, noon()).unwrap();
+    assert_eq!(reloader.ca_pem().unwrap().matches("BEGIN CERTIFICATE").count(), 1);
+    let current = reloader.current();
     let before = current.load().not_after;
-    let keeps = tokio::spawn(keeper.run(Duration::from_secs(3600), || day(61)));
+    let keeps = tokio::spawn(reloader.run(Duration::from_secs(3600), || day(61)));
     one.look(day(61)).await.unwrap();
     within(async {
         while current.load().not_after == before {

@@ -21,7 +21,7 @@ const BEFORE: &[&str] = &[
     "Severity::Normal,",
     "Severity::Warning,",
     "live,",
-    "order,",
+    "entry,",
     "Foreign(",
     "{",
 ];

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::serve::{Listening, kubeconfig};
 use fhpa::runtime::clock;
-use fhpa::runtime::control_plane::{self, Bounds, Client, Keeper, Origin, Polled, TimedOut};
+use fhpa::runtime::control_plane::{self, Bounds, Client, KubeconfigReloader, Origin, Polled, TimedOut};
 use fhpa::runtime::metrics::Metrics;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
@@ -34,7 +34,7 @@ async fn server(name: &str) -> (ApiServer, Listening) {
     (server, listening)
 }
 
-async fn connect(file: &Path, metrics: &Metrics) -> (Client, Keeper) {
+async fn connect(file: &Path, metrics: &Metrics) -> (Client, KubeconfigReloader) {
     let origin = Origin::find(Some(file.to_owned()), None, None).unwrap();
     control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap()
 }
@@ -54,20 +54,20 @@ async fn a_changed_kubeconfig_is_used_without_a_restart_and_a_broken_one_is_not(
     let file = directory.path().join("kubeconfig");
     std::fs::write(&file, first.kubeconfig("karmada")).unwrap();
     let metrics = Metrics::new();
-    let (client, mut keeper) = connect(&file, &metrics).await;
+    let (client, mut reloader) = connect(&file, &metrics).await;
     assert!(reaches(&client, "first").await);
-    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Polled::Unchanged));
 
     std::fs::write(&file, "clusters: nonsense").unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
-    assert!(matches!(keeper.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
+    assert!(matches!(reloader.poll().await, Polled::Unchanged), "the same trouble is reported once");
     assert!(reaches(&client, "first").await);
     std::fs::remove_file(&file).unwrap();
-    let Polled::Kept(error) = keeper.poll().await else { panic!("there is no file") };
+    let Polled::Kept(error) = reloader.poll().await else { panic!("there is no file") };
     assert!(error.to_string().contains("failed to read kubeconfig"), "{error}");
 
     std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
     assert!(reaches(&client, "second").await && !reaches(&client, "first").await);
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 2"#), "{}", metrics.text());
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 1"#));
@@ -100,20 +100,20 @@ async fn credentials_that_the_server_refuses_do_not_replace_those_that_work() {
     let config = |token: &str| kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
     std::fs::write(&file, config("one")).unwrap();
     let metrics = Metrics::new();
-    let (_client, mut keeper) = connect(&file, &metrics).await;
+    let (_client, mut reloader) = connect(&file, &metrics).await;
     std::fs::write(&file, config("two")).unwrap();
-    let Polled::Kept(error) = keeper.poll().await else { panic!("it was refused") };
+    let Polled::Kept(error) = reloader.poll().await else { panic!("it was refused") };
     assert!(error.to_string().contains("does not accept it: Unauthorized"), "{error}");
-    assert!(matches!(keeper.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(matches!(reloader.poll().await, Polled::Unchanged), "the same trouble is reported once");
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 1"#), "{}", metrics.text());
     // The server knows them now.
     *accepted.lock().unwrap() = "Bearer two".to_owned();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
-    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Unchanged));
     // Where the earlier ones do not work either, nothing is lost by taking the new ones.
     *accepted.lock().unwrap() = "Bearer none".to_owned();
     std::fs::write(&file, config("three")).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 2"#), "{}", metrics.text());
 }
 
@@ -125,13 +125,13 @@ async fn a_server_that_does_not_answer_does_not_replace_one_that_does() {
     let config = |url: &str| kubeconfig(&[("karmada", url)]).replace("{}", "{token: one}");
     std::fs::write(&file, config(&url)).unwrap();
     let metrics = Metrics::new();
-    let (_client, mut keeper) = connect(&file, &metrics).await;
+    let (_client, mut reloader) = connect(&file, &metrics).await;
     // A port that was free a moment ago.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     std::fs::write(&file, config(&format!("http://{free}"))).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
+    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
     std::fs::write(&file, config(&url)).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
 }
 
 /// The names that a list brings.
@@ -155,11 +155,11 @@ async fn a_watch_lists_everything_again_on_another_server() {
     let file = directory.path().join("kubeconfig");
     std::fs::write(&file, first.kubeconfig("karmada")).unwrap();
     let metrics = Metrics::new();
-    let (client, mut keeper) = connect(&file, &metrics).await;
+    let (client, mut reloader) = connect(&file, &metrics).await;
     let mut events = watcher(Api::all(client), watcher::Config::default()).default_backoff().boxed();
     assert!(listed(&mut events).await.contains(&"first".to_owned()));
     std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
     let names = listed(&mut events).await;
     assert!(names.contains(&"second".to_owned()) && !names.contains(&"first".to_owned()), "{names:?}");
 }
@@ -175,7 +175,7 @@ impl Asked {
         Router::new().fallback(async move |request: Request<Body>| {
             let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
             let token = request.headers().get("authorization").map_or("", |value| value.to_str().unwrap());
-            // The keeper asks who it is before it uses new credentials.
+            // The reloader asks who it is before it uses new credentials.
             if request.method() == http::Method::GET {
                 asked.0.lock().unwrap().push(format!("{} {token}", if watch { "watch" } else { "list" }));
             }
@@ -204,7 +204,7 @@ async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
     std::fs::write(&file, config("one").replace("}\ncontexts", ", certificate-authority: ca.crt}\ncontexts")).unwrap();
     std::fs::write(&ca, certificate("localhost").1).unwrap();
     let metrics = Metrics::new();
-    let (client, mut keeper) = connect(&file, &metrics).await;
+    let (client, mut reloader) = connect(&file, &metrics).await;
     let mut events = watcher(Api::all(client.clone()), watcher::Config::default()).default_backoff().boxed();
     assert_eq!(listed(&mut events).await, [""; 0]);
     let going_on = tokio::spawn(async move { events.next().await.map(|event| event.is_ok()) });
@@ -213,12 +213,12 @@ async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
         tokio::task::yield_now().await;
     }
     // What the kubeconfig refers to belongs to it.
-    assert!(matches!(keeper.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Polled::Unchanged));
     std::fs::write(&ca, "nonsense").unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Kept(_)));
+    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
 
     std::fs::write(&file, config("two")).unwrap();
-    assert!(matches!(keeper.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Polled::Exchanged));
     while !seen(&["list Bearer one", "watch Bearer one", "watch Bearer two"]) {
         tokio::task::yield_now().await;
     }

@@ -1,6 +1,7 @@
 //! The CustomResourceDefinitions: the files, the objects they accept, and their agreement with the rules.
 
 pub mod agreement;
+mod bases;
 pub mod evaluator;
 mod sizes;
 pub mod structural;

@@ -79,6 +79,16 @@ fn a_clash_at_the_moment_of_a_clock_change_is_found() {
     assert_eq!(clash.map(|clash| clash.to_string()).as_deref(), Some("2006-10-29T05:00:00Z"));
 }
 
+#[test]
+fn a_clash_after_two_clock_changes_of_one_night_is_found() {
+    // Havana goes back at 05:00 UTC and New York at 06:00 UTC.
+    let (new_york, havana) = (zone("America/New_York"), zone("America/Havana"));
+    let at: Timestamp = "2012-11-04T03:59:00Z".parse().unwrap();
+    let (every, at_one) = (Schedule::parse("* * * * *").unwrap(), Schedule::parse("* 1 * * *").unwrap());
+    let clash = first_overlap(&every, &Outlook::new(&new_york, at), &at_one, &Outlook::new(&havana, at));
+    assert_eq!(clash.map(|clash| clash.to_string()).as_deref(), Some("2012-11-04T06:00:00Z"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fhpa::controller::query_cache::{QueryError, Source, Times};
-use fhpa::estimator::question::Question;
+use fhpa::estimator::query::EstimatorQuery;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -81,12 +81,12 @@ async fn a_centralized_object_is_computed_from_what_members_answer_and_who_does_
 /// Estimators that know of no more than one replica in the first cluster.
 struct Narrow;
 
-impl Source<Question, i32> for Narrow {
-    fn who(&self) -> &'static str {
+impl Source<EstimatorQuery, i32> for Narrow {
+    fn component(&self) -> &'static str {
         "estimator"
     }
 
-    fn ask(&self, cluster: &str, _: &Question) -> BoxFuture<'static, Result<i32, QueryError>> {
+    fn send(&self, cluster: &str, _: &EstimatorQuery) -> BoxFuture<'static, Result<i32, QueryError>> {
         let answer = if cluster == "member1" { Ok(1) } else { Err(QueryError::Absent("nobody".to_owned())) };
         std::future::ready(answer).boxed()
     }
@@ -102,7 +102,7 @@ async fn a_forecast_goes_by_what_estimators_answered() {
     let hpa: fhpa::api::FederatedHPA = serde_json::from_value(object).unwrap();
     let objects = fhpa::run::forecast::live::objects(&fleet.control().client(), &hpa).await.unwrap();
     let rooms = Rooms::new(Some(Estimators::new(Box::new(Narrow), Times::default())));
-    let (answered, silent) = objects.hear(&rooms).await;
+    let (answered, silent) = objects.query_estimators(&rooms).await;
     assert_eq!((answered, silent), (vec!["member1".to_owned()], vec!["member2".to_owned(), "member3".to_owned()]));
     let now = fhpa::runtime::clock::wall();
     let room = |forecast: &fhpa::run::forecast::Forecast<'_>| forecast.request.clusters[0].available;

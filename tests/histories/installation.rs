@@ -9,8 +9,8 @@ use fhpa::install::guard::{Guard, Options};
 use fhpa::install::manifests::{self, Part, Settings};
 use fhpa::playground::fleet::Fleet;
 use fhpa::run::withdrawal::LeaseLocation;
+use fhpa::runtime::lease_handover;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::succession;
 use kube::Api;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -39,7 +39,7 @@ pub async fn install(fleet: &Fleet, guarded: bool) {
     for manifest in manifests::all(&settings).unwrap().iter().filter(|manifest| manifest.part != Part::Role) {
         apply(&client, manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
     }
-    succession::unpark(&Api::namespaced(client, LEASE.0), LEASE.1).await.unwrap();
+    lease_handover::unpark(&Api::namespaced(client, LEASE.0), LEASE.1).await.unwrap();
 }
 
 /// Has a replica keep the installation while it leads. Dropped, it ends between two polls.

@@ -148,6 +148,7 @@ impl Scene {
     pub async fn heal(&mut self) {
         for number in 0..self.replicas.len() {
             self.replicas[number].way.heal();
+            self.replicas[number].wall.correct();
         }
         let clusters: Vec<String> = self.fleet.names().map(str::to_owned).collect();
         for cluster in clusters {

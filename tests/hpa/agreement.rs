@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::vectors::{NOW, behavior, events, int, lines, metrics, pods, rules, startup};
 
 /// What we answer, in the fixture's form.
-fn propose_for(input: &Value) -> Value {
+pub fn propose_for(input: &Value) -> Value {
     let pods = pods(input);
     let tolerance = input["tolerance"].as_f64().unwrap();
     let workload = Workload {

@@ -124,8 +124,8 @@ fn pod(number: u32, settled: bool) -> Pod {
         name: number.to_string().into(),
         phase: if settled { Phase::Running } else { Phase::Pending },
         deleted: false,
-        ready: settled.then_some((Readiness::Ready, long_ago)),
-        started: settled.then_some(long_ago),
+        ready: settled.then_some((Readiness::Ready, long_ago.into())),
+        started: settled.then_some(long_ago.into()),
         requests: Arc::new(Requests {
             containers: vec![Container { name: "c".into(), requests: [("cpu".to_owned(), 250)].into() }],
             ..Requests::default()

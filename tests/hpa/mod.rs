@@ -2,4 +2,5 @@
 
 mod agreement;
 mod laws;
-mod vectors;
+mod tables;
+pub mod vectors;

@@ -14,7 +14,12 @@ use serde_json::Value;
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 pub fn lines(kind: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/upstream/hpa_replicas.jsonl");
+    lines_of("hpa_replicas.jsonl", kind)
+}
+
+/// The lines of one kind in a file of tests/fixtures/upstream.
+pub fn lines_of(file: &str, kind: &str) -> Vec<Value> {
+    let path = format!("{}/tests/fixtures/upstream/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|line| line["kind"] == kind).collect()
@@ -28,7 +33,7 @@ pub fn seconds(value: &Value) -> SignedDuration {
     SignedDuration::from_secs(value.as_i64().unwrap())
 }
 
-fn ago(value: &Value) -> Timestamp {
+pub fn ago(value: &Value) -> Timestamp {
     NOW - seconds(value)
 }
 
@@ -63,8 +68,8 @@ fn pod(input: &Value) -> Pod {
             _ => Phase::Unknown,
         },
         deleted: input["deleted"] == true,
-        ready: input["ready"].as_str().map(|status| (readiness(status), ago(&input["ready_transition_age_s"]))),
-        started: (!input["start_age_s"].is_null()).then(|| ago(&input["start_age_s"])),
+        ready: input["ready"].as_str().map(|status| (readiness(status), ago(&input["ready_transition_age_s"]).into())),
+        started: (!input["start_age_s"].is_null()).then(|| ago(&input["start_age_s"]).into()),
         requests: Arc::new(Requests {
             containers: input["containers"].as_array().unwrap().iter().map(container).collect(),
             ..Requests::default()

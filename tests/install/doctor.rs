@@ -137,6 +137,25 @@ async fn a_freeze_is_a_warning_that_says_whether_the_leader_knows_it_and_how_it_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_version_of_the_process_that_leads_is_told() {
+    let stand = Stand::new().await;
+    let path = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases";
+    let now = fhpa::runtime::clock::wall().to_string();
+    for (annotations, seen) in [
+        (json!({"fhpa.karmada.io/version": "9.8.7 (abc)"}), "one leads, version 9.8.7 (abc)"),
+        (json!({}), "one leads"),
+    ] {
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "fhpa", "namespace": "karmada-system", "annotations": annotations},
+            "spec": {"holderIdentity": "one", "renewTime": now, "leaseDurationSeconds": 15}});
+        assert_eq!(stand.bed.post(path, &lease).await.code, 201);
+        let (_, _, found) = stand.found().await;
+        assert_eq!(of(&found, "lease")["seen"], seen);
+        assert_eq!(stand.bed.delete(&format!("{path}/fhpa"), &json!({})).await.code, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_controllers_and_a_member_that_is_not_ready_are_seen() {
     let stand = Stand::new().await;
     let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",

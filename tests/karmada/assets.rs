@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Programs that the suite starts.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",
@@ -12,6 +12,7 @@ const PROGRAMS: [&str; 10] = [
     "karmada-scheduler",
     "karmada-aggregated-apiserver",
     "karmada-webhook",
+    "karmada-metrics-adapter",
     "karmada-agent",
     "karmadactl",
 ];

@@ -2,6 +2,7 @@
 //! the member.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ const ENDS_IN: Duration = Duration::from_millis(200);
 pub struct Load {
     /// Millicores that all ready pods share.
     pub total: u32,
+    /// MiB of memory that all ready pods share; without it each pod has 64.
+    pub memory: Option<u32>,
     /// Whether new pods become ready.
     pub starts: bool,
     /// Whether the metrics API knows them.
@@ -31,7 +34,7 @@ pub struct Load {
 
 impl Default for Load {
     fn default() -> Self {
-        Self { total: 0, starts: true, measured: true }
+        Self { total: 0, memory: None, starts: true, measured: true }
     }
 }
 
@@ -40,12 +43,18 @@ impl Default for Load {
 pub struct Pods {
     pods: Mutex<BTreeMap<(String, String), Value>>,
     loads: Mutex<BTreeMap<String, Load>>,
+    silent: AtomicBool,
 }
 
 impl Pods {
     /// Changes what the pods with the label `app` do.
     pub fn load(&self, app: &str, change: impl FnOnce(&mut Load)) {
         change(self.loads.lock().unwrap().entry(app.to_owned()).or_default());
+    }
+
+    /// Whether the metrics server refuses to list.
+    pub fn silence(&self, silent: bool) {
+        self.silent.store(silent, Ordering::Relaxed);
     }
 
     fn of(&self, app: &str) -> Load {
@@ -62,12 +71,18 @@ impl Pods {
         u32::try_from(pods.values().filter(|pod| app_of(pod) == app && is_ready(pod)).count()).unwrap()
     }
 
-    /// `PodMetrics` of the pods that run, of one namespace.
-    pub fn metrics(&self, namespace: &str) -> Vec<Value> {
+    /// `PodMetrics` of the pods that run, of one namespace and, where it is named, one app. `None`: it refuses.
+    pub fn metrics(&self, namespace: &str, app: Option<&str>) -> Option<Vec<Value>> {
+        if self.silent.load(Ordering::Relaxed) {
+            return None;
+        }
         let pods = self.pods.lock().unwrap();
-        let runs = |pod: &&Value| pod["metadata"]["namespace"] == namespace && pod["status"]["phase"] == "Running";
+        let named = |pod: &Value| app.is_none_or(|app| app_of(pod) == app);
+        let runs = |pod: &&Value| {
+            pod["metadata"]["namespace"] == namespace && pod["status"]["phase"] == "Running" && named(pod)
+        };
         let measured = pods.values().filter(runs).filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-        measured.filter_map(|pod| self.measure(&pods, pod)).collect()
+        Some(measured.filter_map(|pod| self.measure(&pods, pod)).collect())
     }
 
     fn measure(&self, pods: &BTreeMap<(String, String), Value>, pod: &Value) -> Option<Value> {
@@ -79,17 +94,20 @@ impl Pods {
         let ready: Vec<&Value> = pods.values().filter(|other| app_of(other) == app && is_ready(other)).collect();
         // Whole millicores, all of them: an HPA rounds each pod up, and fractions would make it want one more.
         let place = ready.iter().position(|other| key(other) == key(pod));
-        let share = place.map_or(0, |place| {
-            let (place, ready) = (u32::try_from(place).unwrap(), u32::try_from(ready.len()).unwrap());
-            load.total / ready + u32::from(place < load.total % ready)
-        });
+        let share = |total: u32| {
+            place.map_or(0, |place| {
+                let (place, ready) = (u32::try_from(place).unwrap(), u32::try_from(ready.len()).unwrap());
+                total / ready + u32::from(place < total % ready)
+            })
+        };
+        let (cpu, memory) = (share(load.total), load.memory.map_or(64, share));
         let now = fhpa::runtime::clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let container = pod["spec"]["containers"][0]["name"].clone();
         Some(json!({"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1",
             "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"],
                 "labels": pod["metadata"]["labels"], "creationTimestamp": now},
             "timestamp": now, "window": "1s",
-            "containers": [{"name": container, "usage": {"cpu": format!("{share}m"), "memory": "64Mi"}}]}))
+            "containers": [{"name": container, "usage": {"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")}}]}))
     }
 }
 

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::assets::Assets;
+use crate::etcd::Etcd;
+use crate::manifests::{documents, yaml_files};
 use crate::member::{Member, manager};
 use crate::plane::{Plane, Ports};
 use crate::rig::program::{self, Program, flags, free_ports, home};
@@ -34,8 +36,11 @@ pub struct Lab {
     manager: Option<Program>,
     /// karmada-agent of members that pull.
     agents: Vec<(String, Program)>,
-    _programs: Vec<Program>,
-    _etcd: Program,
+    /// Components of Karmada but karmada-apiserver and karmada-controller-manager.
+    components: Vec<Program>,
+    /// Of karmada-apiserver and karmada-aggregated-apiserver.
+    pub etcd: Etcd,
+    _members: Etcd,
     pub directory: TempDir,
 }
 
@@ -44,19 +49,16 @@ impl Lab {
     pub async fn start(assets: Assets, names: &[&str]) -> Self {
         let directory = tempfile::Builder::new().prefix("fhpa-karmada").tempdir().unwrap();
         let at = directory.path();
-        let [client, peer, apiserver, aggregated, webhook] = free_ports();
-        let url = format!("http://127.0.0.1:{client}");
-        let etcd_home = home(at, "etcd");
-        let mut arguments = program::etcd(&etcd_home, &url, peer);
-        arguments.push("--unsafe-no-fsync=true".into());
-        let etcd = Program::start(&etcd_home, &assets.program("etcd"), &arguments);
+        let [apiserver, aggregated, webhook] = free_ports();
+        let etcd = Etcd::start(&assets, at, "etcd");
+        let of_members = Etcd::start(&assets, at, "members-etcd");
         let ports = Ports { apiserver, aggregated };
         let starts = names.iter().map(|name| {
             let [apiserver, aggregated] = free_ports();
-            Member::start(&assets, at, name, &url, Ports { apiserver, aggregated }, (1, CORES))
+            Member::start(&assets, at, name, &of_members.url, Ports { apiserver, aggregated }, (1, CORES))
         });
         let (karmada, members) = tokio::join!(
-            Plane::start(&assets, at, "karmada", &url, ports, "10.96.0.0/16"),
+            Plane::start(&assets, at, "karmada", &etcd.url, ports, "10.96.0.0/16"),
             futures::future::join_all(starts),
         );
         karmada.is_ready().await;
@@ -67,15 +69,16 @@ impl Lab {
             webhook,
             manager: None,
             agents: Vec::new(),
-            _programs: Vec::new(),
-            _etcd: etcd,
+            components: Vec::new(),
+            etcd,
+            _members: of_members,
             directory,
         };
-        lab.federate(&url).await;
+        lab.federate().await;
         lab
     }
 
-    async fn federate(&mut self, etcd: &str) {
+    async fn federate(&mut self) {
         let karmada = &self.karmada;
         for name in ["karmada-system", "karmada-cluster", "prod"] {
             karmada.namespace(name).await;
@@ -84,8 +87,19 @@ impl Lab {
             karmada.apply("customresourcedefinitions", &definition).await;
         }
         self.established().await;
-        let control = karmada.program("kube-controller-manager", &manager(karmada, CONTROLLERS));
-        let aggregated = self.aggregated(etcd).await;
+        self.control().await;
+        self.manage(true);
+        self.join();
+        for member in &self.members {
+            self.cluster_is(member.name(), "True").await;
+        }
+    }
+
+    /// Starts the components of Karmada anew, but karmada-controller-manager.
+    async fn control(&mut self) {
+        self.components.clear();
+        let control = self.karmada.program("kube-controller-manager", &manager(&self.karmada, CONTROLLERS));
+        let aggregated = self.aggregated(&self.etcd.url).await;
         let webhook = self.admission().await;
         let scheduler = self.karmada.program(
             "karmada-scheduler",
@@ -97,26 +111,45 @@ impl Lab {
                 ("feature-gates", "Failover=true".into()),
             ]),
         );
-        self.manage(true);
-        self._programs = vec![control, aggregated, webhook, scheduler];
-        self.join();
-        for member in &self.members {
-            self.cluster_is(member.name(), "True").await;
-        }
+        self.components = vec![control, aggregated, webhook, scheduler];
+    }
+
+    /// etcd and karmada-apiserver die together: connections are refused.
+    pub fn kill(&mut self) {
+        self.karmada.kill();
+        self.etcd.kill();
+    }
+
+    /// They are back, with what they had.
+    pub async fn heal(&mut self) {
+        self.etcd.serve();
+        self.karmada.serve();
+        self.karmada.is_ready().await;
+    }
+
+    /// The control plane goes back to a snapshot of [`Etcd::snapshot`]. karmada-controller-manager is ended, and not
+    /// started again.
+    pub async fn restore(&mut self, snapshot: &Path) {
+        self.manager = None;
+        self.components.clear();
+        self.kill();
+        self.etcd.restore(snapshot);
+        self.heal().await;
+        self.control().await;
     }
 
     /// Starts karmada-controller-manager, or ends it.
     pub fn manage(&mut self, runs: bool) {
         self.manager = None;
         if runs {
-            self.manage_with("*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler");
+            self.manage_with("*,-federatedHorizontalPodAutoscaler,-cronFederatedHorizontalPodAutoscaler", &[]);
         }
     }
 
-    /// Starts karmada-controller-manager anew, with these controllers.
-    pub fn manage_with(&mut self, controllers: &str) {
+    /// Starts karmada-controller-manager anew, with these controllers and more arguments.
+    pub fn manage_with(&mut self, controllers: &str, more: &[&str]) {
         self.manager = None;
-        let arguments = flags([
+        let mut arguments = flags([
             ("kubeconfig", self.karmada.kubeconfig().into()),
             ("leader-elect", "false".into()),
             ("controllers", controllers.into()),
@@ -130,7 +163,13 @@ impl Lab {
             ("feature-gates", "Failover=true".into()),
             ("enable-no-execute-taint-eviction", "true".into()),
         ]);
+        arguments.extend(more.iter().map(Into::into));
         self.manager = Some(self.karmada.program("karmada-controller-manager", &arguments));
+    }
+
+    /// karmada-controller-manager, if it runs.
+    pub fn manager(&self) -> Option<&Program> {
+        self.manager.as_ref()
     }
 
     /// Karmada's definitions, as its installation patches them.
@@ -231,7 +270,8 @@ impl Lab {
         documents(&text.replace("karmada-webhook.karmada-system.svc:443", &here))
     }
 
-    fn server(&self, name: &str, names: &[&str]) -> (std::path::PathBuf, std::path::PathBuf) {
+    /// Files with a certificate of Karmada's authority, and its key.
+    pub fn server(&self, name: &str, names: &[&str]) -> (std::path::PathBuf, std::path::PathBuf) {
         let pair = self.karmada.authority.server(name, names);
         let file = |ending: &str| self.karmada.file(&format!("{name}.{ending}"));
         std::fs::write(file("crt"), pair.certificate).unwrap();
@@ -350,21 +390,4 @@ pub async fn within(patience: Duration, what: &str, holds: &mut impl AsyncFnMut(
         }
     };
     assert!(tokio::time::timeout(patience, looks).await.is_ok(), "not seen within {patience:?}: {what}");
-}
-
-fn yaml_files(directory: &Path) -> Vec<String> {
-    let mut texts = Vec::new();
-    for group in std::fs::read_dir(directory).unwrap() {
-        for file in std::fs::read_dir(group.unwrap().path()).unwrap() {
-            texts.push(std::fs::read_to_string(file.unwrap().path()).unwrap());
-        }
-    }
-    texts
-}
-
-/// The documents of a YAML file.
-pub fn documents(text: &str) -> Vec<Value> {
-    let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));
-    let parts = parts.filter(|part| part.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#')));
-    parts.map(|part| serde_saphyr::from_str(part).unwrap()).collect()
 }

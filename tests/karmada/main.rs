@@ -17,11 +17,14 @@
 )]
 
 mod assets;
+mod audit;
 mod custom;
+mod etcd;
 mod kubelet;
 mod lab;
 #[path = "../laws/mod.rs"]
 mod laws;
+mod manifests;
 mod member;
 mod metrics;
 mod observer;
@@ -31,6 +34,8 @@ mod plane;
 mod rig;
 mod stand;
 mod stories;
+mod upstream;
+mod usage;
 
 use std::process::ExitCode;
 use std::sync::Arc;

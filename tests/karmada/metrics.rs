@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -39,7 +39,7 @@ pub async fn serve(port: u16, pair: Pair, pods: Arc<Pods>) {
         tokio::spawn(async move {
             let Ok(tls) = acceptor.accept(tcp).await else { return };
             let service = service_fn(move |request: Request<Incoming>| {
-                let (code, body) = answer(request.uri().path(), &pods);
+                let (code, body) = answer(request.uri(), &pods);
                 let response = Response::builder().status(code).header("content-type", "application/json");
                 let response = response.body(Full::new(Bytes::from(body.to_string()))).unwrap();
                 async move { Ok::<_, Infallible>(response) }
@@ -49,8 +49,8 @@ pub async fn serve(port: u16, pair: Pair, pods: Arc<Pods>) {
     }
 }
 
-fn answer(path: &str, pods: &Pods) -> (u16, Value) {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+fn answer(uri: &Uri, pods: &Pods) -> (u16, Value) {
+    let parts: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
     match parts[..] {
         ["apis"] => (200, json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
         ["apis", "metrics.k8s.io"] => {
@@ -65,11 +65,25 @@ fn answer(path: &str, pods: &Pods) -> (u16, Value) {
             (200, json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": VERSION, "resources": [pods]}))
         }
         ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods"] => {
-            let items = pods.metrics(namespace);
-            (200, json!({"kind": "PodMetricsList", "apiVersion": VERSION, "metadata": {}, "items": items}))
+            match pods.metrics(namespace, app(uri).as_deref()) {
+                Some(items) => {
+                    let list = json!({"kind": "PodMetricsList", "apiVersion": VERSION, "metadata": {}, "items": items});
+                    (200, list)
+                }
+                None => failure(503, "ServiceUnavailable"),
+            }
         }
-        _ => {
-            (404, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}))
-        }
+        _ => failure(404, "NotFound"),
     }
+}
+
+fn failure(code: u16, reason: &str) -> (u16, Value) {
+    (code, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
+}
+
+/// The app of a label selector `app=NAME`, the only one that is understood.
+fn app(uri: &Uri) -> Option<String> {
+    let mut parameters = uri.query()?.split('&');
+    let selector = parameters.find_map(|parameter| parameter.strip_prefix("labelSelector="))?;
+    selector.replace("%3D", "=").strip_prefix("app=").map(str::to_owned)
 }

@@ -50,30 +50,30 @@ struct Seen {
 /// What was seen, and the watches that see.
 pub struct Observer {
     seen: Arc<Mutex<Seen>>,
-    _watches: JoinSet<()>,
+    control: JoinSet<()>,
+    _members: JoinSet<()>,
 }
 
 impl Observer {
     /// Begins to watch; what is there already is new to the laws.
     pub fn start(lab: &Lab) -> Self {
-        let mut terms = Terms::default();
-        terms.kinds.extend([ROLLOUT, STORE].map(|kind| format!("{} {}", kind.api_version(), kind.kind)));
-        // HPAs run every two seconds here, not every fifteen.
-        terms.writes_a_minute = 90;
-        let laws = Laws::new(fhpa::runtime::clock::wall(), terms);
-        let seen = Seen { laws, objects: BTreeMap::new(), least: BTreeMap::new() };
+        let seen = Seen { laws: laws(), objects: BTreeMap::new(), least: BTreeMap::new() };
         let seen = Arc::new(Mutex::new(seen));
         let mut watches = JoinSet::new();
-        for (version, kind, plural) in CONTROL {
-            watches.spawn(watch(Arc::clone(&seen), api(&lab.karmada, version, kind, plural), String::new(), kind));
-        }
         for member in &lab.members {
             for (version, kind, plural) in MEMBER {
                 let place = member.name().to_owned();
                 watches.spawn(watch(Arc::clone(&seen), api(&member.plane, version, kind, plural), place, kind));
             }
         }
-        Self { seen, _watches: watches }
+        Self { control: control(&seen, lab), seen, _members: watches }
+    }
+
+    /// The control plane went back to a snapshot: laws begin anew, and look at what is there. Pods are noted as before.
+    pub fn restored(&mut self, lab: &Lab) {
+        self.control.abort_all();
+        self.seen.lock().unwrap().begin_again();
+        self.control = control(&self.seen, lab);
     }
 
     /// What was broken since this was last asked.
@@ -108,6 +108,22 @@ impl Observer {
     }
 }
 
+fn laws() -> Laws {
+    let mut terms = Terms::default();
+    terms.kinds.extend([ROLLOUT, STORE].map(|kind| format!("{} {}", kind.api_version(), kind.kind)));
+    // HPAs run every two seconds here, not every fifteen.
+    terms.writes_a_minute = 90;
+    Laws::new(fhpa::runtime::clock::wall(), terms)
+}
+
+/// Watches of the control plane.
+fn control(seen: &Arc<Mutex<Seen>>, lab: &Lab) -> JoinSet<()> {
+    let watches = CONTROL.map(|(version, kind, plural)| {
+        watch(Arc::clone(seen), api(&lab.karmada, version, kind, plural), String::new(), kind)
+    });
+    watches.into_iter().collect()
+}
+
 fn counts(pod: &Value, app: &str) -> bool {
     pod["kind"] == "Pod" && app_of(pod) == app && is_ready(pod)
 }
@@ -115,6 +131,15 @@ fn counts(pod: &Value, app: &str) -> bool {
 impl Seen {
     fn ready(&self, app: &str) -> usize {
         self.objects.values().filter(|pod| counts(pod, app)).count()
+    }
+
+    fn begin_again(&mut self) {
+        self.laws = laws();
+        self.objects.retain(|(place, ..), _| !place.is_empty());
+        for ((place, kind, ..), object) in &self.objects {
+            let at = fhpa::runtime::clock::wall();
+            self.laws.saw(&Change { at, place, kind, before: None, after: Some(object) });
+        }
     }
 
     fn saw(&mut self, key: Key, after: Option<Value>) {

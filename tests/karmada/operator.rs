@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use base64::Engine as _;
 use kube::api::Api;
+use kube::config::Kubeconfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::lab::{Lab, documents, until};
-use crate::rig::authority;
+use crate::lab::{Lab, until};
+use crate::manifests::documents;
+use crate::rig::authority::{self, Authority};
 use crate::rig::program::{Program, free_ports, home};
 
 /// User of the processes, who has what the roles give.
-const USER: &str = "fhpa";
+pub const USER: &str = "fhpa";
 const REPLICAS: [&str; 2] = ["one", "two"];
 
 /// An installation.
@@ -76,7 +79,8 @@ impl Fhpa {
         self.install(lab, &kinds);
     }
 
-    fn install(&self, lab: &Lab, more: &[&str]) {
+    /// Installs again.
+    pub fn install(&self, lab: &Lab, more: &[&str]) {
         let ca = self.home.join("ca.crt").display().to_string();
         let arguments = ["--user", USER, "--url", &self.url, "--ca-file", &ca];
         self.does(lab, "install", &[&arguments, more].concat());
@@ -118,6 +122,57 @@ impl Fhpa {
         self.replicas.push((name, program));
     }
 
+    /// Arguments by which the leader keeps the webhook registered.
+    pub fn registration(&self) -> Vec<OsString> {
+        let ca = self.home.join("ca.crt").into_os_string();
+        vec!["--webhook-url".into(), self.url.clone().into(), "--webhook-ca-file".into(), ca]
+    }
+
+    /// Exchanges a file that the replicas read, at once.
+    pub fn place(&self, name: &str, text: &str) {
+        let new = self.home.join(format!("{name}.new"));
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.home.join(name)).unwrap();
+    }
+
+    /// Exchanges the kubeconfig for one with a client certificate of this authority; returns it.
+    pub fn credentials(&self, lab: &Lab, authority: &Authority) -> Kubeconfig {
+        let text = std::fs::read_to_string(lab.karmada.kubeconfig()).unwrap();
+        let mut kubeconfig: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let pair = authority.client(USER, None);
+        let data = |text: String| base64::engine::general_purpose::STANDARD.encode(text);
+        kubeconfig["users"][0]["user"] = serde_json::json!({
+            "client-certificate-data": data(pair.certificate), "client-key-data": data(pair.key)});
+        self.place("kubeconfig", &kubeconfig.to_string());
+        Kubeconfig::from_yaml(&kubeconfig.to_string()).unwrap()
+    }
+
+    /// Exchanges the serving certificate for one of this authority.
+    pub fn serves(&self, authority: &Authority) {
+        let pair = authority.server("fhpa", &["127.0.0.1", "localhost"]);
+        self.place("tls.crt", &pair.certificate);
+        self.place("tls.key", &pair.key);
+    }
+
+    /// How often the replicas said something.
+    pub fn says(&self, text: &str) -> usize {
+        self.programs().map(|program| program.tail(usize::MAX).matches(text).count()).sum()
+    }
+
+    /// Whether every replica said something.
+    pub fn say(&self, text: &str) -> bool {
+        self.programs().all(|program| program.tail(usize::MAX).contains(text))
+    }
+
+    /// All replicas die, and others begin with these arguments.
+    pub fn begin(&mut self, more: &[OsString]) {
+        self.kill_all();
+        self.arguments = more.to_vec();
+        for name in REPLICAS {
+            self.run(name);
+        }
+    }
+
     /// A replica dies at once.
     pub fn kill(&mut self, name: &str) {
         self.replicas.retain(|(replica, _)| *replica != name);
@@ -144,6 +199,11 @@ impl Fhpa {
         })
         .await;
         leader.unwrap()
+    }
+
+    /// The processes.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.replicas.iter().map(|(_, program)| program)
     }
 
     /// Last lines of the log of each replica.

@@ -11,6 +11,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::assets::Assets;
+use crate::audit;
 use crate::rig::authority::{self, Authority};
 use crate::rig::program::{self, Program, home};
 
@@ -205,5 +206,6 @@ fn extra(home: &Path, name: &str, cidr: &str) -> Vec<OsString> {
         ("requestheader-username-headers", "X-Remote-User".into()),
     ]);
     flags.push("--advertise-address=192.0.2.1".into());
+    flags.extend(audit::flags(home));
     flags
 }

@@ -1,6 +1,10 @@
 //! Law 1: no object is admitted that the controller cannot run.
 
-use super::world::Name;
+use std::collections::BTreeSet;
+
+use fhpa::admission::registration::NAME;
+
+use super::world::{Name, int};
 use super::{Change, Court, Law};
 
 /// Reasons by which the controller says that the object itself cannot be run.
@@ -10,7 +14,12 @@ const CANNOT_RUN: [&str; 4] = ["Rejected", "TargetInvalid", "TargetNotScalable",
 const QUOTA: &str = "FederatedResourceQuota(";
 
 #[derive(Default)]
-pub struct RunsWhatItAccepts;
+pub struct RunsWhatItAccepts {
+    /// No webhook is registered: nobody judges what is stored.
+    unregistered: bool,
+    /// Kind and name of objects whose spec nobody judged.
+    unjudged: BTreeSet<(String, Name)>,
+}
 
 impl Law for RunsWhatItAccepts {
     fn name(&self) -> &'static str {
@@ -18,7 +27,13 @@ impl Law for RunsWhatItAccepts {
     }
 
     fn saw(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
-        if !change.in_control() || !matches!(change.kind, "FederatedHPA" | "CronFederatedHPA") {
+        if !change.in_control() {
+            return;
+        }
+        if change.kind == "ValidatingWebhookConfiguration" && Name::of(change.object()).name == NAME {
+            self.unregistered = change.after.is_none();
+        }
+        if !matches!(change.kind, "FederatedHPA" | "CronFederatedHPA") || self.is_unjudged(change) {
             return;
         }
         let Some(after) = change.after else { return };
@@ -37,5 +52,21 @@ impl Law for RunsWhatItAccepts {
                 format!("it was stored and cannot be run: {reason}: {}", message.join("; ")),
             );
         }
+    }
+}
+
+impl RunsWhatItAccepts {
+    /// Whether the spec of an object was stored while no webhook was registered.
+    fn is_unjudged(&mut self, change: &Change<'_>) -> bool {
+        let key = (change.kind.to_owned(), Name::of(change.object()));
+        let generation = |object| int(object, "/metadata/generation");
+        if change.before.and_then(generation) != change.after.and_then(generation) {
+            if self.unregistered && change.after.is_some() {
+                self.unjudged.insert(key.clone());
+            } else {
+                self.unjudged.remove(&key);
+            }
+        }
+        self.unjudged.contains(&key)
     }
 }

@@ -133,9 +133,9 @@ fn due(court: &Court<'_>) -> Vec<String> {
     for (name, hpa) in world.federated.iter().filter(|(_, hpa)| hpa.held) {
         if hpa.deleting {
             held.push(format!("FederatedHPA {name}, which is deleted"));
-        } else if hpa.centralized {
+        } else if hpa.centralized && !hpa.suspends {
             held.push(format!("FederatedHPA {name}, which is Centralized"));
-        } else if hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
+        } else if !hpa.suspends && hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
             held.push(format!("FederatedHPA {name}, which scales {} now", hpa.target));
         }
     }

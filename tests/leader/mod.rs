@@ -76,6 +76,20 @@ async fn a_clean_stop_releases_the_lease_and_the_next_one_leads_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_lease_names_the_version_of_its_holder_while_it_is_held() {
+    let server = server().await;
+    let version = async || {
+        let lease = leases(&server).get("fhpa").await.unwrap();
+        lease.metadata.annotations.unwrap_or_default().get("fhpa.karmada.io/version").cloned()
+    };
+    let mut one = Contender::new(&server, "one");
+    one.leads().await;
+    assert_eq!(version().await.as_deref(), Some(fhpa::runtime::identity::VERSION.as_str()));
+    one.stop().await;
+    assert_eq!(version().await, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_dies_is_followed_after_the_lease_and_never_leads_beside_the_next() {
     let server = server().await;
     let mut one = Contender::new(&server, "one");

@@ -1,4 +1,5 @@
-//! Events are posted beside the reconciles, in a form that the API server accepts, and lost ones are counted.
+//! Events are posted beside the reconciles, in a form that the API server accepts; repeats are counted in one, and so
+//! are lost ones in a metric.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,14 +20,14 @@ use crate::bed::{Bed, within};
 
 /// How each event ended.
 #[derive(Default)]
-struct Ends(Mutex<BTreeMap<&'static str, usize>>);
+pub(super) struct Ends(Mutex<BTreeMap<&'static str, usize>>);
 
 impl Ends {
-    fn of(&self, end: &str) -> usize {
+    pub(super) fn of(&self, end: &str) -> usize {
         self.0.lock().unwrap().get(end).copied().unwrap_or_default()
     }
 
-    fn all(&self) -> Value {
+    pub(super) fn all(&self) -> Value {
         json!(*self.0.lock().unwrap())
     }
 
@@ -45,15 +46,15 @@ impl Observer for Ends {
     }
 }
 
-struct Running {
-    events: Events,
-    ends: Arc<Ends>,
+pub(super) struct Running {
+    pub(super) events: Events,
+    pub(super) ends: Arc<Ends>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    fn start(client: Client) -> Self {
+    pub(super) fn start(client: Client) -> Self {
         let ends = Arc::new(Ends::default());
         let (events, poster) = Events::new(client, "pod-1", ends.clone());
         let (stop, stopped) = watch::channel(false);
@@ -61,14 +62,14 @@ impl Running {
     }
 
     /// Stops; what waits is posted first.
-    async fn end(self) -> Arc<Ends> {
+    pub(super) async fn end(self) -> Arc<Ends> {
         self.stop.send_replace(true);
         self.task.await.unwrap();
         self.ends
     }
 }
 
-fn record(namespace: &str, note: &str) -> Record {
+pub(super) fn record(namespace: &str, note: &str) -> Record {
     Record {
         severity: Severity::Normal,
         reason: "RuleExecuted".into(),
@@ -92,7 +93,7 @@ fn record(namespace: &str, note: &str) -> Record {
     }
 }
 
-async fn listed(client: &Client, namespace: &str) -> Vec<Value> {
+pub(super) async fn listed(client: &Client, namespace: &str) -> Vec<Value> {
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
     let list: Value = client.request(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
     list["items"].as_array().cloned().unwrap()
@@ -132,8 +133,8 @@ async fn runs_of_one_object_have_an_event_each() {
     let server = ApiServer::builder().build();
     let term = Term::begin().await;
     let running = Running::start(server.client());
-    for _ in 0..100 {
-        running.events.record(&term.leader, record("default", "set 5 replicas"));
+    for run in 0..100 {
+        running.events.record(&term.leader, record("default", &format!("run {run}: set 5 replicas")));
     }
     assert_eq!(running.end().await.all(), json!({"posted": 100}));
     assert_eq!(listed(&server.client(), "default").await.len(), 100);
@@ -194,7 +195,11 @@ async fn a_full_queue_drops_and_counts_and_never_blocks() {
     let term = Term::begin().await;
     server.faults().pause(true);
     let running = Running::start(server.client());
-    let many = || record("default", &"too many".repeat(128));
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let many = || {
+        let run = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        record("default", &format!("{run:08}{}", "too many".repeat(127)))
+    };
     let (room, flown) = (WAITING / many().weight(), 8);
     for _ in 0..room + 100 {
         running.events.record(&term.leader, many());
@@ -220,8 +225,8 @@ async fn without_the_lease_no_event_is_posted() {
         term.end().await;
     });
     let running = Running::start(client);
-    for _ in 0..20 {
-        running.events.record(&leader, record("default", "set 5 replicas"));
+    for run in 0..20 {
+        running.events.record(&leader, record("default", &format!("run {run}: set 5 replicas")));
     }
     let ends = running.end().await;
     assert_eq!((ends.of("posted"), ends.of("lease_lost")), (8, 12), "those in flight end");

@@ -6,8 +6,19 @@ use std::io::Write as _;
 /// Names what has to be there, separated by commas.
 pub const VARIABLE: &str = "FHPA_REQUIRE";
 /// What it may name.
-pub const NAMES: [&str; 10] =
-    ["axe", "chromium", "fonts", "hadolint", "helm", "karmada", "kube-apiserver", "kubectl", "openssl", "promtool"];
+pub const NAMES: [&str; 11] = [
+    "axe",
+    "chromium",
+    "fonts",
+    "hadolint",
+    "helm",
+    "karmada",
+    "kube-apiserver",
+    "kubectl",
+    "openssl",
+    "promtool",
+    "script",
+];
 
 /// Whether tests have to find it. A name that nothing goes by is an error: it would require nothing.
 pub fn is_required(what: &str) -> bool {

@@ -5,4 +5,5 @@
 pub mod absent;
 pub mod authority;
 pub mod kinds;
+pub mod proc;
 pub mod program;

@@ -49,14 +49,18 @@ impl Program {
 
     /// Sends a signal, as `KILL` or `STOP`, to the program itself; not to its shell.
     pub fn signal(&self, name: &str) {
-        let pid = loop {
+        let sent = Command::new("kill").args(["-s", name, &self.pid()]).status().unwrap();
+        assert!(sent.success(), "{name} reaches {}", self.home.display());
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> String {
+        loop {
             match std::fs::read_to_string(self.home.join("pid")) {
-                Ok(pid) if pid.ends_with('\n') => break pid,
+                Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
                 _ => std::thread::yield_now(),
             }
-        };
-        let sent = Command::new("kill").args(["-s", name, pid.trim()]).status().unwrap();
-        assert!(sent.success(), "{name} reaches {}", self.home.display());
+        }
     }
 
     /// The last lines of its log, newest first.

@@ -29,7 +29,7 @@ pub const HELD: Story = Story {
         (ControlPlane, "statefulsets", &["get", "patch"]),
         (ControlPlane, "deployments/scale", &["patch"]),
         (ControlPlane, "statefulsets/scale", &["patch"]),
-        (ControlPlane, "events", &["create"]),
+        (ControlPlane, "events", &["create", "patch"]),
     ],
 };
 
@@ -100,6 +100,7 @@ async fn hold(role: Role) -> Result<(), String> {
     }
     stage.pass(90).await;
     same("bounds", stage.bounds().await, "1..4 2..8".to_owned())?;
+    repeats_are_counted(&stage).await?;
     for (_, name) in KINDS {
         stage.delete("FederatedHPA", name).await;
     }
@@ -108,6 +109,24 @@ async fn hold(role: Role) -> Result<(), String> {
         is_handed_back(&stage, kind, name).await?;
     }
     Ok(())
+}
+
+/// Bounds go to and fro: each assignment has one Event, however often it is made.
+async fn repeats_are_counted(stage: &Stage) -> Result<(), String> {
+    for max in [15, 12, 15, 12] {
+        for (_, name) in KINDS {
+            stage.patch("FederatedHPA", name, json!({"spec": {"maxReplicas": max}})).await;
+        }
+        stage.pass(30).await;
+    }
+    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
+    let of_web = events.iter().filter(|event| text(event, "/regarding/name") == "web");
+    let mut notes: Vec<&str> =
+        of_web.filter(|one| text(one, "/reason") == "Reassigned").map(|one| text(one, "/note")).collect();
+    let all = notes.len();
+    notes.sort_unstable();
+    notes.dedup();
+    same("Events of the same note", all - notes.len(), 0)
 }
 
 async fn is_held(stage: &Stage, kind: &str, name: &str) -> Result<(), String> {

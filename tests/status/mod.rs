@@ -4,6 +4,7 @@ mod command;
 pub mod errors;
 mod model;
 pub mod objects;
+mod terminal;
 mod watch;
 
 use embedded_apiserver::ApiServer;

@@ -78,6 +78,11 @@ impl Wall {
         self.offset.fetch_add(seconds, Ordering::SeqCst);
     }
 
+    /// Sets the clock right.
+    pub fn correct(&self) {
+        self.offset.store(0, Ordering::SeqCst);
+    }
+
     pub fn now(&self) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.began.elapsed()).unwrap();
         self.start + elapsed + SignedDuration::from_secs(self.offset.load(Ordering::SeqCst))

@@ -1,5 +1,6 @@
 //! Modules use only the modules that an arrow allows.
 
+use super::imports::{Import, imports};
 use super::sources::{Source, root, sources};
 
 /// Room -> the rooms it may name. `lib` only lists them.
@@ -64,37 +65,24 @@ const IMPURE: &[&str] = &[
     "jiff::tz::db",
 ];
 
-/// Rooms that a line of code names, by `crate::room` or by `fhpa::room`.
-fn named(line: &str) -> Vec<String> {
-    let mut rooms = Vec::new();
-    for marker in ["crate::", "fhpa::"] {
-        for (at, _) in line.match_indices(marker) {
-            let rest = &line[at + marker.len()..];
-            if let Some(group) = rest.strip_prefix('{') {
-                rooms.extend(group.split(',').map(first_name));
-            } else {
-                rooms.push(first_name(rest));
-            }
-        }
+/// The room that a path names, by `crate::room` or by `fhpa::room`.
+fn room(import: &Import) -> Option<&str> {
+    match import.path.as_slice() {
+        [head, room, ..] if ["crate", "fhpa"].contains(&&**head) => Some(room),
+        _ => None,
     }
-    rooms.retain(|room| !room.is_empty());
-    rooms
-}
-
-fn first_name(path: &str) -> String {
-    path.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
 fn missing_arrows(source: &Source) -> Vec<String> {
-    let room = source.room();
-    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
-        return vec![format!("{}: the room `{room}` stands in no arrow", source.path.display())];
+    let own = source.room();
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == own) else {
+        return vec![format!("{}: the room `{own}` stands in no arrow", source.path.display())];
     };
-    source
-        .code()
-        .flat_map(|(at, line)| named(line).into_iter().map(move |to| (at, to)))
-        .filter(|(_, to)| *to != room && !allowed.contains(&to.as_str()))
-        .map(|(at, to)| format!("{}:{at}: {room} -> {to}", source.path.display()))
+    let named = imports(source);
+    let rooms = named.iter().filter_map(|import| Some((import.line, room(import)?)));
+    rooms
+        .filter(|(_, to)| *to != own && !allowed.contains(to))
+        .map(|(at, to)| format!("{}:{at}: {own} -> {to}", source.path.display()))
         .collect()
 }
 

@@ -1,9 +1,11 @@
-//! The tree as a whole: arrows between the modules, the purity of the core, banned dependencies, and the agreement of
-//! documents and source.
+//! The tree as a whole: arrows and circles between the modules, the purity of the core, banned dependencies, and the
+//! agreement of documents and source.
 
 mod boundary;
+mod circles;
 mod dependencies;
 pub mod documents;
+mod imports;
 mod logs;
 mod notices;
 mod placements;

@@ -106,7 +106,7 @@ async fn subject(
     let measured =
         Measured::Read(if distributed { None } else { computed(client, &hpa, &objects, place).await?.map(Box::new) });
     let note = match rooms {
-        Some(rooms) => Some(estimator_note(objects.hear(rooms).await)),
+        Some(rooms) => Some(estimator_note(objects.query_estimators(rooms).await)),
         None => None,
     };
     Ok(PlanInput { hpa, objects, rooms: rooms.cloned().unwrap_or_default(), note, measured })

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::api::FederatedHPA;
+use crate::api::hpa::CrossVersionObjectReference;
 use crate::decision::plan::{Action, Bounds, Cluster, ClusterState, Entry, Policy, Share, Step, Wait};
 use crate::decision::split::Replicas;
 use crate::run::forecast::{Forecast, Objects};
@@ -34,6 +35,13 @@ pub(super) struct Target {
     pub(super) api_version: String,
     pub(super) kind: String,
     pub(super) name: String,
+}
+
+impl Target {
+    pub(super) fn of(reference: &CrossVersionObjectReference) -> Self {
+        let CrossVersionObjectReference { api_version, kind, name } = reference.clone();
+        Self { api_version, kind, name }
+    }
 }
 
 /// A code and a sentence.
@@ -113,17 +121,12 @@ pub(super) struct ClusterReplicas {
 impl Outline {
     pub(super) fn of(hpa: &FederatedHPA, objects: &Objects, forecast: &Forecast<'_>) -> Self {
         let Forecast { request, plan, .. } = forecast;
-        let reference = &hpa.spec.scale_target_ref;
         let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
         clusters.sort_unstable_by_key(|cluster| cluster.name);
         Self {
             namespace: hpa.metadata.namespace.clone().unwrap_or_default(),
             name: hpa.metadata.name.clone().unwrap_or_default(),
-            target: Target {
-                api_version: reference.api_version.clone(),
-                kind: reference.kind.clone(),
-                name: reference.name.clone(),
-            },
+            target: Target::of(&hpa.spec.scale_target_ref),
             min_replicas: request.total.min,
             max_replicas: request.total.max,
             scaling_to_zero: request.may_be_zero(),

@@ -113,7 +113,7 @@ impl Args {
         match ended.and_then(|runtime| runtime.block_on(self.show(color))) {
             Ok(()) => ExitCode::SUCCESS,
             Err((code, problem)) => {
-                anstream::eprintln!("{} status: {problem}", super::args::name());
+                anstream::eprintln!("{} status: {problem}", super::program::name());
                 ExitCode::from(code)
             }
         }

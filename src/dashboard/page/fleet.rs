@@ -72,7 +72,7 @@ fn matched<'a>(content: &'a Content, query: &Query) -> Vec<&'a Entry> {
         };
         named && state && (query.namespace.is_empty() || one.namespace == query.namespace)
     };
-    let mut found: Vec<&Entry> = content.federated_hpas.values().filter(wanted).collect();
+    let mut found: Vec<&Entry> = content.federated_hpas.values().map(Box::as_ref).filter(wanted).collect();
     // Sorting keeps the order of names among equals.
     match query.sort {
         Sort::Name => {}

@@ -9,7 +9,6 @@ use super::table::{columns, table};
 use super::{Frame, Tab};
 use crate::api::FederatedHPA;
 use crate::dashboard::Shared;
-use crate::dashboard::cache::Entry;
 use crate::dashboard::preview::{PlannedCluster, PlannedObject, Previewed};
 use crate::install::webhooks::FAILURE_POLICY;
 
@@ -120,7 +119,7 @@ fn object(shared: &Shared, plan: &PlannedObject) -> Markup {
 fn changes(shared: &Shared, plan: &PlannedObject) -> Vec<(String, String, String)> {
     let content = shared.cache.read();
     let entry = content.federated_hpas.get(&(plan.namespace.clone(), plan.name.clone()));
-    let status = entry.and_then(Entry::hpa).and_then(|hpa| hpa.status);
+    let status = entry.and_then(|entry| entry.hpa()).and_then(|hpa| hpa.status);
     let desired = status.and_then(|status| status.cluster_hpa_desired).unwrap_or_default();
     let now = |name: &str| {
         let desired = desired.iter().find(|desired| desired.cluster_name == name)?;

@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime};
 
-use super::schedule::Sets;
+use super::sets::Sets;
 
 /// Days of month `month` (from 1) of `year`.
 pub(super) const fn length(year: i16, month: u8) -> u32 {

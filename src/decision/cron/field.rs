@@ -87,3 +87,12 @@ impl fmt::Display for Field {
         f.write_str(self.name())
     }
 }
+
+/// Decimal digits with or without a plus sign; a number that is too large becomes the greatest one.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.bytes().fold(0_u64, |sum, byte| sum.saturating_mul(10).saturating_add(u64::from(byte - b'0'))))
+}

@@ -3,7 +3,8 @@
 use jiff::SignedDuration;
 
 use super::calendar;
-use super::schedule::{Schedule, Sets};
+use super::schedule::Schedule;
+use super::sets::Sets;
 
 /// First and last year searched. The calendar repeats after 28 years; the further years close the last intervals. A
 /// century without a leap day only lengthens intervals.

@@ -15,7 +15,7 @@ use jiff::ToSpan;
 use jiff::civil::{Date, DateTime};
 
 use super::field::Field;
-use super::schedule::Sets;
+use super::sets::Sets;
 
 const FIRST_YEAR: i16 = 1970;
 const LAST_YEAR: i16 = 2100;

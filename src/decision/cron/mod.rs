@@ -15,10 +15,12 @@ mod parser;
 pub mod room;
 mod run;
 mod schedule;
+mod sets;
 pub mod settle;
 pub mod supersede;
 mod unsatisfiable;
 pub mod upcoming;
+mod whole_text;
 pub mod zone_name;
 pub mod zones;
 

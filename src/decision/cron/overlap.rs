@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::calendar;
 use super::field::Field;
 use super::run::first_instant;
-use super::schedule::{Schedule, Sets};
+use super::schedule::Schedule;
+use super::sets::Sets;
 
 /// Months searched when both schedules are in one zone: a leap day is among them.
 const MONTHS: u32 = 5 * 12;
@@ -240,18 +241,20 @@ fn in_one_stretch(
     steps: &mut usize,
 ) -> Option<Timestamp> {
     let ahead = i64::from(b.offset.seconds() - a.offset.seconds());
-    let mut day = a.offset.to_datetime(from).date();
-    while a.offset.to_timestamp(day.at(0, 0, 0, 0)).ok()? < until {
+    let (start, end) = (a.offset.to_datetime(from), a.offset.to_datetime(until));
+    let mut day = start.date();
+    while day.at(0, 0, 0, 0) < end {
         *steps = steps.checked_sub(1)?;
         if calendar::has_day(&a.schedule.sets, day) {
-            for wall in times_of(&a.schedule.sets, day) {
+            let walls = times_of(&a.schedule.sets, day);
+            for wall in walls.skip_while(|wall| *wall <= start).take_while(|wall| *wall < end) {
                 *steps = steps.checked_sub(1)?;
                 let theirs = wall.checked_add(SignedDuration::from_secs(ahead)).ok()?;
                 if calendar::has_wall(&b.schedule.sets, theirs) {
                     let at = a.offset.to_timestamp(wall).ok()?;
                     // A repeated time runs once only, so check the instants around a clock change against the schedule
                     // itself.
-                    if from < at && at < until && a.fires_at(at) && b.fires_at(at) {
+                    if a.fires_at(at) && b.fires_at(at) {
                         return Some(at);
                     }
                 }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::field::{Field, MONTHS, WEEKDAYS};
-use super::parser;
+use super::field::{Field, MONTHS, WEEKDAYS, number};
 
 /// A schedule that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ impl ScheduleError {
         Self { field: Some(field), message: message.into() }
     }
 
-    fn of_text(message: impl Into<String>) -> Self {
+    pub(super) fn of_text(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
 }
@@ -32,24 +31,17 @@ impl fmt::Display for ScheduleError {
 
 impl std::error::Error for ScheduleError {}
 
-const FIVE: &str = "minute hour day-of-month month day-of-week";
-const MACROS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
-
 /// Characters of a rejected text that a message repeats.
-const SHOWN: usize = 32;
+pub(super) const SHOWN: usize = 32;
 
 /// The text as a message shows it: short and printable.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut chars = text.chars();
     let mut out: String = chars.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
     if chars.next().is_some() {
         out.push_str("...");
     }
     out
-}
-
-pub(super) fn too_long(length: usize) -> ScheduleError {
-    ScheduleError::of_text(format!("schedule has {length} bytes, at most {} are allowed", parser::MAX_LENGTH))
 }
 
 pub(super) fn out_of_range(field: Field, text: &str) -> ScheduleError {
@@ -79,16 +71,16 @@ fn format_range(low: u64, high: u64) -> String {
 pub(super) fn bad_step(field: Field, item: &str, text: &str) -> ScheduleError {
     let (range, _) = item.split_once('/').unwrap_or((item, ""));
     let range = if range.is_empty() { "*".to_owned() } else { shown(range) };
-    let magnitude = parser::number(text.trim_start_matches(['-', '+'])).unwrap_or(0);
+    let magnitude = number(text.trim_start_matches(['-', '+'])).unwrap_or(0);
     let message = if text.is_empty() {
         format!("{field} {} has no step after the slash; write {range}/N, for example {range}/5", shown(item))
     } else if text.contains('/') {
         format!("{field} {} has more than one slash; write {range}/N with a single step", shown(item))
     } else if text.starts_with('-') && magnitude > 0 {
         format!("{field} step {} is negative; write {range}/{}", shown(text), shown(text.trim_start_matches('-')))
-    } else if parser::number(text).is_some_and(|step| step > 0) {
+    } else if number(text).is_some_and(|step| step > 0) {
         format!("{field} step {} is too large; write a step of at most {}", shown(text), field.max())
-    } else if parser::number(text.trim_start_matches('-')).is_some() {
+    } else if number(text.trim_start_matches('-')).is_some() {
         format!("{field} step {} never advances; write a step of at least 1", shown(text))
     } else {
         format!("{field} step {} is not a number; write {range}/N, for example {range}/5", shown(text))
@@ -174,101 +166,4 @@ fn quartz_message(field: Field, text: &str) -> Option<String> {
     } else {
         return None;
     })
-}
-
-/// Texts that are neither five fields nor a macro.
-pub(super) fn whole(text: &str) -> ScheduleError {
-    let trimmed = text.trim();
-    if trimmed.is_empty() {
-        return ScheduleError::of_text(format!("schedule is empty; write {FIVE}, for example 0 8 * * 1-5"));
-    }
-    if text.contains("TZ=") {
-        return zone_prefix(trimmed);
-    }
-    if trimmed.starts_with('@') {
-        return ScheduleError::of_text(macro_message(text, trimmed));
-    }
-    field_count(trimmed)
-}
-
-fn zone_prefix(text: &str) -> ScheduleError {
-    let (prefix, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let (_, zone) = prefix.split_once("TZ=").unwrap_or(("", prefix));
-    let rest = rest.trim();
-    let schedule = if rest.is_empty() { String::new() } else { format!("schedule: \"{}\" and ", shown(rest)) };
-    let zone = if zone.is_empty() { "an IANA name".to_owned() } else { shown(zone) };
-    ScheduleError::of_text(format!("a time zone does not belong in the schedule; write {schedule}timeZone: {zone}"))
-}
-
-fn macro_message(text: &str, trimmed: &str) -> String {
-    let lower = trimmed.get(..SHOWN.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
-    if MACROS.contains(&trimmed) && text != trimmed {
-        return format!("{trimmed} must be the whole schedule; write it without spaces around it");
-    }
-    if let Some(exact) = MACROS.iter().find(|name| ***name == *lower) {
-        return format!("{} is not known, case counts; write {exact}", shown(trimmed));
-    }
-    if let Some(rest) = lower.strip_prefix("@every") {
-        let instead = every_suggestion(rest.trim_matches(|c: char| c.is_whitespace() || c == '_' || c == '='))
-            .unwrap_or_else(|| "*/N * * * * for every N minutes".to_owned());
-        return format!("{} is tied to no clock time; write {instead}", shown(trimmed));
-    }
-    if let Some(instead) = lower.strip_prefix('@').and_then(every_suggestion) {
-        return format!("{} is not supported; write {instead}", shown(trimmed));
-    }
-    if lower == "@reboot" {
-        return format!("@reboot is tied to no clock time; write five fields: {FIVE}");
-    }
-    let near = MACROS.iter().map(|name| (strsim::osa_distance(name, &lower), name)).min();
-    match near {
-        Some((distance, name)) if distance <= 2 => format!("{} is not known; write {name}", shown(trimmed)),
-        _ => format!("{} is not known; write one of {}, or five fields: {FIVE}", shown(trimmed), MACROS.join(", ")),
-    }
-}
-
-/// `5m`, `5minutes`, `2h` ... as five fields, where an equal schedule exists.
-fn every_suggestion(text: &str) -> Option<String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (count, unit) = text.split_at_checked(digits)?;
-    let count = parser::number(count).or_else(|| count.is_empty().then_some(1))?;
-    match (unit.trim(), count) {
-        ("s" | "sec" | "second" | "seconds", _) => Some("* * * * *, a minute is the shortest interval".to_owned()),
-        ("m" | "min" | "minute" | "minutes", 1) => Some("* * * * *".to_owned()),
-        ("m" | "min" | "minute" | "minutes", 2..=59) => Some(format!("*/{count} * * * *")),
-        ("m" | "min" | "minute" | "minutes", 60) | ("h" | "hour" | "hours" | "h0m0s", 1) => {
-            Some("0 * * * *".to_owned())
-        }
-        ("h" | "hour" | "hours", 2..=23) => Some(format!("0 */{count} * * *")),
-        ("h" | "hour" | "hours", 24) | ("d" | "day" | "days", 1) => Some("0 0 * * *".to_owned()),
-        _ => None,
-    }
-}
-
-fn field_count(text: &str) -> ScheduleError {
-    // Words after the seventh are counted only.
-    let count = text.split_whitespace().count();
-    let words: Vec<&str> = text.split_whitespace().take(7).collect();
-    let join = |words: &[&str]| words.join(" ");
-    let fits = |candidate: &String| parser::five_fields(candidate).is_some_and(|sets| sets.is_ok());
-    let (what, candidates) = match (count, words.as_slice()) {
-        (6, [first @ .., _]) => {
-            ("six fields; there is no seconds or year field", vec![words.get(1..).map(join), Some(join(first))])
-        }
-        (7, [_, middle @ .., _]) => ("seven fields; there is no seconds or year field", vec![Some(join(middle))]),
-        _ => {
-            let fields = if count == 1 { "field" } else { "fields" };
-            return ScheduleError::of_text(format!("schedule has {count} {fields}, not five; write {FIVE}"));
-        }
-    };
-    // A sixth field that is a year is dropped, otherwise the first is taken for seconds.
-    let year_last =
-        words.last().is_some_and(|word| word.len() >= 4 && parser::number(word.get(..4).unwrap_or("")).is_some());
-    let mut candidates: Vec<String> = candidates.into_iter().flatten().filter(fits).collect();
-    if year_last {
-        candidates.reverse();
-    }
-    match candidates.first() {
-        Some(five) => ScheduleError::of_text(format!("schedule has {what}; write {}", shown(five))),
-        None => ScheduleError::of_text(format!("schedule has {what}; write {FIVE}")),
-    }
 }

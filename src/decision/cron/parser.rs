@@ -4,22 +4,13 @@
 //! dropped). Only texts that are not tied to a clock time or that have a zone of their own are rejected
 //! (docs/design.md#admission).
 
-use super::field::Field;
+use super::field::{Field, number};
 use super::parse_error::{self, ScheduleError};
-use super::schedule::Sets;
+use super::sets::Sets;
 
-/// Longest text that is parsed, in bytes.
-pub(super) const MAX_LENGTH: usize = 16 * 1024;
-
-/// Reads `text`.
-pub(super) fn parse(text: &str) -> Result<Sets, ScheduleError> {
-    if text.len() > MAX_LENGTH {
-        return Err(parse_error::too_long(text.len()));
-    }
-    if let Some(sets) = five_fields(text) {
-        return sets;
-    }
-    macro_sets(text).ok_or_else(|| parse_error::whole(text))
+/// Reads `text`; `None` where it is neither five fields nor a macro.
+pub(super) fn parse(text: &str) -> Option<Result<Sets, ScheduleError>> {
+    five_fields(text).or_else(|| macro_sets(text).map(Ok))
 }
 
 /// The sets when the text has exactly five fields.
@@ -119,13 +110,4 @@ fn positive_step(field: Field, item: &str, text: &str) -> Result<u64, ScheduleEr
     number(text)
         .filter(|step| (1..=i64::MAX.unsigned_abs()).contains(step))
         .ok_or_else(|| parse_error::bad_step(field, item, text))
-}
-
-/// Decimal digits with or without a plus sign; a number that is too large becomes the greatest one.
-pub(super) fn number(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix('+').unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    Some(digits.bytes().fold(0_u64, |sum, byte| sum.saturating_mul(10).saturating_add(u64::from(byte - b'0'))))
 }

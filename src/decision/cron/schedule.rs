@@ -5,37 +5,13 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use super::field::Field;
 use super::local_time::Stepper;
 use super::parse_error::ScheduleError;
-use super::{parser, unsatisfiable};
+use super::sets::Sets;
+use super::{parser, unsatisfiable, whole_text};
 
-/// The sets of a parsed text, one bit for each value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Sets {
-    pub(super) minutes: u64,
-    pub(super) hours: u64,
-    pub(super) days: u64,
-    pub(super) months: u64,
-    /// Sunday is bit 0.
-    pub(super) weekdays: u64,
-    /// The day of month is a star: it restricts nothing.
-    pub(super) any_day: bool,
-    /// The day of week is a star: it restricts nothing.
-    pub(super) any_weekday: bool,
-}
-
-impl Sets {
-    /// Both day fields restrict: either one suffices (docs/design.md#schedules).
-    pub(super) const fn either_day(&self) -> bool {
-        !self.any_day && !self.any_weekday
-    }
-
-    /// Every hour of the day is in the set.
-    pub(super) const fn every_hour(&self) -> bool {
-        self.hours == Field::Hour.full()
-    }
-}
+/// Longest text that is parsed, in bytes.
+const MAX_LENGTH: usize = 16 * 1024;
 
 /// A valid cron schedule that fires at least once in a while.
 ///
@@ -52,7 +28,10 @@ impl Schedule {
     /// # Errors
     /// The text cannot be parsed, or never fires; the message says what to write.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let sets = parser::parse(text)?;
+        if text.len() > MAX_LENGTH {
+            return Err(whole_text::too_long(text.len(), MAX_LENGTH));
+        }
+        let sets = parser::parse(text).unwrap_or_else(|| Err(whole_text::error(text)))?;
         match unsatisfiable::reason(&sets) {
             Some(error) => Err(error),
             None => Ok(Self { sets, stepper: OnceLock::new() }),

@@ -2,7 +2,7 @@
 
 use super::field::{Field, MONTHS};
 use super::parse_error::ScheduleError;
-use super::schedule::Sets;
+use super::sets::Sets;
 
 /// Names of the months, January first.
 const MONTH_NAMES: [&str; 12] = [

@@ -3,7 +3,7 @@
 //! fhpa divides in place of karmada-scheduler. What a newer Karmada can say in a placement must be reported, not
 //! ignored.
 
-use Known::{Any, Members, Texts};
+use Known::{Any, Members, More, Texts};
 use serde_json::{Map, Value};
 
 /// Most fields that are reported.
@@ -17,6 +17,20 @@ enum Known {
     Texts(&'static [&'static str]),
     /// It applies these members of an object, or of each object of a list.
     Members(&'static [(&'static str, Known)]),
+    /// It applies those of another object, and these.
+    More(&'static Known, &'static [(&'static str, Known)]),
+}
+
+impl Known {
+    /// What it knows of a member; `None`: it does not apply it.
+    fn member(&self, name: &str) -> Option<&Self> {
+        let find = |members: &'static [(&str, Self)]| members.iter().find(|(member, _)| *member == name);
+        match self {
+            Any | Texts(_) => None,
+            Members(members) => find(members).map(|(_, known)| known),
+            More(others, members) => find(members).map(|(_, known)| known).or_else(|| others.member(name)),
+        }
+    }
 }
 
 const AFFINITY: Known = Members(&[
@@ -26,22 +40,9 @@ const AFFINITY: Known = Members(&[
     ("exclude", Any),
 ]);
 
-const GROUP: Known = Members(&[
-    ("affinityName", Any),
-    ("labelSelector", Any),
-    ("fieldSelector", Members(&[("matchExpressions", Any)])),
-    ("clusterNames", Any),
-    ("exclude", Any),
-    ("overflowAffinities", OVERFLOW),
-]);
+const GROUP: Known = More(&OVERFLOW, &[("overflowAffinities", OVERFLOW)]);
 
-const OVERFLOW: Known = Members(&[
-    ("affinityName", Any),
-    ("labelSelector", Any),
-    ("fieldSelector", Members(&[("matchExpressions", Any)])),
-    ("clusterNames", Any),
-    ("exclude", Any),
-]);
+const OVERFLOW: Known = More(&AFFINITY, &[("affinityName", Any)]);
 
 const TOLERATION: Known = Members(&[
     ("key", Any),
@@ -93,16 +94,16 @@ fn look(value: &Value, known: &Known, path: &str, found: &mut Vec<String>) {
         (Value::Null, _) | (_, Any) => {}
         (Value::Array(list), _) => list.iter().for_each(|one| look(one, known, path, found)),
         (Value::String(text), Texts(texts)) if text.is_empty() || texts.contains(&&**text) => {}
-        (Value::Object(object), Members(members)) => look_into(object, members, path, found),
+        (Value::Object(object), Members(_) | More(..)) => look_into(object, known, path, found),
         (other, _) => tell(format!("{path}: {other}"), found),
     }
 }
 
-fn look_into(object: &Map<String, Value>, members: &[(&str, Known)], path: &str, found: &mut Vec<String>) {
+fn look_into(object: &Map<String, Value>, known: &Known, path: &str, found: &mut Vec<String>) {
     for (name, value) in object.iter().filter(|(_, value)| !is_empty(value)) {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        match members.iter().find(|(member, _)| member == name) {
-            Some((_, known)) => look(value, known, &path, found),
+        match known.member(name) {
+            Some(known) => look(value, known, &path, found),
             None => tell(path, found),
         }
     }

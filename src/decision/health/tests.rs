@@ -2,25 +2,25 @@
 
 use super::*;
 
-const NO_METRICS: Heard<'_> = heard(SCALING_ACTIVE, "False", "FailedGetResourceMetric");
+const NO_METRICS: HpaCondition<'_> = condition(SCALING_ACTIVE, "False", "FailedGetResourceMetric");
 
-const fn heard<'a>(type_: &'a str, status: &'a str, reason: &'a str) -> Heard<'a> {
-    Heard { type_, status, reason, message: "why" }
+const fn condition<'a>(type_: &'a str, status: &'a str, reason: &'a str) -> HpaCondition<'a> {
+    HpaCondition { type_, status, reason, message: "why" }
 }
 
 fn well(cluster: &str) -> Member<'_> {
     let conditions = vec![
-        heard(ABLE_TO_SCALE, "True", "ReadyForNewScale"),
-        heard(SCALING_ACTIVE, "True", "ValidMetricFound"),
-        heard(SCALING_LIMITED, "False", "DesiredWithinRange"),
+        condition(ABLE_TO_SCALE, "True", "ReadyForNewScale"),
+        condition(SCALING_ACTIVE, "True", "ValidMetricFound"),
+        condition(SCALING_LIMITED, "False", "DesiredWithinRange"),
     ];
     Member { cluster, conditions, ..Member::default() }
 }
 
-fn but<'a>(cluster: &'a str, heard: Heard<'a>) -> Member<'a> {
+fn but<'a>(cluster: &'a str, condition: HpaCondition<'a>) -> Member<'a> {
     let mut member = well(cluster);
-    member.conditions.retain(|other| other.type_ != heard.type_);
-    member.conditions.push(heard);
+    member.conditions.retain(|other| other.type_ != condition.type_);
+    member.conditions.push(condition);
     member
 }
 
@@ -41,7 +41,7 @@ fn members_that_do_well_say_nothing_bad() {
 
 #[test]
 fn the_worst_reason_is_told_with_those_who_give_it() {
-    let members = [but("a", heard(SCALING_ACTIVE, "False", "Odd")), but("b", NO_METRICS), but("c", NO_METRICS)];
+    let members = [but("a", condition(SCALING_ACTIVE, "False", "Odd")), but("b", NO_METRICS), but("c", NO_METRICS)];
     assert_eq!(said(&members), ["ScalingActive=False FailedGetResourceMetric: in b, c: why"]);
     assert_eq!(said(&members[..1]), ["ScalingActive=False OtherReason: in a: why"]);
     assert_eq!(members.each_ref().map(Member::grade), [Grade::Inactive; 3]);
@@ -66,8 +66,8 @@ fn ready_is_about_how_things_are_put_together() {
     for (member, reason) in [
         (Member { presence: Presence::Missing, ..well("a") }, "MemberHPAMissing"),
         (Member { presence: Presence::Outdated, ..well("a") }, "MemberHPAOutdated"),
-        (but("a", heard(ABLE_TO_SCALE, "False", "FailedGetScale")), "MemberTargetNotFound"),
-        (but("a", heard(SCALING_ACTIVE, "False", "AmbiguousSelector")), "AmbiguousSelector"),
+        (but("a", condition(ABLE_TO_SCALE, "False", "FailedGetScale")), "MemberTargetNotFound"),
+        (but("a", condition(SCALING_ACTIVE, "False", "AmbiguousSelector")), "AmbiguousSelector"),
     ] {
         assert_eq!(broken(&[well("b"), member.clone()]).unwrap().reason, reason);
         assert_eq!((member.grade(), counts(&[member]).ready), (Grade::Broken, 0));
@@ -76,7 +76,7 @@ fn ready_is_about_how_things_are_put_together() {
 
 #[test]
 fn a_cluster_that_is_to_have_no_replicas_is_well() {
-    let asleep = Member { zero: true, ..but("a", heard(SCALING_ACTIVE, "False", DISABLED)) };
+    let asleep = Member { zero: true, ..but("a", condition(SCALING_ACTIVE, "False", DISABLED)) };
     assert_eq!(asleep.grade(), Grade::Well);
     assert_eq!(verdicts(&[well("b"), asleep.clone()])[0].1.status, "True");
     let all = &verdicts(std::slice::from_ref(&asleep))[0].1;
@@ -86,8 +86,8 @@ fn a_cluster_that_is_to_have_no_replicas_is_well() {
 
 #[test]
 fn a_limit_is_one_that_keeps_replicas_back() {
-    let low = but("a", heard(SCALING_LIMITED, "True", "TooFewReplicas"));
-    let high = but("b", heard(SCALING_LIMITED, "True", "TooManyReplicas"));
+    let low = but("a", condition(SCALING_LIMITED, "True", "TooFewReplicas"));
+    let high = but("b", condition(SCALING_LIMITED, "True", "TooManyReplicas"));
     assert_eq!([&low, &high].map(Member::grade), [Grade::Well, Grade::Limited]);
     assert_eq!(verdicts(&[low, high])[2].1.message, "in b: why");
 }

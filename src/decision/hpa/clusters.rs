@@ -204,11 +204,16 @@ pub fn compute(
 /// Combines the pods of all clusters. A cluster with unknown pods counts with its assigned number of pods, each with
 /// the requests of a known pod. When no pod is known, they are left out, as their requests are unknown.
 fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
-    let count = clusters.iter().filter_map(|cluster| Some(cluster.pods.as_ref().ok()?.len())).sum();
-    let mut known = Pods { all: Vec::with_capacity(count), silent: Vec::new() };
+    let mut known = Pods { all: Vec::new(), silent: Vec::new() };
+    let count: usize = clusters.iter().filter_map(|cluster| Some(cluster.pods.as_ref().ok()?.len())).sum();
     let mut unseen = Vec::new();
     for Cluster { name, assigned, pods } in clusters {
         match pods {
+            // Those of the first cluster stay where they are: a workload may have a hundred thousand.
+            Ok(mut pods) if known.all.is_empty() => {
+                pods.reserve_exact(count.saturating_sub(pods.len()));
+                known.all = pods;
+            }
             Ok(pods) => known.all.extend(pods),
             Err(why) => {
                 known.silent.push(Silent { cluster: name.to_owned(), why });

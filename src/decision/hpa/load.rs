@@ -2,7 +2,7 @@
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
 use super::metric::{Current, Source, Target};
-use crate::decision::plan::Load;
+use crate::decision::load::Load;
 
 /// The greatest of `metrics` relative to its target, where `current` has a measurement. A metric without one might ask
 /// for more than the others: the result is then `None`, unless another metric is already above its target.

@@ -138,6 +138,12 @@ pub struct Current {
     pub utilization: Option<i32>,
 }
 
+/// Whether a metric of this `type` does not come from the pods, so that there is one without pods.
+#[must_use]
+pub fn is_outer(type_: &str) -> bool {
+    matches!(type_, "Object" | "External")
+}
+
 impl Source {
     /// The reason of the condition `ScalingActive` when this metric fails.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::adjust::{Assignee, sum, take, within};
+use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
 use super::participant::Participant;
 use super::signal::counts;
@@ -72,7 +72,7 @@ pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
             let waits = max < assist.replicas && max < assignee.target.bounds.max;
             let holds = reached && !reach.scale && load.is_none_or(|load| load.wanted(running) < assist.replicas);
             let span = if holds { held(request) } else { GIVEN_UP };
-            within(Some(assist.since), span, request.now) && (!reached || waits || holds)
+            request.within(Some(assist.since), span) && (!reached || waits || holds)
         });
     }
 }

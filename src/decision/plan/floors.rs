@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::adjust::{Assignee, sum, take, within};
+use super::assignee::{Assignee, sum, take};
 use super::{Assist, Cluster, Floor, Lost, Memory, Request};
 use crate::decision::split::Replicas;
 
@@ -30,11 +30,11 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], go
     for (assignee, cut) in assignees.iter_mut().zip(&mut cut) {
         let most = assignee.target.bounds.max.max(assignee.participant.cluster.running());
         let memory = &mut assignee.target.memory;
-        memory.floor = memory.floor.filter(|floor| going || within(Some(floor.since), hold, request.now));
+        memory.floor = memory.floor.filter(|floor| going || request.within(Some(floor.since), hold));
         if let Some(floor) = &mut memory.floor {
             *cut = floor.replicas.saturating_sub(most);
             lower(&mut memory.assist, floor, most);
-            if going && !within(Some(floor.since), STEP, request.now) {
+            if going && !request.within(Some(floor.since), STEP) {
                 floor.since = request.now;
             }
         }
@@ -43,7 +43,7 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], go
     let over = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(will_run));
     let over = over.saturating_sub(request.total.max);
     let spare = |assignee: &Assignee<'_, '_>| {
-        let spare = asked(assignee).saturating_sub(assignee.participant.cluster.running());
+        let spare = assignee.asked().saturating_sub(assignee.participant.cluster.running());
         if assignee.target.bounds.is_some() { spare } else { 0 }
     };
     let spares: Vec<(&str, Replicas)> =
@@ -69,18 +69,13 @@ pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Opti
     ends.filter(|end| *end > request.now).min()
 }
 
-/// Its running replicas, or those that it was asked to run.
-pub(super) fn asked(assignee: &Assignee<'_, '_>) -> Replicas {
-    assignee.participant.cluster.running().max(assignee.target.memory.floor())
-}
-
-/// As [`asked`], without those that go: above its written max, or without an entry.
+/// As [`Assignee::asked`], without those that go: above its written max, or without an entry.
 fn will_run(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
     cluster.running().min(kept(cluster)).max(assignee.target.memory.floor())
 }
 
-/// As [`asked`], but ready ones only, without those that go.
+/// As [`Assignee::asked`], but ready ones only, without those that go.
 pub(super) fn serves(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
     cluster.ready.min(kept(cluster)).max(assignee.target.memory.floor())

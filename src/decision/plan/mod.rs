@@ -9,13 +9,14 @@
 //! replicas (*assist*) and those of leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
 
 mod adjust;
+mod assignee;
 mod assignment;
 mod assist;
 mod basis;
 mod binding;
 mod distribute;
 mod floors;
-mod load;
+mod inputs;
 mod memory;
 mod note;
 mod observed;
@@ -36,7 +37,6 @@ mod transition;
 mod zero;
 
 pub use basis::Basis;
-pub use load::Load;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
 pub use note::Note;
 pub use observed::{
@@ -62,7 +62,7 @@ use assignment::Targets;
 pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let mut clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
     clusters.sort_unstable_by_key(|cluster| cluster.name);
-    let basis = Basis::of(request, &clusters);
+    let basis = inputs::basis(request, &clusters);
     if request.suspended {
         return unchanged(request, &clusters, basis, Note::Suspended);
     }

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::adjust::{REACTION, within};
-use super::{Basis, Load, Memory, Policy};
+use super::{Basis, Memory, Policy};
 use crate::decision::hpa::behavior::Rules;
+use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
 /// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
@@ -13,6 +13,8 @@ pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
 /// Default of the longest wait of a leaving cluster until others run its replicas.
 pub const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
+/// The effect of a move is not visible sooner: HPAs run every 15 seconds.
+pub(super) const REACTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// `minReplicas` and `maxReplicas`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -256,7 +258,12 @@ impl Request<'_> {
     /// Whether headroom received at `got` still affects a decision; otherwise the time need not be stored.
     #[must_use]
     pub fn minds(&self, got: Timestamp) -> bool {
-        within(Some(got), self.window.max(REACTION), self.now)
+        self.within(Some(got), self.window.max(REACTION))
+    }
+
+    /// Whether less than `span` has passed since `since`.
+    pub(super) fn within(&self, since: Option<Timestamp>, span: SignedDuration) -> bool {
+        since.and_then(|since| since.checked_add(span).ok()).is_some_and(|end| self.now < end)
     }
 
     /// Whether a cluster may have no replicas while it has bounds (docs/design.md#api,

@@ -2,11 +2,20 @@
 
 use jiff::Timestamp;
 
-use super::adjust::{Adjusted, Assignee, sum, take, within};
+use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, top_up};
 use super::participant::Participant;
 use super::{Memory, Reason, Request};
 use crate::decision::split::Replicas;
+
+/// What the rebalancing tells besides the targets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rebalanced {
+    /// When headroom was last rebalanced.
+    pub(super) divided: Option<Timestamp>,
+    /// When to plan again.
+    pub(super) next: Option<Timestamp>,
+}
 
 /// Rebalances headroom, once per period; `moved` is whether some was moved just now.
 ///
@@ -15,18 +24,18 @@ use crate::decision::split::Replicas;
 /// donated within the window receive nothing yet, and clusters that received donate nothing. A move back must be worth
 /// it ([`is_worth`]), and clusters of about one size keep their order: measurements vary all the time, and bounds
 /// should not vary with them.
-pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Adjusted {
+pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Rebalanced {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
-        return Adjusted { divided, ..<_>::default() };
+        return Rebalanced { divided, next: None };
     };
     let after = |time: Timestamp| time.checked_add(period).ok();
-    if within(divided, period, request.now) {
-        return Adjusted { divided, next: divided.and_then(after), ..<_>::default() };
+    if request.within(divided, period) {
+        return Rebalanced { divided, next: divided.and_then(after) };
     }
     spare_mins(request, assignees);
     let divided = if divide(request, assignees) { Some(request.now) } else { divided };
-    Adjusted { divided, next: after(request.now), ..<_>::default() }
+    Rebalanced { divided, next: after(request.now) }
 }
 
 /// Moves the min of clusters without replicas to clusters that have some.

@@ -14,17 +14,22 @@ pub(super) fn holds(cluster: &Cluster<'_>) -> bool {
     cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
 }
 
-/// Replicas owed for a cluster that does not stay.
+/// Replicas owed for a cluster that does not stay; `assigned`: the rules assigned it nothing, as with a weight of 0.
 ///
-/// A failed cluster stopped a while ago: further replicas of the others since then already replace it.
-pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, others: Replicas) -> Option<Lost> {
+/// A failed cluster stopped a while ago: further replicas of the others since then already replace it. A leaving cluster
+/// whose HPA scales up before its max is in effect owes what it added, too.
+pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool, others: Replicas) -> Option<Lost> {
     let divides = request.policy.divides();
     let away = cluster.state == ClusterState::Away;
     if let Some(lost) = cluster.memory.lost {
-        return Some(Lost { due: if divides { lost.due } else { 0 }, ..lost });
+        // Its max allows them first, so that none of them goes unseen when the controller dies in between.
+        let allowed = cluster.hpa.and_then(|hpa| hpa.written).is_none_or(|written| written.max >= cluster.running());
+        let more = if away || !allowed { 0 } else { cluster.running().saturating_sub(lost.ran) };
+        let due = if divides { lost.due.saturating_add(more) } else { 0 };
+        return Some(Lost { ran: lost.ran.saturating_add(more), due, ..lost });
     }
     let asked = cluster.memory.floor();
-    if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, None)) {
+    if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {
         return None;
     }
     let ran = ran(cluster, away).max(asked);

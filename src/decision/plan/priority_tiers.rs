@@ -1,7 +1,7 @@
 //! Prioritized: the lowest priority shrinks first, and its unused headroom returns to the highest
 //! (docs/design.md#scaling-down-under-prioritized). Pure.
 
-use super::adjust::Assignee;
+use super::assignee::Assignee;
 use super::raise_at_max::hand_over;
 use super::{ClusterState, Policy, Reason, Request};
 use crate::decision::split::Replicas;

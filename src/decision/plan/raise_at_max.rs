@@ -1,10 +1,11 @@
 //! Moves headroom of clusters that cannot use it to those that can (docs/design.md#clusters-that-cannot-scale). Pure.
 
-use super::adjust::{Assignee, sum, take};
+use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, top_up};
 use super::participant::Participant;
 use super::signal::counts;
-use super::{Cause, Load, Policy, Reason, Request};
+use super::{Cause, Policy, Reason, Request};
+use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
 /// Moves headroom. Returns whether any was moved.

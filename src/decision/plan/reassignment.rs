@@ -1,7 +1,7 @@
 //! Keeps targets while only the clusters change: the bounds of a failed one go to the others by policy, a returned one
 //! gets its min at once (docs/design.md#failover). Pure.
 
-use super::adjust::{take, within};
+use super::assignee::take;
 use super::assignment::{Target, Targets, assign, bounds};
 use super::distribute;
 use super::distribute::Range;
@@ -63,7 +63,7 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
 fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
     let calm = |participant: &Participant<'_>| {
         let Memory { stuck, gave, got, .. } = participant.cluster.memory;
-        stuck.is_none() && ![gave, got].iter().any(|moved| within(*moved, request.window, request.now))
+        stuck.is_none() && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
     };
     let regains = |(participant, fair): (&Participant<'_>, Bounds)| {
         let Cluster { target, memory, available, desired, .. } = *participant.cluster;

@@ -8,12 +8,12 @@
 
 use jiff::Timestamp;
 
-use super::adjust::{Assignee, sum, take};
+use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
-use super::floors::{self, asked, serves};
+use super::floors::{self, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
-use super::transition::{frozen, is_known};
+use super::transition::{frozen, present};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
 use crate::decision::split::Replicas;
 
@@ -78,15 +78,17 @@ struct Going<'c, 'a> {
 
 impl<'c, 'a> Going<'c, 'a> {
     fn of(request: &Request<'_>, clusters: &'c [&'c Cluster<'a>], assignees: &[Assignee<'_, '_>]) -> Self {
-        let mut stays = vec![false; clusters.len()];
-        for assignee in assignees.iter().filter(|assignee| assignee.target.bounds.is_some()) {
+        // Whether it stays, where the rules assigned it something or nothing.
+        let mut stays = vec![None; clusters.len()];
+        for assignee in assignees {
             if let Some(stays) = stays.get_mut(assignee.participant.at) {
-                *stays = true;
+                *stays = Some(assignee.target.bounds.is_some());
             }
         }
         let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
-        let owes = |(cluster, stays): (&&Cluster<'_>, &bool)| {
-            if *stays { None } else { owed(request, cluster, running) }
+        let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
+            Some(true) => None,
+            Some(false) | None => owed(request, cluster, stays.is_some(), running),
         };
         let lost = clusters.iter().zip(&stays).map(owes).collect();
         let back = assignees.iter().map(|assignee| {
@@ -214,12 +216,13 @@ impl<'c, 'a> Going<'c, 'a> {
         let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
         for (cluster, lost) in self.clusters.iter().zip(&mut self.lost) {
-            let Some(Lost { due, since, .. }) = *lost else {
+            let Some(Lost { ran, due, since }) = *lost else {
                 verdicts.push(Verdict::Goes);
                 continue;
             };
             let runs = if still_runs(cluster) { cluster.running() } else { 0 };
-            let replaced = if request.policy.divides() { due == 0 && unready == 0 && runs <= spare } else { serves };
+            let replaced =
+                if request.policy.divides() { due == 0 && unready == 0 && runs <= spare.min(ran) } else { serves };
             spare = spare.saturating_sub(if replaced { runs } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
             // A cluster that is already removed is reported for as long again.
@@ -276,13 +279,13 @@ impl<'c, 'a> Going<'c, 'a> {
 
 /// Replicas that must not be taken from it: its running and its replacement replicas.
 fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
-    asked(assignee).max(is_known(assignee.participant.cluster).into())
+    assignee.asked().max(present(assignee.participant.cluster))
 }
 
-/// Whether its first replica will start soon: its bounds are assigned.
+/// Whether its first replica will start soon: its bounds are assigned, and it has an entry.
 fn starts(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
-    let bound = assignee.target.bounds.is_some() && is_known(cluster) && assignee.answers();
+    let bound = assignee.target.bounds.is_some() && cluster.entry.is_some() && assignee.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
 }
 

@@ -4,9 +4,10 @@
 //!
 //! Replacement of what ran elsewhere is not scaling, and is not bound.
 
-use super::{Load, Request};
+use super::Request;
 use crate::decision::hpa::behavior::Select;
 use crate::decision::hpa::limits::Events;
+use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
 /// Millionths of the target by which a metric may be above it, where the user says nothing: as an HPA.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::adjust::Assignee;
+use super::assignee::Assignee;
 use super::{Cause, Cluster, Request, Stuck};
 
 /// Updates the stored state of each cluster. Returns when the next of them counts as stuck.

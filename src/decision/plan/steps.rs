@@ -48,26 +48,15 @@ pub(super) fn steps<'a>(
     }
     let scaled = clusters.iter().zip(targets).zip(transitions);
     steps.extend(scaled.filter_map(|((cluster, target), transition)| scale(cluster, (*target)?.memory, transition)));
-    let mut last_steps = Vec::new();
-    for ((cluster, transition), goes) in clusters.iter().zip(transitions).zip(&goes) {
-        let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
-        if !bound || !matches!(transition, Transition::Drop | Transition::Leave(_)) {
-            continue;
-        }
-        let why = if *transition == Transition::Drop { Why::ClusterFailed } else { Why::ClusterRemoved };
-        let action = Action::DeleteHpa { cluster: cluster.name };
-        if *goes {
-            steps.push(Step { action, wait: Wait::Nothing, why });
-        } else {
-            last_steps.push(Step { action, wait: Wait::Replaced, why });
-        }
-    }
+    let (removals, last_removals): (Vec<_>, Vec<_>) =
+        removals(clusters, transitions, &goes).partition(|step| step.wait == Wait::Nothing);
+    steps.extend(removals);
     steps.extend(writes.later);
     if last != now {
         let action = Action::UpdateBinding { entries: last.clone(), evictions: Vec::new() };
         steps.push(Step { action, wait: Wait::Replaced, why: Why::BindingUpdated });
     }
-    steps.extend(last_steps);
+    steps.extend(last_removals);
     steps.extend(clusters.iter().zip(targets).zip(transitions).filter_map(|((cluster, target), transition)| {
         let (Transition::Have { bounds, .. }, Some(target)) = (transition, target) else { return None };
         let wanted = floored(cluster, *target);
@@ -75,6 +64,28 @@ pub(super) fn steps<'a>(
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     }));
     (steps, last)
+}
+
+/// Deletions of HPAs, of which those of clusters that do not go yet wait.
+fn removals<'a>(
+    clusters: &[&'a Cluster<'a>],
+    transitions: &[Transition],
+    goes: &[bool],
+) -> impl Iterator<Item = Step<'a>> {
+    clusters.iter().zip(transitions).zip(goes).filter_map(|((cluster, transition), goes)| {
+        let from = cluster.hpa.and_then(|hpa| hpa.written)?;
+        let (goes, why) = match transition {
+            Transition::Drop => (*goes, Why::ClusterFailed),
+            Transition::Leave(_) => (*goes, Why::ClusterRemoved),
+            // An HPA from before it left, while the budget has no room for the cluster.
+            Transition::Have { bounds, .. } if !bounds.is_some() && cluster.entry.is_none() => {
+                (true, Why::MaxLowered { from })
+            }
+            Transition::Have { .. } | Transition::Rest => return None,
+        };
+        let wait = if goes { Wait::Nothing } else { Wait::Replaced };
+        Some(Step { action: Action::DeleteHpa { cluster: cluster.name }, wait, why })
+    })
 }
 
 /// The bounds to write to a cluster.
@@ -119,7 +130,8 @@ impl<'a> Writes<'a> {
         self.now.push(write.step(Wait::Nothing, ceiling, why));
     }
 
-    /// Writes bounds that need nothing from other clusters; the rest are raises.
+    /// Writes bounds that need nothing from other clusters, as those below a max that is still in effect; the rest are
+    /// raises.
     fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], transitions: &[Transition]) {
         for (cluster, transition) in clusters.iter().zip(transitions) {
             let ceiling = ceiling(cluster);
@@ -140,9 +152,11 @@ impl<'a> Writes<'a> {
                     }
                 }
                 Transition::Leave(bounds)
-                    if written.is_some_and(|written| bounds.is_some() && bounds.max < written.max) =>
+                    if written.is_some_and(|written| bounds.is_some() && bounds.max != written.max) =>
                 {
-                    self.write(&Write { cluster, bounds, held: false }, ceiling, Why::ClusterLeaving);
+                    let why = Some(why(written, bounds)).filter(|why| matches!(why, Why::MaxRaised { .. }));
+                    let write = Write { cluster, bounds, held: false };
+                    self.write(&write, ceiling, why.unwrap_or(Why::ClusterLeaving));
                 }
                 Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
             }

@@ -39,26 +39,39 @@ pub(super) fn transitions(request: &Request<'_>, clusters: &[&Cluster<'_>], targ
     if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
 }
 
-/// Whether a cluster without bounds still has something that must be removed.
-pub(super) fn leaves(cluster: &Cluster<'_>, target: Option<&Target>) -> bool {
+/// Whether a cluster without bounds still has something that must be removed; `assigned`: the rules gave it nothing,
+/// and did not pass it over.
+pub(super) fn leaves(cluster: &Cluster<'_>, assigned: bool) -> bool {
     let holds = is_known(cluster);
     // It is not taken back yet. An HPA from before would use budget that the others need, so it is removed.
-    let waits = cluster.state == ClusterState::Serving && target.is_none() && cluster.hpa.is_none();
+    let waits = cluster.state == ClusterState::Serving && !assigned && cluster.hpa.is_none();
     holds && !waits && matches!(cluster.state, ClusterState::Serving | ClusterState::Leaving { .. })
 }
 
-/// Whether it already has an HPA or an entry, so that it keeps at least one replica.
+/// Whether it has an HPA or an entry.
 pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// Replicas that a leaving cluster may still run: at most its last written max, so that several such clusters do not
-/// release twice, and 0 when it has left the binding.
+/// Replicas that it runs, and at least one where it has an entry. An HPA without an entry, from before it left, may
+/// wait like a new cluster: running replicas of a cluster that leaves are not removed for it.
+pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
+    cluster.running().max(cluster.entry.is_some().into())
+}
+
+/// Replicas that a leaving cluster may still run: none when it has left the binding, and at most the max last written
+/// for it while it leaves, so that several such clusters do not release twice. A max that it has not confirmed releases
+/// nothing that its HPA added since. Nothing was written to one that never had an HPA.
 pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
-    if cluster.entry.is_none() {
-        return 0;
-    }
-    cluster.running().min(cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max)
+    let (Some(_), Some(hpa)) = (cluster.entry, cluster.hpa) else {
+        return cluster.entry.map_or(0, |_| cluster.running());
+    };
+    let Some(written) = hpa.written else { return 0 };
+    let kept = cluster.memory.lost.map_or(Replicas::MAX, |lost| {
+        let more = cluster.running().saturating_sub(lost.ran);
+        written.max.saturating_add(more)
+    });
+    cluster.running().min(kept.max(written.max).min(hpa.ceiling()))
 }
 
 /// The target with its replacement replicas as min, and where replicas cannot be written with those of an assist, too.
@@ -84,7 +97,7 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
             Transition::Have { bounds, hold, held }
         }
-        _ if leaves(cluster, target) => {
+        _ if leaves(cluster, target.is_some()) => {
             let running = frozen(cluster);
             Transition::Leave(Bounds { min: running.min(1), max: running })
         }
@@ -101,9 +114,9 @@ struct Line<'a> {
     max: Replicas,
     /// Its running replicas, and its min.
     gentle: Replicas,
-    /// Its running or replacement replicas; 1 where there is already an HPA or an entry.
+    /// Its running or replacement replicas; 1 where there is already an entry.
     busy: Replicas,
-    /// Its running replicas; 1 where there is already an HPA or an entry.
+    /// Its running replicas; 1 where there is already an entry.
     running: Replicas,
     /// Replicas that must not be taken from it: its min, and its running replicas within its target.
     due: Replicas,
@@ -129,8 +142,7 @@ fn fit(
                 let gentle = running.max(target.min).max(bounds.min).min(bounds.max);
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
-                let known = is_known(cluster);
-                let running = running.max(known.into()).min(bounds.max);
+                let running = present(cluster).min(bounds.max);
                 let busy = running.max(whole.map_or(0, |target| target.memory.floor())).min(bounds.max);
                 stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, running, due });
             }

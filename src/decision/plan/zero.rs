@@ -2,21 +2,33 @@
 
 use std::cmp::Reverse;
 
-use super::adjust::{Adjusted, Assignee, sum, within};
+use jiff::Timestamp;
+
+use super::assignee::{Assignee, sum};
 use super::assignment::Targets;
 use super::distribute::{Range, distribute};
 use super::participant::Participant;
 use super::signal::counts;
-use super::{Assist, Bounds, Cluster, ClusterState, Load, Note, Policy, Reach, Request};
+use super::{Assist, Bounds, Cluster, ClusterState, Note, Policy, Reach, Request};
+use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
+/// What the scaling to zero tells besides the targets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Idle {
+    /// Since when a cluster could go to zero.
+    pub(super) since: Option<Timestamp>,
+    /// When to plan again.
+    pub(super) next: Option<Timestamp>,
+}
+
 /// Scales clusters from zero, or one to zero, all of which have bounds; `settled` is whether they have reacted to them.
-pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], settled: bool) -> Adjusted {
+pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], settled: bool) -> Idle {
     if !request.may_be_zero() {
         for assignee in assignees {
             assignee.target.memory.zero = false;
         }
-        return Adjusted::default();
+        return Idle::default();
     }
     for assignee in assignees.iter_mut() {
         // A new cluster begins at zero.
@@ -27,14 +39,14 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
         memory.zero = (memory.zero || new) && !back && can_be_zero(assignee.participant.cluster.reach);
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
-    let adjusted = if woken || !settled { Adjusted::default() } else { sleep(request, assignees) };
+    let idle = if woken || !settled { Idle::default() } else { sleep(request, assignees) };
     // Its HPA scales to zero by itself.
     for assignee in assignees.iter_mut().filter(|assignee| assignee.target.memory.zero) {
         if assignee.participant.cluster.reach.own_zero {
             assignee.target.bounds.min = 0;
         }
     }
-    adjusted
+    idle
 }
 
 /// Adds notes on clusters whose replicas cannot be written.
@@ -173,16 +185,16 @@ fn start(request: &Request<'_>, woken: Vec<&mut Assignee<'_, '_>>, missing: Repl
 }
 
 /// Scales one cluster to zero after all had little load for the whole window.
-fn sleep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Adjusted {
-    let Some(victim) = victim(request, assignees) else { return Adjusted::default() };
+fn sleep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Idle {
+    let Some(victim) = victim(request, assignees) else { return Idle::default() };
     let since = request.idle.unwrap_or(request.now);
-    if within(Some(since), request.window, request.now) {
-        return Adjusted { next: since.checked_add(request.window).ok(), idle: Some(since), ..<_>::default() };
+    if request.within(Some(since), request.window) {
+        return Idle { since: Some(since), next: since.checked_add(request.window).ok() };
     }
     if let Some(assignee) = assignees.get_mut(victim) {
         assignee.target.memory.zero = true;
     }
-    Adjusted { next: request.now.checked_add(request.window).ok(), idle: Some(request.now), ..<_>::default() }
+    Idle { since: Some(request.now), next: request.now.checked_add(request.window).ok() }
 }
 
 /// The cluster to scale to zero, when all are idle and the others can serve the whole load.
@@ -206,13 +218,12 @@ fn victim(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<usize
     // In thousandths: rounding up each cluster alone would ask for more than all together.
     let wanted =
         sum(awake.iter().map(|(_, _, current, load)| load.wanted(current.saturating_mul(1000)))).div_ceil(1000);
-    let (at, _, current, _) = awake
+    let (at, victim, current, _) = awake
         .iter()
         .filter(|(_, assignee, ..)| can_be_zero(assignee.participant.cluster.reach))
         .min_by_key(|(_, assignee, ..)| (order(request, assignee), Reverse(assignee.participant.cluster.name)))?;
     let rest = all.saturating_sub(*current);
     // The last one is started by nobody else.
-    let own_zero = awake.iter().any(|(one, assignee, ..)| one == at && assignee.participant.cluster.reach.own_zero);
-    let comes_back = rest > 0 || own_zero;
+    let comes_back = rest > 0 || victim.participant.cluster.reach.own_zero;
     (*current > 0 && rest >= request.total.min && rest >= wanted && comes_back).then_some(*at)
 }

@@ -3,6 +3,7 @@
 use super::{Subject, Surroundings, assignment, behavior, conflicts, metadata, metrics, scale_target};
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::decision::finding::Findings;
+use crate::decision::hpa::metric::is_outer;
 use crate::decision::path::Path;
 use crate::decision::subject::FederatedHPA;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
@@ -52,7 +53,7 @@ fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, path: &
 }
 
 fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let outer = spec.metrics.iter().any(|metric| matches!(&*metric.type_, "Object" | "External"));
+    let outer = spec.metrics.iter().any(|metric| is_outer(&metric.type_));
     match spec.min_replicas {
         Some(min) if min < 0 => {
             findings.invalid("bounds", &path.field("minReplicas"), min, "must be greater than or equal to 0");

@@ -12,10 +12,11 @@ use serde_json::Value;
 
 use super::{Context, Finding, State};
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
+use crate::decision::lease::VERSION;
 use crate::install::apply::list;
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
-use crate::runtime::succession::PARKED;
+use crate::runtime::lease_handover::PARKED;
 
 /// Oldest minor version of Kubernetes 1 that supports the validation rules of the CRDs.
 const OLDEST: u32 = 30;
@@ -145,7 +146,10 @@ pub(super) async fn lease(context: &Context) -> Vec<Finding> {
     let leases: Api<Lease> = Api::namespaced(context.client.clone(), namespace);
     match leases.get_opt(name).await {
         Ok(Some(lease)) => {
-            vec![holder(CHECK, lease.spec.unwrap_or_default(), context), freeze(lease.metadata, context)]
+            vec![
+                holder(CHECK, &lease.metadata, lease.spec.unwrap_or_default(), context),
+                freeze(lease.metadata, context),
+            ]
         }
         Ok(None) => {
             let seen = format!("there is no Lease {namespace}/{name}");
@@ -156,7 +160,7 @@ pub(super) async fn lease(context: &Context) -> Vec<Finding> {
     }
 }
 
-fn holder(check: &'static str, lease: LeaseSpec, context: &Context) -> Finding {
+fn holder(check: &'static str, metadata: &ObjectMeta, lease: LeaseSpec, context: &Context) -> Finding {
     let holder = lease.holder_identity.unwrap_or_default();
     let age = lease.renew_time.map(|time| context.now.duration_since(time.0));
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
@@ -170,7 +174,11 @@ fn holder(check: &'static str, lease: LeaseSpec, context: &Context) -> Finding {
             let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
             Finding::fail(check, seen, "no controller acts: see the logs of its pods")
         }
-        _ => Finding::ok(check, format!("{holder} leads")),
+        _ => {
+            let version = metadata.annotations.as_ref().and_then(|annotations| annotations.get(VERSION));
+            let version = version.map(|version| format!(", version {version}")).unwrap_or_default();
+            Finding::ok(check, format!("{holder} leads{version}"))
+        }
     }
 }
 

@@ -2,16 +2,16 @@
 //! writer, is corrected within moments; a writer that does not stop is reported and corrected with pauses
 //! (docs/design.md#living-with-karmada). Talks to the API server.
 
+mod managed_objects;
 mod reconcile;
-mod sight;
 
 use std::sync::Arc;
 
 use kube::Client;
 use tokio::sync::watch;
 
+pub use self::managed_objects::ManagedObjects;
 use self::reconcile::{Dependencies, GuardWorker};
-pub use self::sight::Sight;
 use super::manifests::{self, ManifestError};
 use crate::admission::registration::Location;
 use crate::controller::engine::Engine;
@@ -45,7 +45,7 @@ pub struct Options {
 /// A guard before it runs.
 pub struct Guard {
     client: Client,
-    sight: Arc<Sight>,
+    managed: Arc<ManagedObjects>,
     location: Option<watch::Receiver<Location>>,
     definitions_guarded: bool,
     engine: Engine<GuardWorker>,
@@ -73,11 +73,11 @@ impl Guard {
         if let Some(location) = &location {
             wanted.extend(manifests::registration(&location.borrow(), definitions_guarded)?);
         }
-        let sight = Arc::new(Sight::new(wanted));
+        let managed = Arc::new(ManagedObjects::new(wanted));
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&counted));
         let worker = GuardWorker::new(Dependencies {
             client: client.clone(),
-            sight: Arc::clone(&sight),
+            managed: Arc::clone(&managed),
             manage_karmada,
             registered,
             events,
@@ -86,14 +86,14 @@ impl Guard {
             counted,
         });
         let engine = Engine::new(Arc::new(worker), clock, 1);
-        Ok(Self { client, sight, location, definitions_guarded, engine, poster })
+        Ok(Self { client, managed, location, definitions_guarded, engine, poster })
     }
 
     /// Always observes, and corrects drift while this process leads, until `stop` is true.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let Self { client, sight, location, definitions_guarded, engine, poster } = self;
+        let Self { client, managed, location, definitions_guarded, engine, poster } = self;
         let works = async { tokio::join!(engine.run(leadership, stop.clone()), poster.run(stop)) };
-        let looks = async { tokio::join!(sight.watch(&client), follow(&sight, location, definitions_guarded)) };
+        let looks = async { tokio::join!(managed.watch(&client), follow(&managed, location, definitions_guarded)) };
         tokio::select! {
             _ = works => {}
             _ = looks => {}
@@ -102,11 +102,11 @@ impl Guard {
 }
 
 /// Updates the desired state whenever the location of the webhook changes.
-async fn follow(sight: &Sight, location: Option<watch::Receiver<Location>>, definitions_guarded: bool) {
+async fn follow(managed: &ManagedObjects, location: Option<watch::Receiver<Location>>, definitions_guarded: bool) {
     if let Some(mut location) = location {
         while location.changed().await.is_ok() {
             if let Ok(registration) = manifests::registration(&location.borrow_and_update(), definitions_guarded) {
-                sight.want(registration);
+                managed.want(registration);
             }
         }
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::sight::{Guarded, Live, Sight};
+use super::managed_objects::{Guarded, Live, ManagedObjects};
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::events::{Events, Record, Reference, Severity};
 use crate::controller::failure::Failure;
@@ -31,7 +31,7 @@ use crate::runtime::metrics::{ControllerMetrics, GuardMetrics, ReconcileResult};
 /// Dependencies of corrections.
 pub(super) struct Dependencies {
     pub(super) client: Client,
-    pub(super) sight: Arc<Sight>,
+    pub(super) managed: Arc<ManagedObjects>,
     pub(super) manage_karmada: bool,
     pub(super) registered: watch::Sender<Option<Vec<u8>>>,
     pub(super) events: Events,
@@ -75,16 +75,16 @@ pub(super) struct DriftRetryState(u32);
 impl Worker for GuardWorker {
     type RetryState = DriftRetryState;
 
-    async fn news(&self) {
-        self.dependencies.sight.news().await;
+    async fn wait_for_change(&self) {
+        self.dependencies.managed.wait_for_change().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.dependencies.sight.changed()
+        self.dependencies.managed.changed()
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.dependencies.sight.keys()
+        self.dependencies.managed.keys()
     }
 
     async fn reconcile(
@@ -93,7 +93,7 @@ impl Worker for GuardWorker {
         key: &Key,
         retry_state: DriftRetryState,
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
-        let Some(guarded) = self.dependencies.sight.get(key) else { return Ok(Ended::default()) };
+        let Some(guarded) = self.dependencies.managed.get(key) else { return Ok(Ended::default()) };
         if guarded.live == Live::Unknown {
             return Ok(Ended::default());
         }
@@ -145,7 +145,7 @@ impl GuardWorker {
         let mut carried = self.carried.lock();
         carried.insert(key.clone(), encoded.clone());
         if let Ok(bundle) = STANDARD.decode(&encoded)
-            && carried.len() == self.dependencies.sight.count(Part::Webhook)
+            && carried.len() == self.dependencies.managed.count(Part::Webhook)
             && carried.values().all(|other| *other == encoded)
         {
             self.dependencies.registered.send_if_modified(|registered| {

@@ -5,6 +5,8 @@ mod cron;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
+use crate::api::hpa::CrossVersionObjectReference;
+
 pub use cron::{CronDetail, CronSummary, LastRun, NextRun, PastRun, RuleView, RunView};
 
 /// All objects, by namespace and name.
@@ -70,6 +72,13 @@ pub struct Target {
     pub kind: String,
     /// Its name.
     pub name: String,
+}
+
+impl Target {
+    pub(super) fn of(reference: &CrossVersionObjectReference) -> Self {
+        let CrossVersionObjectReference { api_version, kind, name } = reference.clone();
+        Self { api_version, kind, name }
+    }
 }
 
 /// A condition.

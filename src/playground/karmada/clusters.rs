@@ -14,7 +14,7 @@ use crate::decision::quantity::{binary, decimal, from_milli};
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};
-use crate::playground::member::{self, Link, Member, pods};
+use crate::playground::member::{self, Link, Member, pod};
 use crate::playground::pass::Pass;
 
 /// Health of a member.
@@ -182,7 +182,7 @@ impl Karmada {
             sum.with(Room::of(node.pointer("/status/allocatable").unwrap_or(&Value::Null)))
         });
         let requests = |pod: &&Value| Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null));
-        let live = pods.iter().filter(|pod| !pods::ended(pod));
+        let live = pods.iter().filter(|pod| !pod::ended(pod));
         let (bound, waiting): (Vec<&Value>, Vec<&Value>) =
             live.partition(|pod| !text(pod, "/spec/nodeName").is_empty());
         let sum = |pods: &[&Value]| pods.iter().map(requests).fold(Room::default(), Room::with);

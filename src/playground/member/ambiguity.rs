@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::MemberView;
-use super::autoscaler::target_of;
 use crate::decision::hpa::decide::{Condition, Decision};
 use crate::playground::json::{deleting, members, name, namespace, text};
 
@@ -14,7 +13,7 @@ pub(super) fn ambiguous(seen: &MemberView, all: &[Value], object: &Value, target
     let own = pods(seen, target);
     let selects = |other: &&Value| {
         let same = namespace(other) == namespace(object) && !deleting(other);
-        same && target_of(seen, other).is_some_and(|other| !pods(seen, other).is_disjoint(&own))
+        same && seen.target_of(other).is_some_and(|other| !pods(seen, other).is_disjoint(&own))
     };
     let rivals: Vec<String> =
         all.iter().filter(selects).map(|other| format!("{}/{}", namespace(other), name(other))).collect();

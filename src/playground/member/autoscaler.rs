@@ -11,23 +11,25 @@ use serde_json::{Value, json};
 use super::ambiguity::ambiguous;
 use super::nodes::Room;
 use super::report::{Conditions, status};
-use super::{Member, MemberView, pods};
+use super::{Member, MemberView, pod};
 use crate::api::hpa::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::{hpa_version, release};
 use crate::convert::scaling;
 use crate::decision::hpa::decide::{Condition, Decision, History, Policy, decide};
 use crate::decision::hpa::limits::Range;
-use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
+use crate::decision::hpa::metric::{Metric, Reading, Sample, Source, Target, is_outer};
 use crate::decision::hpa::pod::{Pod, Startup};
 use crate::decision::hpa::replicas::{Tolerance, Workload};
 use crate::decision::plan::HpaVersion;
 use crate::decision::quantity::milli;
-use crate::playground::clock::{after, parse, rfc3339};
+use crate::playground::clock::{after, rfc3339};
 use crate::playground::json::{condition, count, deleting, items, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
 use crate::playground::pass::Pass;
 use embedded_apiserver::kinds::conversion;
+
+const GOT_SCALE: &str = "the HPA controller was able to get the target's current scale";
 
 /// State of the controller for an HPA.
 #[derive(Default)]
@@ -38,7 +40,7 @@ pub struct Memory {
 }
 
 /// A parsed HPA.
-pub(super) struct Order<'a> {
+pub(super) struct ParsedHpa<'a> {
     pub(super) object: &'a Value,
     pub(super) specs: Vec<MetricSpec>,
     pub(super) metrics: Vec<Option<(Source, Target)>>,
@@ -64,7 +66,7 @@ impl Member {
             let next = after(now, self.timing.autoscaler_period);
             memory.due = Some(next);
             pass.look_at(next);
-            let done = self.look_after(seen, (object, &autoscalers), &mut memory.history, now).await;
+            let done = self.reconcile_hpa(seen, (object, &autoscalers), &mut memory.history, now).await;
             self.keep(object, memory);
             pass.join(done?);
         }
@@ -112,7 +114,7 @@ impl Member {
         self.with_memory(|all| all.insert(key(object), memory));
     }
 
-    async fn look_after(
+    async fn reconcile_hpa(
         &self,
         seen: &MemberView,
         (object, all): (&Value, &[Value]),
@@ -120,27 +122,22 @@ impl Member {
         now: Timestamp,
     ) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let order = self.read(object);
+        let hpa = self.read(object);
         let mut conditions = Conditions::of(object, now);
-        let Some(target) = target_of(seen, object) else {
-            pass.writes += usize::from(self.miss(&order, conditions).await?);
+        let Some(target) = seen.target_of(object) else {
+            pass.writes += usize::from(self.miss(&hpa, conditions).await?);
             return Ok(pass);
         };
-        conditions.set(
-            "AbleToScale",
-            true,
-            "SucceededGetScale",
-            "the HPA controller was able to get the target's current scale",
-        );
+        conditions.set("AbleToScale", true, "SucceededGetScale", GOT_SCALE);
         let current = count(target, "/spec/replicas").unwrap_or(1);
-        let by_itself = scales_to_zero(&self.nature().kubernetes, &order.specs);
+        let by_itself = scales_to_zero(&self.nature().kubernetes, &hpa.specs);
         // Pods are needed only where the metrics decide.
-        let range = order.policy.range;
+        let range = hpa.policy.range;
         let by_metrics = current > 0 && (range.min..=range.max).contains(&current);
         let ambiguous = || by_metrics.then(|| ambiguous(seen, all, object, target)).flatten();
-        let decision = match woken(&order, current).filter(|_| by_itself).or_else(ambiguous) {
+        let decision = match woken(&hpa, current).filter(|_| by_itself).or_else(ambiguous) {
             Some(decision) => decision,
-            None => self.decide(seen, target, &order, current, history, now),
+            None => self.decide(seen, target, &hpa, current, history, now),
         };
         for Condition { kind, status, reason, message } in &decision.conditions {
             conditions.set(kind, *status, reason, message);
@@ -151,16 +148,13 @@ impl Member {
             pass.wrote();
             match self.scale(target, replicas).await? {
                 Written::Done(_) => {
-                    let message = format!("the HPA controller was able to update the target scale to {replicas}");
-                    conditions.set("AbleToScale", true, "SucceededRescale", &message);
-                    history.scaled(&order.policy, current, replicas, now);
+                    history.scaled(&hpa.policy, current, replicas, now);
                     if by_itself {
                         conditions.scaled_to_zero(replicas == 0);
                     }
                     last_scale = Some(json!(rfc3339(now)));
                     desired = replicas;
-                    let message = format!("New size: {replicas}; reason: {}", decision.why);
-                    self.tell(object, "SuccessfulRescale", &message, now).await?;
+                    self.report_rescale(object, replicas, &decision.why, &mut conditions, now).await?;
                 }
                 Written::Raced | Written::Refused(_) => {
                     conditions.set(
@@ -172,23 +166,38 @@ impl Member {
                 }
             }
         }
-        let status = status(&order, Some((target, desired, &decision)), &conditions, last_scale);
+        let status = status(object, &hpa.specs, Some((target, desired, &decision)), &conditions, last_scale);
         pass.writes += usize::from(self.tell_status(object, &status).await?);
         Ok(pass)
     }
 
+    /// Reports that the workload of an HPA was scaled, in a condition and an Event.
+    async fn report_rescale(
+        &self,
+        object: &Value,
+        replicas: i32,
+        why: &str,
+        conditions: &mut Conditions,
+        now: Timestamp,
+    ) -> Result<(), kube::Error> {
+        let message = format!("the HPA controller was able to update the target scale to {replicas}");
+        conditions.set("AbleToScale", true, "SucceededRescale", &message);
+        let message = format!("New size: {replicas}; reason: {why}");
+        self.tell(object, "SuccessfulRescale", &message, now).await
+    }
+
     /// Reports that the workload of an HPA does not exist. Returns whether it wrote.
-    async fn miss(&self, order: &Order<'_>, mut conditions: Conditions) -> Result<bool, kube::Error> {
-        let object = order.object;
+    async fn miss(&self, hpa: &ParsedHpa<'_>, mut conditions: Conditions) -> Result<bool, kube::Error> {
+        let object = hpa.object;
         let (kind, name) = (text(object, "/spec/scaleTargetRef/kind"), text(object, "/spec/scaleTargetRef/name"));
         let why = format!("{}s.apps \"{name}\" not found", kind.to_lowercase());
         let message = format!("the HPA controller was unable to get the target's current scale: {why}");
         conditions.set("AbleToScale", false, "FailedGetScale", &message);
-        let status = status(order, None, &conditions, object.pointer("/status/lastScaleTime").cloned());
+        let status = status(object, &hpa.specs, None, &conditions, object.pointer("/status/lastScaleTime").cloned());
         self.tell_status(object, &status).await
     }
 
-    fn read<'a>(&self, object: &'a Value) -> Order<'a> {
+    fn read<'a>(&self, object: &'a Value) -> ParsedHpa<'a> {
         let part = |path: &str| object.pointer(path).cloned().filter(|value| !value.is_null());
         let specs: Vec<MetricSpec> =
             part("/spec/metrics").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
@@ -204,14 +213,14 @@ impl Member {
         };
         let metrics = scaling::metrics(&specs, namespace(object));
         let downscale_window_seconds = i32::try_from(window).unwrap_or(i32::MAX);
-        Order { object, specs, metrics, policy: Policy { range, behavior, downscale_window_seconds }, tolerance }
+        ParsedHpa { object, specs, metrics, policy: Policy { range, behavior, downscale_window_seconds }, tolerance }
     }
 
     fn decide(
         &self,
         seen: &MemberView,
         target: &Value,
-        order: &Order<'_>,
+        hpa: &ParsedHpa<'_>,
         current: i32,
         history: &mut History,
         now: Timestamp,
@@ -223,12 +232,12 @@ impl Member {
             calibration: 1.0,
             partial: None,
             pods: &pods,
-            tolerance: order.tolerance,
+            tolerance: hpa.tolerance,
             startup: Startup::default(),
             now,
         };
         let unknown = || (Source::Pods { metric: "unknown".to_owned() }, Target::AverageValue(1));
-        let metrics: Vec<Metric> = order
+        let metrics: Vec<Metric> = hpa
             .metrics
             .iter()
             .map(|metric| {
@@ -237,7 +246,7 @@ impl Member {
                 Metric { source, target: target_value, reading }
             })
             .collect();
-        decide(&order.policy, &workload, &metrics, history)
+        decide(&hpa.policy, &workload, &metrics, history)
     }
 
     /// The values that metrics-server would report. The CPU is the pod's share of the load; memory is half of each
@@ -254,10 +263,8 @@ impl Member {
             Source::Resource { name } => (name.as_str(), None),
             Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
             Source::External { .. } => {
-                // The pending load of this cluster: its share.
-                let ready = seen.pods_of(target).filter(|pod| pods::ready(pod)).count();
-                let share = self.load.share(namespace(target), name(target));
-                return Reading::Total(share.saturating_mul(i64::try_from(ready).unwrap_or(i64::MAX)));
+                let ready = seen.pods_of(target).filter(|pod| pod::ready(pod)).count();
+                return Reading::Total(self.load.waiting(namespace(target), name(target), ready));
             }
             _ => return Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
         };
@@ -291,25 +298,16 @@ impl Member {
 
 /// Whether the controller scales to zero: from Kubernetes 1.37 on, with a metric that does not come from the pods.
 fn scales_to_zero(kubernetes: &str, metrics: &[MetricSpec]) -> bool {
-    let outer = |metric: &MetricSpec| matches!(&*metric.type_, "Object" | "External");
+    let outer = |metric: &MetricSpec| is_outer(&metric.type_);
     release(kubernetes).is_some_and(|release| release >= (1, 37)) && metrics.iter().any(outer)
-}
-
-/// The workload of an HPA.
-pub(super) fn target_of<'a>(seen: &'a MemberView, object: &Value) -> Option<&'a Value> {
-    seen.workloads.iter().find(|workload| {
-        namespace(workload) == namespace(object)
-            && name(workload) == text(object, "/spec/scaleTargetRef/name")
-            && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
-    })
 }
 
 /// An HPA that scaled to zero by itself returns when its min requires it; one whose target another client scaled to
 /// zero does not.
-fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
-    let slept = condition(order.object, "/status/conditions", "ScaledToZero");
+fn woken(hpa: &ParsedHpa<'_>, current: i32) -> Option<Decision> {
+    let slept = condition(hpa.object, "/status/conditions", "ScaledToZero");
     let by_itself = slept.is_some_and(|slept| text(slept, "/status") == "True");
-    let min = order.policy.range.min;
+    let min = hpa.policy.range.min;
     let why = "Current number of replicas below Spec.MinReplicas".to_owned();
     (by_itself && current == 0 && min > 0).then(|| Decision { write: Some(min), why, ..Decision::default() })
 }
@@ -318,7 +316,7 @@ fn woken(order: &Order<'_>, current: i32) -> Option<Decision> {
 /// request.
 pub(super) fn usage(pod: &Value, container: Option<&str>, resource: &str, share: i64) -> i64 {
     match resource {
-        "cpu" if pods::ready(pod) => part_of(pod, container, share),
+        "cpu" if pod::ready(pod) => part_of(pod, container, share),
         "cpu" => 0,
         _ => Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null)).memory.saturating_mul(500),
     }
@@ -345,7 +343,7 @@ fn pod(pod: &Value) -> Pod {
         phase: convert::pods::phase(&read),
         deleted: deleting(pod),
         ready: convert::pods::ready(&read),
-        started: parse(text(pod, "/status/startTime")),
+        started: convert::pods::started(&read),
         requests: Arc::new(convert::pods::requests(&read)),
     }
 }

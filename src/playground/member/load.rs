@@ -17,6 +17,15 @@ struct State {
     ready: BTreeMap<String, BTreeMap<Name, u32>>,
 }
 
+impl State {
+    /// The load of each ready pod of a workload; the whole load as an error when none is ready.
+    fn share(&self, name: &Name) -> Result<i64, i64> {
+        let ready: u32 = self.ready.values().filter_map(|cluster| cluster.get(name)).sum();
+        let total = self.totals.get(name).copied().unwrap_or_default();
+        total.checked_div(i64::from(ready)).ok_or(total)
+    }
+}
+
 impl Load {
     /// Sets the load of a workload in millicores.
     pub fn set(&self, namespace: &str, name: &str, total: i64) {
@@ -34,11 +43,16 @@ impl Load {
     #[must_use]
     pub fn share(&self, namespace: &str, name: &str) -> i64 {
         let name = (namespace.to_owned(), name.to_owned());
-        self.with(|state| {
-            let ready: u32 = state.ready.values().filter_map(|cluster| cluster.get(&name)).sum();
-            let total = state.totals.get(&name).copied().unwrap_or_default();
-            total.checked_div(i64::from(ready)).unwrap_or(total)
-        })
+        self.with(|state| state.share(&name).unwrap_or_else(|whole| whole))
+    }
+
+    /// The load that waits for a cluster where `ready` pods are ready: their share. While none is ready anywhere, all of
+    /// it waits, for each cluster.
+    #[must_use]
+    pub fn waiting(&self, namespace: &str, name: &str, ready: usize) -> i64 {
+        let name = (namespace.to_owned(), name.to_owned());
+        let here = |share: i64| share.saturating_mul(i64::try_from(ready).unwrap_or(i64::MAX));
+        self.with(|state| state.share(&name).map_or_else(|whole| whole, here))
     }
 
     /// Sets how many pods of each workload are ready in a cluster.
@@ -73,5 +87,18 @@ mod tests {
         assert_eq!(load.share("shop", "web"), 500);
         load.forget("member2");
         assert_eq!((load.share("shop", "web"), load.share("shop", "other")), (1750, 0));
+    }
+
+    #[test]
+    fn load_waits_for_all_clusters_while_none_is_ready() {
+        let load = Load::default();
+        load.set("prod", "web", 60);
+        assert_eq!((load.waiting("prod", "web", 0), load.waiting("prod", "else", 0)), (60, 0));
+        let ready = |count| BTreeMap::from([(("prod".to_owned(), "web".to_owned()), count)]);
+        load.publish("a", ready(2));
+        load.publish("b", ready(0));
+        assert_eq!((load.waiting("prod", "web", 2), load.waiting("prod", "web", 0)), (60, 0));
+        load.publish("a", ready(0));
+        assert_eq!(load.waiting("prod", "web", 0), 60);
     }
 }

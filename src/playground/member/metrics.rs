@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::autoscaler::usage;
 use super::load::Load;
-use super::{Member, pods};
+use super::{Member, pod};
 use crate::api::metrics::QUERY_SOURCE;
 use crate::decision::quantity::{from_milli, milli};
 use crate::playground::clock::rfc3339;
@@ -106,8 +106,8 @@ fn parts(path: &str) -> Vec<&str> {
     path.trim_start_matches("/apis/").split('/').collect()
 }
 
-/// That a version of a group is served.
-fn discovery(path: &str) -> Value {
+/// The answer that a version of a group is served.
+pub fn discovery(path: &str) -> Value {
     let version = path.trim_start_matches("/apis/");
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []})
 }
@@ -131,8 +131,8 @@ impl Member {
             }
             ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, "pods", "*", _] => {
                 let pods = self.objects.list(&self.kinds.pod, space).await.map_err(|_| gone())?;
-                let values = pods.iter().filter(|pod| pods::ready(pod));
-                let share = |pod: &Value| self.load.share(space, pods::owner(pod).map_or("", |(_, owner)| owner));
+                let values = pods.iter().filter(|pod| pod::ready(pod));
+                let share = |pod: &Value| self.load.share(space, pod::owner(pod).map_or("", |(_, owner)| owner));
                 Ok(self.values(values.map(|pod| (name(pod).to_owned(), share(pod)))))
             }
             ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, _, object, _] => {
@@ -146,12 +146,11 @@ impl Member {
         }
     }
 
-    /// The part of a workload's load that this cluster carries.
+    /// The part of a workload's load that waits for this cluster.
     async fn load_here(&self, space: &str, workload: &str) -> Result<i64, kube::Error> {
         let pods = self.objects.list(&self.kinds.pod, space).await?;
-        let own = |pod: &&Value| pods::ready(pod) && pods::owner(pod).is_some_and(|(_, owner)| owner == workload);
-        let ready = i64::try_from(pods.iter().filter(own).count()).unwrap_or(i64::MAX);
-        Ok(self.load.share(space, workload).saturating_mul(ready))
+        let own = |pod: &&Value| pod::ready(pod) && pod::owner(pod).is_some_and(|(_, owner)| owner == workload);
+        Ok(self.load.waiting(space, workload, pods.iter().filter(own).count()))
     }
 
     fn values(&self, of: impl IntoIterator<Item = (String, i64)>) -> Value {
@@ -171,7 +170,7 @@ impl Member {
     }
 
     fn pod_metrics(&self, pod: &Value) -> Value {
-        let owner = pods::owner(pod).map_or("", |(_, owner)| owner);
+        let owner = pod::owner(pod).map_or("", |(_, owner)| owner);
         let share = self.load.share(namespace(pod), owner);
         let containers = items(pod, "/spec/containers");
         let number = i64::try_from(containers.len()).unwrap_or(i64::MAX).max(1);

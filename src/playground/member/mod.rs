@@ -6,6 +6,7 @@ pub mod autoscaler;
 pub mod load;
 mod metrics;
 pub mod nodes;
+pub mod pod;
 pub mod pods;
 mod report;
 pub mod rollout;
@@ -22,12 +23,12 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::clock::Clock;
-use super::json::namespace;
+use super::json::{name, namespace, text};
 use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
-pub use metrics::{GROUPS, adapter_api, external_api, metrics_api};
+pub use metrics::{GROUPS, adapter_api, discovery, external_api, metrics_api};
 
 /// Durations in a member cluster.
 #[derive(Clone, Copy, Debug)]
@@ -271,8 +272,8 @@ impl Member {
 
     fn publish_ready(&self, seen: &MemberView) {
         let mut ready = BTreeMap::new();
-        for pod in seen.pods.iter().filter(|pod| pods::ready(pod)) {
-            if let Some((_, owner)) = pods::owner(pod) {
+        for pod in seen.pods.iter().filter(|pod| pod::ready(pod)) {
+            if let Some((_, owner)) = pod::owner(pod) {
                 let count: &mut u32 = ready.entry((namespace(pod).to_owned(), owner.to_owned())).or_default();
                 *count = count.saturating_add(1);
             }
@@ -283,7 +284,16 @@ impl Member {
 
 impl MemberView {
     fn pods_of<'a>(&'a self, workload: &'a Value) -> impl Iterator<Item = &'a Value> {
-        let uid = super::json::text(workload, "/metadata/uid");
-        self.pods.iter().filter(move |pod| pods::owner(pod).is_some_and(|(owner, _)| owner == uid))
+        let uid = text(workload, "/metadata/uid");
+        self.pods.iter().filter(move |pod| pod::owner(pod).is_some_and(|(owner, _)| owner == uid))
+    }
+
+    /// The workload of an HPA.
+    fn target_of(&self, object: &Value) -> Option<&Value> {
+        self.workloads.iter().find(|workload| {
+            namespace(workload) == namespace(object)
+                && name(workload) == text(object, "/spec/scaleTargetRef/name")
+                && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::pods;
+use super::pod;
 use crate::decision::quantity::{milli, whole};
 use crate::playground::json::{items, name, text};
 
@@ -94,7 +94,7 @@ pub fn free(nodes: &[Value], all: &[Value]) -> BTreeMap<String, Room> {
     let mut free: BTreeMap<String, Room> = open
         .map(|node| (name(node).to_owned(), Room::of(node.pointer("/status/allocatable").unwrap_or(&Value::Null))))
         .collect();
-    for pod in all.iter().filter(|pod| !pods::ended(pod)) {
+    for pod in all.iter().filter(|pod| !pod::ended(pod)) {
         if let Some(room) = free.get_mut(text(pod, "/spec/nodeName")) {
             *room = room.without(Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null)));
         }

@@ -4,38 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::nodes::{Room, choose, free};
+use super::pod::{ended, ready};
 use super::{Member, MemberView};
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, deleting, int, items, name, namespace, text};
 use crate::playground::pass::Pass;
-
-/// Uid and name of the workload that a pod belongs to.
-#[must_use]
-pub fn owner(pod: &Value) -> Option<(&str, &str)> {
-    let owners = items(pod, "/metadata/ownerReferences").iter();
-    let mut owners = owners.filter(|owner| crate::playground::json::truth(owner, "/controller"));
-    owners.next().map(|owner| (text(owner, "/uid"), text(owner, "/name")))
-}
-
-/// Whether the pod is ready.
-#[must_use]
-pub fn ready(pod: &Value) -> bool {
-    !deleting(pod)
-        && condition(pod, "/status/conditions", "Ready").is_some_and(|ready| text(ready, "/status") == "True")
-}
-
-/// Whether the pod has ended.
-#[must_use]
-pub fn ended(pod: &Value) -> bool {
-    deleting(pod) || matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
-}
-
-/// Whether the scheduler marked the pod as unschedulable.
-#[must_use]
-pub fn unschedulable(pod: &Value) -> bool {
-    let scheduled = condition(pod, "/status/conditions", "PodScheduled");
-    scheduled.is_some_and(|scheduled| text(scheduled, "/reason") == "Unschedulable")
-}
 
 /// A new pod of `workload`.
 #[must_use]

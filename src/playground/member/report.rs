@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::autoscaler::Order;
+use crate::api::hpa::MetricSpec;
 use crate::convert::scaling;
 use crate::decision::hpa::decide::Decision;
 use crate::playground::clock::rfc3339;
@@ -49,12 +49,13 @@ impl Conditions {
 
 /// The whole status: after a decision about an existing target, or without one.
 pub(super) fn status(
-    order: &Order<'_>,
+    object: &Value,
+    specs: &[MetricSpec],
     found: Option<(&Value, i32, &Decision)>,
     conditions: &Conditions,
     last_scale: Option<Value>,
 ) -> Value {
-    let old = |path: &str| count(order.object, path).unwrap_or_default();
+    let old = |path: &str| count(object, path).unwrap_or_default();
     let mut status = json!({"conditions": conditions.list});
     let (current, desired) = found.map_or_else(
         || (old("/status/currentReplicas"), old("/status/desiredReplicas")),
@@ -67,7 +68,7 @@ pub(super) fn status(
     }
     let values = found.map(|(_, _, decision)| decision.current.as_slice()).unwrap_or_default();
     if !values.is_empty() {
-        set(&mut status, &["currentMetrics"], json!(scaling::reported(&order.specs, values)));
+        set(&mut status, &["currentMetrics"], json!(scaling::reported(specs, values)));
     }
     status
 }

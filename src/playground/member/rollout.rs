@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::pods;
+use super::pod;
 use crate::decision::fnv::fnv32;
 use crate::decision::names::safe_encode;
 use crate::playground::json::{count, deleting, label, name, text};
@@ -44,7 +44,7 @@ pub fn ordinal(pod: &Value) -> usize {
 fn worth(workload: &Value, pod: &Value) -> (usize, bool, bool, std::cmp::Reverse<String>) {
     let order = if ordered(workload) { usize::MAX - ordinal(pod) } else { 0 };
     let age = format!("{}/{}", text(pod, "/metadata/creationTimestamp"), name(pod));
-    (order, !text(pod, "/spec/nodeName").is_empty(), pods::ready(pod), std::cmp::Reverse(age))
+    (order, !text(pod, "/spec/nodeName").is_empty(), pod::ready(pod), std::cmp::Reverse(age))
 }
 
 /// The next step from the existing pods towards the desired ones. A changed template is rolled out to a quarter of the
@@ -53,7 +53,7 @@ fn worth(workload: &Value, pod: &Value) -> (usize, bool, bool, std::cmp::Reverse
 pub fn step<'a>(workload: &Value, all: &[&'a Value]) -> Step<'a> {
     let wanted = if deleting(workload) { 0 } else { wanted(workload) };
     let hash = hash(workload);
-    let alive = all.iter().copied().filter(|pod| !pods::ended(pod));
+    let alive = all.iter().copied().filter(|pod| !pod::ended(pod));
     let (mut new, mut old): (Vec<&Value>, Vec<&Value>) = alive.partition(|pod| label(pod, "pod-template-hash") == hash);
     new.sort_by_key(|pod| worth(workload, pod));
     old.sort_by_key(|pod| worth(workload, pod));
@@ -63,10 +63,10 @@ pub fn step<'a>(workload: &Value, all: &[&'a Value]) -> Step<'a> {
         return Step { create: wanted.saturating_sub(new.len()), delete };
     }
     let (surge, spare) = if ordered(workload) { (0, 1) } else { (wanted.div_ceil(4).max(1), wanted / 4) };
-    let ready = new.iter().chain(&old).filter(|pod| pods::ready(pod)).count();
+    let ready = new.iter().chain(&old).filter(|pod| pod::ready(pod)).count();
     let mut may_go = ready.saturating_sub(wanted.saturating_sub(spare));
     for pod in &old {
-        if !pods::ready(pod) {
+        if !pod::ready(pod) {
             delete.push(pod);
         } else if may_go > 0 {
             may_go -= 1;

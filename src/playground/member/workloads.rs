@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::rollout::{Step, hash, ordered, ordinal, step, wanted};
-use super::{Member, MemberView, pods};
+use super::{Member, MemberView, pod, pods};
 use crate::decision::fnv::fnv32;
 use crate::decision::names::safe_encode;
 use crate::playground::clock::rfc3339;
@@ -125,10 +125,10 @@ fn kept(workload: &Value, kind: &str, holds: bool, why: (&str, &str), now: Times
 fn count(seen: &MemberView, workload: &Value) -> Numbers {
     let hash = hash(workload);
     let mut numbers = Numbers { all: 0, updated: 0, ready: 0 };
-    for pod in seen.pods_of(workload).filter(|pod| !pods::ended(pod)) {
+    for pod in seen.pods_of(workload).filter(|pod| !pod::ended(pod)) {
         numbers.all = numbers.all.saturating_add(1);
         numbers.updated = numbers.updated.saturating_add(usize::from(label(pod, "pod-template-hash") == hash));
-        numbers.ready = numbers.ready.saturating_add(usize::from(pods::ready(pod)));
+        numbers.ready = numbers.ready.saturating_add(usize::from(pod::ready(pod)));
     }
     numbers
 }

@@ -25,7 +25,7 @@ const OTHER: &str = "Other";
 #[derive(Debug, Default)]
 pub struct CronCache {
     inner: Mutex<Inner>,
-    news: Notify,
+    change: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl CronCache {
             inner.touch(change);
         }
         if inner.entries.listed() && !inner.changed.is_empty() {
-            self.news.notify_one();
+            self.change.notify_one();
         }
     }
 
@@ -143,8 +143,8 @@ impl CronCache {
     }
 
     /// Waits until an object changed.
-    pub async fn news(&self) {
-        self.news.notified().await;
+    pub async fn wait_for_change(&self) {
+        self.change.notified().await;
     }
 
     /// The objects that changed since the last call; none before all are listed.

@@ -1,11 +1,13 @@
-//! CronFederatedHPA: watch (`entry`, `cache`) -> `observe` -> `execute` -> `status`, one `reconcile` per object.
+//! CronFederatedHPA: watch (`intake`, `cache`) -> `observe` -> `execute` -> `status`, one `reconcile` per object.
 
 pub mod cache;
 pub mod entry;
 pub mod execute;
+pub mod intake;
 pub mod lanes;
 pub mod observe;
 pub mod reconcile;
 pub mod report;
+pub mod restore;
 pub mod status;
 pub mod whole;

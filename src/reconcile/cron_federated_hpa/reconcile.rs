@@ -16,8 +16,9 @@ use super::execute::{Executor, Run};
 use super::lanes::Lanes;
 use super::observe::{self, Observed, Steppers, observe};
 use super::report::Reporter;
+use super::restore::make_whole;
 use super::status::{self, Tried};
-use super::whole::{Wholeness, make_whole};
+use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -76,8 +77,8 @@ pub struct CronWorker {
 impl Worker for CronWorker {
     type RetryState = CronRetryState;
 
-    async fn news(&self) {
-        self.cache.news().await;
+    async fn wait_for_change(&self) {
+        self.cache.wait_for_change().await;
     }
 
     fn changed(&self) -> BTreeSet<Key> {
@@ -129,20 +130,12 @@ impl CronWorker {
             Wholeness::Whole => {}
             Wholeness::Lost(_) => return self.restore(leader, key, &entry, retry_state).await,
             // The watch delivers the restored object.
-            Wholeness::Uncopied(_) => match make_whole(&self.client, leader, key, &entry).await {
-                Ok(()) => {
-                    return Ok(Ended {
-                        retry_state: (!retry_state.is_over()).then_some(retry_state),
-                        wake: None,
-                        retry: None,
-                    });
+            Wholeness::Uncopied(_) => {
+                if self.copy(leader, key, &entry).await? {
+                    let retry_state = (!retry_state.is_over()).then_some(retry_state);
+                    return Ok(Ended { retry_state, wake: None, retry: None });
                 }
-                Err(WriteError::LeaseLost(lost)) => return Err(lost),
-                // It is complete: its runs need not wait for the copy.
-                Err(WriteError::Failed(failure)) => {
-                    warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation");
-                }
-            },
+            }
         }
         let now = (self.clock)();
         let observed = observe(now, &entry, &self.steppers);
@@ -175,6 +168,18 @@ impl CronWorker {
             retry_state.reason = None;
         }
         Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
+    }
+
+    /// Copies the fields of a complete object into its annotation. Returns whether it did; runs need not wait for it.
+    async fn copy(&self, leader: &Leader, key: &Key, entry: &Entry) -> Result<bool, LeaseLost> {
+        match make_whole(&self.client, leader, key, entry).await {
+            Ok(()) => Ok(true),
+            Err(WriteError::LeaseLost(lost)) => Err(lost),
+            Err(WriteError::Failed(failure)) => {
+                warn!(object = %key, error = %failure, "failed to copy the object's fields into its annotation");
+                Ok(false)
+            }
+        }
     }
 
     /// Restores lost fields before anything runs; the watch delivers the restored object.

@@ -5,7 +5,7 @@ use tracing::debug;
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::reconcile::{LOOK_AGAIN, Progress};
+use super::progress::{LOOK_AGAIN, Progress};
 use super::status;
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
@@ -17,24 +17,24 @@ use crate::runtime::leader::Leader;
 impl FederatedHpaWorker {
     /// Hands the workload back, one step each pass.
     pub(super) async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        let order = &view.order;
+        let entry = &view.federated_hpa;
         let now = (self.clock)();
-        let key = order.key();
+        let key = entry.key();
         let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key };
         let undone = match release.go_on().await? {
             Released::Partly => return Ok(Progress::Wrote),
             Released::Waits(time) => {
-                let wrote = self.show(leader, order, &status::handing_back(order, now)).await?;
+                let wrote = self.show(leader, entry, &status::handing_back(entry, now)).await?;
                 let later = SignedDuration::try_from(time).unwrap_or(LOOK_AGAIN);
                 return Ok(if wrote { Progress::Wrote } else { Progress::Settled(now.checked_add(later).ok()) });
             }
             Released::Wholly(undone) => undone,
         };
-        if !order.goes() && self.show(leader, order, &status::handed_back(order, now)).await? {
+        if !entry.goes() && self.show(leader, entry, &status::handed_back(entry, now)).await? {
             return Ok(Progress::Wrote);
         }
-        self.takeover.let_go(leader, order).await?;
-        self.reporter.released(leader, order, &undone);
+        self.takeover.let_go(leader, entry).await?;
+        self.reporter.released(leader, entry, &undone);
         Ok(Progress::Wrote)
     }
 
@@ -42,16 +42,16 @@ impl FederatedHpaWorker {
     async fn show(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<bool, WriteError> {
-        self.count(order, status);
-        if status::stands(order, status) {
+        self.count(entry, status);
+        if status::stands(entry, status) {
             return Ok(false);
         }
-        match self.put(leader, order, status).await {
+        match self.put(leader, entry, status).await {
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
-                debug!(object = %order.key(), %failure, "failed to write the status while handing the workload back");
+                debug!(object = %entry.key(), %failure, "failed to write the status while handing the workload back");
                 Ok(false)
             }
             written => written.map(|()| true),

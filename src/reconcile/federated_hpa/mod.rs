@@ -1,17 +1,30 @@
 //! FederatedHPAs in Distributed mode: every member cluster gets an HPA with its share (docs/design.md#distributed-mode,
 //! docs/design.md#on-the-wire). A reconcile observes the cache, calls `decision::plan`, writes the status and applies
 //! the steps.
+//!
+//! In order of reading: `cache`, `observe`, `manifest`, `write` and `status`; `worker`, which has what all reconciles
+//! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `sweep`, ...); `scaling`, the same for
+//! Centralized mode; and `engine`, which runs them.
 
+mod adopt;
 pub mod autoscaling_v1;
 pub mod cache;
 pub mod centralized;
+mod engine;
+mod evictions;
 mod handing_back;
+pub mod manifest;
 pub mod names;
 pub mod observe;
+pub mod preflight;
+mod progress;
+mod publish;
 mod reconcile;
+mod scaling;
 pub mod status;
 mod sweep;
 mod unserved;
 pub mod wholeness;
 pub mod worker;
 pub mod write;
+pub mod write_id;

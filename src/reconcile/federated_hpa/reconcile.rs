@@ -3,23 +3,24 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::evictions::{evicts_unreplaced, replaces_evicted};
 use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
 use super::observe::{Observed, Words, observe, workload};
+use super::progress::{LOOK_AGAIN, Progress, Published, bound};
 use super::status::conditions;
-use super::status::publish::Published;
 use super::status::{self, Planned};
 use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
-use super::write::{manifest, preflight};
+use super::{manifest, preflight};
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -34,8 +35,6 @@ const PASSES: usize = 8;
 /// Conflicts in a row that are not reported as errors, for about four seconds: the watch has not delivered the other
 /// write yet.
 const CONFLICTS: u32 = 12;
-/// A missing object is looked up again after this time, if no event reports it.
-pub(super) const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// State of an object whose reconcile is incomplete.
 #[derive(Debug, Default)]
@@ -46,14 +45,6 @@ pub struct FederatedHpaRetryState {
     endless: u32,
     /// No reconcile happens before this time.
     rests_until: Option<Instant>,
-}
-
-/// Result of one pass of a reconcile.
-pub(crate) enum Progress {
-    /// It wrote: run the next pass at once.
-    Wrote,
-    /// Nothing is left to do now; reconcile again at this time, if no event happens.
-    Settled(Option<Timestamp>),
 }
 
 impl FederatedHpaWorker {
@@ -79,7 +70,7 @@ impl FederatedHpaWorker {
             if view.is_none() {
                 self.forget(key);
             }
-            match self.look(leader, key, view.as_ref(), &retry_state).await {
+            match self.run_pass(leader, key, view.as_ref(), &retry_state).await {
                 Ok(Progress::Wrote) => {}
                 Ok(Progress::Settled(_)) if retry_state.failure.take().is_some() => retry_state.failures = 0,
                 Ok(Progress::Settled(wake)) => return Ok(Ended { retry_state: None, wake, retry: None }),
@@ -120,7 +111,7 @@ impl FederatedHpaWorker {
         retry_state.failure = Some(failure);
         if let Some(view) = self.live.cache.view(key) {
             if let Some(failure) = retry_state.failure.as_ref().filter(|_| new) {
-                self.reporter.failed(leader, &view.order, failure);
+                self.reporter.failed(leader, &view.federated_hpa, failure);
             }
             if let Err(WriteError::LeaseLost(lost)) = self.tell(leader, &view, &retry_state).await {
                 return Err(lost);
@@ -130,7 +121,7 @@ impl FederatedHpaWorker {
     }
 
     /// First cleans up objects left behind, then reconciles.
-    async fn look(
+    async fn run_pass(
         &self,
         leader: &Leader,
         key: &Key,
@@ -154,45 +145,45 @@ impl FederatedHpaWorker {
         view: &View,
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
-        let order = &view.order;
-        match self.wholeness(order) {
+        let entry = &view.federated_hpa;
+        match self.wholeness(entry) {
             Wholeness::Whole => {}
-            Wholeness::Unknown(why) => return self.mode_unknown(leader, order, why).await,
-            Wholeness::Undecided => return self.mode_unknown(leader, order, UNDECIDED).await,
+            Wholeness::Unknown(why) => return self.mode_unknown(leader, entry, why).await,
+            Wholeness::Undecided => return self.mode_unknown(leader, entry, UNDECIDED).await,
             Wholeness::Lost(patch, fields) => {
-                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
-                self.reporter.restored(leader, order, &fields);
+                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
+                self.reporter.restored(leader, entry, &fields);
                 return Ok(Progress::Wrote);
             }
             Wholeness::Uncopied(patch) => {
-                self.writer.order_as(managers::MIRROR, leader, order, patch).await?;
+                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
                 return Ok(Progress::Wrote);
             }
         }
-        if self.suspends(order) && !self.stays(order) {
+        if self.suspends(entry) && !self.stays(entry) {
             return self.suspend(leader, view).await;
         }
-        if !self.serves(order) && order.held() {
+        if !self.serves(entry) && entry.held() {
             return self.release(leader, view).await;
         }
-        if !self.serves(order) && !self.centralizes(order) {
-            self.forget(&order.key());
+        if !self.serves(entry) && !self.centralizes(entry) {
+            self.forget(&entry.key());
             return Ok(Progress::Settled(None));
         }
         // A new workload is taken over as by a new object, after the previous one is handed back.
-        if order.held() && order.taken_target() != order.target {
+        if entry.held() && entry.taken_target() != entry.target {
             return self.release(leader, view).await;
         }
         // A FederatedHPA that hands the workload back does so first.
         let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
-        if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(order)) {
+        if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(entry)) {
             return self.stand_back(leader, view, rival).await;
         }
-        if self.centralizes(order) {
+        if self.centralizes(entry) {
             return self.centralize(leader, view).await;
         }
-        self.centralized.forget(&order.key());
-        if !order.held() {
+        self.centralized.forget(&entry.key());
+        if !entry.held() {
             return self.begin(leader, view).await;
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
@@ -227,7 +218,7 @@ impl FederatedHpaWorker {
         let mut observed = observe(view, binding, &nobody, &self.live, now);
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
-        let (admitted, turn) = self.queue.ask(&view.order.key(), waiting, self.live.failover.rate);
+        let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), waiting, self.live.failover.rate);
         let words = words.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
             observed = observe(view, binding, &words, &self.live, now);
@@ -238,19 +229,20 @@ impl FederatedHpaWorker {
         let (observed, plan) = if asks.is_empty() {
             (&observed, first)
         } else {
-            self.live.capacity.hear(&asks, &observed.requirements).await;
+            self.live.capacity.refresh(&asks, &observed.requirements).await;
             informed = observe(view, binding, &words, &self.live, now);
             (&informed, plan(&informed.request))
         };
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
-        self.reporter.unreplaced(leader, &view.order, &plan);
+        self.reporter.unreplaced(leader, &view.federated_hpa, &plan);
         if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
             return Ok(Progress::Wrote);
         }
         self.adopt(leader, view, &observed.foreign).await?;
         let quiet = conditions::upstream_until(view, now);
-        if self.carry_out(ApplyContext { leader, view, binding, group: observed.group }, &plan).await? {
+        let evicts = evicts_unreplaced(binding, &plan);
+        if self.carry_out(ApplyContext { leader, view, binding, group: observed.group, evicts }, &plan).await? {
             return Ok(Progress::Wrote);
         }
         let asked = self.ask(view, binding, observed, now);
@@ -268,20 +260,20 @@ impl FederatedHpaWorker {
         plan: &Plan<'_>,
         status: Planned<'_>,
     ) -> Result<Option<Timestamp>, WriteError> {
-        if self.stands(&view.order, &status) {
+        if self.stands(&view.federated_hpa, &status) {
             return Ok(None);
         }
-        let status = self.too_large.fit(&view.order.key(), status.whole());
-        match self.pace(leader, &view.order, &status, observed.request.now).await? {
+        let status = self.too_large.fit(&view.federated_hpa.key(), status.whole());
+        match self.pace(leader, &view.federated_hpa, &status, observed.request.now).await? {
             Published::Written => {}
             Published::Unchanged => return Ok(None),
             Published::Later(later) => return Ok(Some(later)),
         }
-        if status::reassigns(&view.order, &status) {
-            self.reporter.assigned(leader, &view.order, plan);
+        if status::reassigns(&view.federated_hpa, &status) {
+            self.reporter.assigned(leader, &view.federated_hpa, plan);
         }
-        self.reporter.helped(leader, &view.order, &observed.request, plan);
-        self.reporter.worsened(leader, &view.order, &status);
+        self.reporter.helped(leader, &view.federated_hpa, &observed.request, plan);
+        self.reporter.worsened(leader, &view.federated_hpa, &status);
         Ok(None)
     }
 
@@ -302,7 +294,7 @@ impl FederatedHpaWorker {
             // The watch reports the replicas of a member.
             wrote |= !matches!(step.action, Action::Scale { .. });
         }
-        let suspended = about.view.order.suspended();
+        let suspended = about.view.federated_hpa.suspended();
         if !suspended {
             wrote |= self.refresh(about, &bound).await?;
         }
@@ -317,30 +309,31 @@ impl FederatedHpaWorker {
         let workload = workload(binding);
         for name in &observed.unready {
             if let Some(place) = self.live.cache.place(name) {
-                self.live.look_for_pods(&place.object, &workload);
+                self.live.refresh_unschedulable(&place.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
-        let foreign = foreign_hpas::look(&self.live, view, now);
-        confirmation::look(&self.live, view, now).into_iter().chain(pods).chain(foreign).min()
+        let foreign = foreign_hpas::refresh(&self.live, view, now);
+        confirmation::refresh(&self.live, view, now).into_iter().chain(pods).chain(foreign).min()
     }
 
     /// Writes the HPAs that differ from the spec, with their current bounds.
     async fn refresh(&self, about: ApplyContext<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
         let view = about.view;
-        let contents = [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.order.object, version));
+        let contents =
+            [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
         let [older, newer] = &contents;
         let mut wrote = false;
-        for sent in view.sent.iter().filter(|sent| !bound.contains(sent.cluster())) {
-            let Some(bounds) = sent.hpa.written else { continue };
-            let version = sent.hpa.version;
+        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !bound.contains(member_hpa.cluster())) {
+            let Some(bounds) = member_hpa.hpa.written else { continue };
+            let version = member_hpa.hpa.version;
             let content = if version == HpaVersion::V1 { older } else { newer };
-            if *sent.content == **content {
+            if *member_hpa.content == **content {
                 continue;
             }
-            let outstanding = sent.hpa.ceiling();
-            let held = sent.hpa.held;
-            let action = Action::ApplyHpa { cluster: sent.cluster(), bounds, version, outstanding, held };
+            let outstanding = member_hpa.hpa.ceiling();
+            let held = member_hpa.hpa.held;
+            let action = Action::ApplyHpa { cluster: member_hpa.cluster(), bounds, version, outstanding, held };
             self.applier.apply(about, &action).await?;
             wrote = true;
         }
@@ -350,9 +343,9 @@ impl FederatedHpaWorker {
     /// Writes only the status.
     async fn tell(&self, leader: &Leader, view: &View, retry_state: &FederatedHpaRetryState) -> Result<(), WriteError> {
         let now = (self.clock)();
-        let order = &view.order;
+        let entry = &view.federated_hpa;
         let status = match bound(view) {
-            _ if !self.serves(order) => return Ok(()),
+            _ if !self.serves(entry) => return Ok(()),
             Some(binding) => {
                 let Ok(words) = Words::of(view, binding) else { return Ok(()) };
                 let words = words.admitting(Vec::new());
@@ -363,38 +356,20 @@ impl FederatedHpaWorker {
             None => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };
                 let parts = ("False", failure.reason, failure.message.clone());
-                status::unplanned(order, parts.clone(), parts, now)
+                status::unplanned(entry, parts.clone(), parts, now)
             }
         };
-        let status = self.too_large.fit(&order.key(), status);
-        self.count(order, &status);
-        if status::stands(order, &status) {
+        let status = self.too_large.fit(&entry.key(), status);
+        self.count(entry, &status);
+        if status::stands(entry, &status) {
             return Ok(());
         }
         // The failure was already reported.
-        self.put(leader, order, &status).await
+        self.put(leader, entry, &status).await
     }
 }
 
 /// Whether Karmada's scheduler may be suspended: while the object itself is, nobody else would divide a new binding.
 fn may_suspend(view: &View, binding: &Binding) -> bool {
-    !view.order.suspended() || !binding.entries().is_empty()
-}
-
-/// The binding, unless it is being deleted.
-pub(super) fn bound(view: &View) -> Option<&Binding> {
-    view.binding.as_deref().filter(|binding| binding.object.metadata.deletion_timestamp.is_none())
-}
-
-/// Whether a cluster is to be added while others are evicted. Karmada ends an eviction when all clusters of a division
-/// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled. While
-/// the object is suspended nothing is added.
-fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {
-    let spec = &binding.object.spec;
-    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
-    let adds = |action: &Action<'_>| match action {
-        Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
-        _ => false,
-    };
-    !spec.graceful_eviction_tasks.is_empty() && (suspended || plan.steps.iter().any(|step| adds(&step.action)))
+    !view.federated_hpa.suspended() || !binding.entries().is_empty()
 }

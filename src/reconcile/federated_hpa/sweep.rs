@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::reconcile::Progress;
+use super::progress::{Progress, UNSEEN};
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use super::write::writer::Meta;
@@ -24,18 +24,16 @@ use crate::controller::request::send;
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::runtime::leader::Leader;
 
-/// An existing FederatedHPA reaches the cache within this time.
-pub(super) const UNSEEN: Duration = Duration::from_secs(5);
-
 impl FederatedHpaWorker {
     /// Does the next cleanup step for the FederatedHPA `key`, existing or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
         let marked = self.live.cache.marked_for(key);
-        let served = |order: &Arc<FederatedHpaEntry>| order.held() || self.serves(order) && !order.suspended();
+        let served = |entry: &Arc<FederatedHpaEntry>| entry.held() || self.serves(entry) && !entry.suspended();
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
-        let stray = marked.into_iter().filter(|marked| !marked.orders.iter().any(served)).map(|marked| marked.binding);
+        let stray =
+            marked.into_iter().filter(|marked| !marked.federated_hpas.iter().any(served)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
-        let orphans = view.is_none() && self.live.cache.has_sent(key);
+        let orphans = view.is_none() && self.live.cache.has_works(key);
         if stray.is_empty() && !orphans {
             return Ok(Progress::Settled(None));
         }

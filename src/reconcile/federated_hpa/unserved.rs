@@ -2,7 +2,7 @@
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::reconcile::Progress;
+use super::progress::Progress;
 use super::status;
 use super::status::conditions;
 use super::worker::FederatedHpaWorker;
@@ -16,35 +16,35 @@ impl FederatedHpaWorker {
     pub(super) async fn mode_unknown(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         why: &str,
     ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
         // The two would write over each other for ever.
-        let theirs = order.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_RUNS).ok());
+        let theirs = entry.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_RUNS).ok());
         if let Some(until) = theirs.filter(|until| *until > now) {
             return Ok(Progress::Settled(Some(until)));
         }
         let parts = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
-        let status = status::unplanned(order, parts("Unknown"), parts("False"), now);
-        if !status::stands(order, &status) {
-            status::write(&self.writer, leader, order, &status).await?;
+        let status = status::unplanned(entry, parts("Unknown"), parts("False"), now);
+        if !status::stands(entry, &status) {
+            status::write(&self.writer, leader, entry, &status).await?;
         }
         Ok(Progress::Settled(None))
     }
 
     /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now
     /// hand back, or has an assignment that stays.
-    pub(super) fn stays(&self, order: &FederatedHpaEntry) -> bool {
-        if self.centralizes(order) {
-            return !order.held();
+    pub(super) fn stays(&self, entry: &FederatedHpaEntry) -> bool {
+        if self.centralizes(entry) {
+            return !entry.held();
         }
-        order.held() && order.taken_target() == order.target && order.assigned()
+        entry.held() && entry.taken_target() == entry.target && entry.assigned()
     }
 
     /// The user suspends the object before its workload is taken over or handed back.
     pub(super) async fn suspend(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        let what = if view.order.held() {
+        let what = if view.federated_hpa.held() {
             "the change of its workload or mode waits, and member clusters keep their HPAs"
         } else {
             "the workload is not taken over"
@@ -78,8 +78,8 @@ impl FederatedHpaWorker {
 
     /// Whether a workload without a binding is missing or not propagated.
     pub(crate) async fn why_unbound(&self, view: &View) -> Result<(&'static str, String), Failure> {
-        let key = view.order.key();
-        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let key = view.federated_hpa.key();
+        let target = target(&view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
         Ok(match self.takeover.template(target).await {
             Ok(_) => {
                 let message = format!(

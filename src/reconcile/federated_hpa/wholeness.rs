@@ -34,11 +34,11 @@ const NO_MODE: &str = "spec.mode is gone, and no annotation says what it was: se
 pub(super) const UNDECIDED: &str = "spec.mode is not set, and fhpa was started without --default-mode: set spec.mode to Centralized, as Karmada ran \
                          it, or to Distributed. Until then everything stays as it is";
 
-/// The state of `order`; `stored_mode` is the mode of objects that are stored without one.
+/// The state of `entry`; `stored_mode` is the mode of objects that are stored without one.
 #[must_use]
-pub fn wholeness(order: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholeness {
-    let notes = own::notes(&order.object.metadata);
-    let mut own = own::federated_hpa(&order.object);
+pub fn wholeness(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholeness {
+    let notes = own::notes(&entry.object.metadata);
+    let mut own = own::federated_hpa(&entry.object);
     match mirror::judge(&own, &notes) {
         Standing::Lost(lost) => {
             let names = lost.keys().map(|name| format!("spec.{name}")).collect::<Vec<_>>().join(", ");
@@ -46,9 +46,9 @@ pub fn wholeness(order: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholen
             Wholeness::Lost(patch(Some(lost), &wanted), names)
         }
         Standing::Unknown => Wholeness::Unknown(OMITTED),
-        Standing::Whole if own.is_empty() && order.held() => Wholeness::Unknown(NO_MODE),
+        Standing::Whole if own.is_empty() && entry.held() => Wholeness::Unknown(NO_MODE),
         Standing::Whole | Standing::Uncopied(_) if !own.contains_key("mode") => {
-            let Some(mode) = order.mode().or(stored_mode) else { return Wholeness::Undecided };
+            let Some(mode) = entry.mode().or(stored_mode) else { return Wholeness::Undecided };
             own.insert("mode".to_owned(), mode.name().into());
             let mode = Own::from_iter([("mode".to_owned(), mode.name().into())]);
             Wholeness::Uncopied(patch(Some(mode), &notes.wanted(&own)))

@@ -1,8 +1,6 @@
-//! Dependencies of reconciles of FederatedHPAs, as a worker of the engine.
+//! Dependencies of reconciles of FederatedHPAs, and which objects they serve.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::Client;
 
@@ -10,7 +8,6 @@ use super::cache::entry::FederatedHpaEntry;
 use super::centralized::{self, Centralized};
 use super::observe::failover::Queue;
 use super::observe::live_state::LiveState;
-use super::reconcile::FederatedHpaRetryState;
 use super::status::report::Reporter;
 use super::status::shown::TooLarge;
 use super::status::throttle::StatusThrottle;
@@ -19,13 +16,9 @@ use super::write::apply::Applier;
 use super::write::leader_resync::LeaderResync;
 use super::write::takeover::Takeover;
 use super::write::writer::Writer;
-use crate::controller::engine::{Ended, QueueStats, Worker};
-use crate::controller::key::Key;
 use crate::decision::defaults::Mode;
 use crate::reconcile::scale_target::Targets;
 use crate::runtime::clock::WallClock;
-use crate::runtime::leader::{Leader, LeaseLost};
-use crate::runtime::metrics::ReconcileResult;
 
 /// Dependencies of reconciles.
 pub struct FederatedHpaWorker {
@@ -75,47 +68,6 @@ pub struct Parts {
     pub reporter: Reporter,
 }
 
-impl Worker for FederatedHpaWorker {
-    type RetryState = FederatedHpaRetryState;
-
-    async fn news(&self) {
-        self.live.news().await;
-    }
-
-    fn changed(&self) -> BTreeSet<Key> {
-        self.live.changed()
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.live.cache.keys()
-    }
-
-    async fn reconcile(
-        &self,
-        leader: &Leader,
-        key: &Key,
-        retry_state: FederatedHpaRetryState,
-    ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
-        self.reconcile_object(leader, key, retry_state).await
-    }
-
-    fn queue_stats(&self, queue_stats: QueueStats<'_>) {
-        queue_stats.show(&self.reporter.metrics.distributed);
-    }
-
-    fn dequeued(&self, waited: Duration) {
-        self.reporter.metrics.dequeued(waited);
-    }
-
-    fn ended(&self, result: ReconcileResult, took: Duration) {
-        let metrics = &self.reporter.metrics;
-        if result == ReconcileResult::Panic {
-            metrics.panics.inc();
-        }
-        metrics.distributed.reconciled(result, took);
-    }
-}
-
 impl FederatedHpaWorker {
     /// Builds the worker.
     #[must_use]
@@ -148,26 +100,26 @@ impl FederatedHpaWorker {
     }
 
     /// The state of the object. It does not matter for an object whose workload is handed back.
-    pub(super) fn wholeness(&self, order: &FederatedHpaEntry) -> Wholeness {
-        if self.retiring || order.deleting() { Wholeness::Whole } else { wholeness(order, self.stored_mode) }
+    pub(super) fn wholeness(&self, entry: &FederatedHpaEntry) -> Wholeness {
+        if self.retiring || entry.deleting() { Wholeness::Whole } else { wholeness(entry, self.stored_mode) }
     }
 
     /// Whether to take over or keep the workload.
-    pub(super) fn serves(&self, order: &FederatedHpaEntry) -> bool {
-        !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Distributed)
+    pub(super) fn serves(&self, entry: &FederatedHpaEntry) -> bool {
+        !self.retiring && !entry.deleting() && self.mode(entry) == Some(Mode::Distributed)
     }
 
     /// Whether the object is in Centralized mode and its workload is to be scaled.
-    pub(super) fn centralizes(&self, order: &FederatedHpaEntry) -> bool {
-        !self.retiring && !order.deleting() && self.mode(order) == Some(Mode::Centralized)
+    pub(super) fn centralizes(&self, entry: &FederatedHpaEntry) -> bool {
+        !self.retiring && !entry.deleting() && self.mode(entry) == Some(Mode::Centralized)
     }
 
     /// Whether the user suspends the object. Deletion and uninstall release a suspended one, too.
-    pub(super) fn suspends(&self, order: &FederatedHpaEntry) -> bool {
-        !self.retiring && !order.deleting() && order.suspended()
+    pub(super) fn suspends(&self, entry: &FederatedHpaEntry) -> bool {
+        !self.retiring && !entry.deleting() && entry.suspended()
     }
 
-    pub(super) fn mode(&self, order: &FederatedHpaEntry) -> Option<Mode> {
-        order.mode().or(self.stored_mode)
+    pub(super) fn mode(&self, entry: &FederatedHpaEntry) -> Option<Mode> {
+        entry.mode().or(self.stored_mode)
     }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 
 pub use crate::reconcile::federated_hpa::centralized::Settings;
-pub use crate::reconcile::federated_hpa::centralized::metrics::{Answer, CONTROL_PLANE, Question};
+pub use crate::reconcile::federated_hpa::centralized::metrics::{CONTROL_PLANE, MetricsApiQuery, MetricsApiResponse};
 pub use crate::reconcile::federated_hpa::centralized::observe::Members;
 
 use super::Objects;

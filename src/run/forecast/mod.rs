@@ -33,7 +33,7 @@ pub enum Origin<'a> {
 
 impl<'a> Origin<'a> {
     fn of(view: &'a View, binding: &'a ResourceBinding) -> Self {
-        if view.order.object.spec.federated_hpa_assignment.is_some() {
+        if view.federated_hpa.object.spec.federated_hpa_assignment.is_some() {
             return Self::Own;
         }
         let metadata = &binding.metadata;

@@ -11,10 +11,10 @@ use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::manifest::{Write, work_of};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::capacity::{Requirements, Rooms};
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
-use crate::reconcile::federated_hpa::write::manifest::{Write, work_of};
 use crate::runtime::watch::{Intakes, Readers};
 
 /// Id of a write in 1970.
@@ -46,11 +46,11 @@ impl Objects {
 
     /// Queries the estimators of all clusters how many replicas of the workload fit, and waits a moment. Returns the
     /// clusters whose estimator answered, and the others.
-    pub async fn hear(&self, rooms: &Rooms) -> (Vec<String>, Vec<String>) {
+    pub async fn query_estimators(&self, rooms: &Rooms) -> (Vec<String>, Vec<String>) {
         let asks = self.bindings.first().and_then(|binding| binding.spec.replica_requirements.as_ref());
         let requirements = Requirements::read(asks);
         let names: Vec<&str> = self.clusters.iter().filter_map(|cluster| cluster.metadata.name.as_deref()).collect();
-        rooms.hear(&names, &requirements).await;
+        rooms.refresh(&names, &requirements).await;
         let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         let (answered, silent) =
             names.into_iter().partition(|name| rooms.answer(name, &requirements) != Answer::Unknown);

@@ -49,7 +49,7 @@ impl Preview for Forecaster {
 
 /// What the mode means for the workload. Metrics are not queried: only bounds that its replicas are outside of decide.
 fn centralized(view: &View, now: Timestamp) -> Option<String> {
-    let spec = &view.order.object.spec;
+    let spec = &view.federated_hpa.object.spec;
     let target = format!("{} {}", spec.scale_target_ref.kind, spec.scale_target_ref.name);
     let Some(binding) = view.binding.as_deref() else {
         return Some(format!("{target} has no ResourceBinding: nothing is scaled yet"));

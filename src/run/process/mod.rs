@@ -60,7 +60,7 @@ pub struct Server {
     serving: Option<Serving>,
     acting: Option<Acting>,
     watches: Option<(Client, Watches)>,
-    client_keeper: Option<control_plane::Keeper>,
+    client_reloader: Option<control_plane::KubeconfigReloader>,
     admin: Option<Listener>,
     admin_local: Option<SocketAddr>,
     admin_lifecycle: Arc<Lifecycle>,
@@ -89,7 +89,7 @@ impl Server {
         let (metrics, reviews) = Metrics::with(ReviewMetrics::new);
         let (metrics, reviews) = (Arc::new(metrics), Arc::new(reviews));
         let readiness = Arc::new(Readiness::default());
-        let (client, client_keeper) = client_of(control_plane, &metrics).await?;
+        let (client, client_reloader) = client_of(control_plane, &metrics).await?;
         let unbound = match webhook {
             Some(options) => Some(Box::pin(Unbound::load(options, &metrics)).await?),
             None => None,
@@ -132,7 +132,7 @@ impl Server {
             serving,
             acting,
             watches,
-            client_keeper,
+            client_reloader,
             admin,
             admin_local,
             admin_lifecycle,
@@ -184,8 +184,8 @@ impl Server {
         let guard = AbortOnDrop(lifecycles.chain([self.admin_lifecycle]).collect());
         let listen = self.serving.as_ref().map(|serving| serving.local.to_string());
         let mut tasks = Tasks::default();
-        if let Some(keeper) = self.client_keeper {
-            tasks.spawn("the kubeconfig reload", keeper.run(control_plane::POLL));
+        if let Some(reloader) = self.client_reloader {
+            tasks.spawn("the kubeconfig reload", reloader.run(control_plane::POLL));
         }
         if let Some((client, watches)) = self.watches {
             tasks.spawn("the watches", watches.run(client, Arc::clone(&self.metrics)));
@@ -240,18 +240,18 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The client, with time limits and metrics, and its keeper.
+/// The client, with time limits and metrics, and its reloader.
 async fn client_of(
     control_plane: ControlPlane,
     metrics: &Metrics,
-) -> Result<(Option<Client>, Option<control_plane::Keeper>), Error> {
+) -> Result<(Option<Client>, Option<control_plane::KubeconfigReloader>), Error> {
     let (bounds, counted) = (Bounds::default(), metrics.requests());
     Ok(match control_plane {
         ControlPlane::Offline => (None, None),
         ControlPlane::Watched(client) => (Some(control_plane::bounded(client, bounds, counted)), None),
         ControlPlane::Kubeconfig(origin) => {
-            let (client, keeper) = control_plane::connect(origin, bounds, counted).await?;
-            (Some(client), Some(keeper))
+            let (client, reloader) = control_plane::connect(origin, bounds, counted).await?;
+            (Some(client), Some(reloader))
         }
     })
 }

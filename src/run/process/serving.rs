@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use super::options::{Drain, Ended, Error, WebhookOptions};
-use super::sharing::{Kept, Shared};
+use super::sharing::{ReloadedCertificate, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Judge, WebhookState, router};
@@ -21,7 +21,7 @@ use crate::runtime::tls;
 /// A webhook with a certificate, before it is bound.
 pub(super) struct Unbound {
     listen: SocketAddr,
-    kept: Kept,
+    certificate: ReloadedCertificate,
     limits: server::Limits,
     bodies: body::Limits,
     reviews: usize,
@@ -31,13 +31,13 @@ impl Unbound {
     /// Loads the certificate.
     pub(super) async fn load(options: WebhookOptions, metrics: &Arc<Metrics>) -> Result<Self, Error> {
         let WebhookOptions { listen, certificate, limits, bodies, reviews } = options;
-        let kept = Kept::load(certificate, metrics).await?;
-        Ok(Self { listen, kept, limits, bodies, reviews })
+        let certificate = ReloadedCertificate::load(certificate, metrics).await?;
+        Ok(Self { listen, certificate, limits, bodies, reviews })
     }
 
     /// The certificate that all replicas share, if they do.
     pub(super) const fn shared(&self) -> Option<&Shared> {
-        self.kept.shared.as_ref()
+        self.certificate.shared.as_ref()
     }
 }
 
@@ -45,7 +45,7 @@ impl Unbound {
 pub(super) struct Serving {
     reviews: Listener,
     pub(super) local: SocketAddr,
-    kept: Kept,
+    certificate: ReloadedCertificate,
     listening: Condition,
     pub(super) lifecycle: Arc<Lifecycle>,
 }
@@ -59,35 +59,35 @@ impl Serving {
         counted: Arc<ReviewMetrics>,
         readiness: &Readiness,
     ) -> Result<Self, Error> {
-        let Unbound { listen, kept, limits, bodies, reviews } = unbound;
-        let current = kept.keeper.current();
+        let Unbound { listen, certificate, limits, bodies, reviews } = unbound;
+        let current = certificate.reloader.current();
         readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let log = Arc::new(ReviewLog::new(counted));
         let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, reviews));
         let lifecycle = Arc::new(Lifecycle::default());
-        let security = Security::Tls(kept.keeper.current());
+        let security = Security::Tls(certificate.reloader.current());
         let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));
         let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
         let reviews = Listener::bind(listen, security, router(&desk), limits, shared, metrics).await.map_err(failed)?;
         let local = reviews.local_addr().map_err(failed)?;
         let listening = readiness.condition("the socket is not listening");
-        Ok(Self { reviews, local, kept, listening, lifecycle })
+        Ok(Self { reviews, local, certificate, listening, lifecycle })
     }
 
     /// The CA of a certificate that was issued here, as PEM.
     pub(super) fn ca_pem(&self) -> Option<String> {
-        self.kept.keeper.ca_pem()
+        self.certificate.reloader.ca_pem()
     }
 
     /// The TLS configuration of new connections.
     pub(super) fn tls(&self) -> tls::Current {
-        self.kept.keeper.current()
+        self.certificate.reloader.current()
     }
 
     /// Serves from now on.
     pub(super) fn start(self, tasks: &mut Tasks) -> Served {
-        self.kept.start(tasks);
+        self.certificate.start(tasks);
         let reviews = tasks.spawn("the webhook", self.reviews.run());
         self.listening.met();
         Served { reviews, lifecycle: self.lifecycle }

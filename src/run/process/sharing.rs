@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::options::{Certificate, CertificateOrigin, SharedSecret};
 use super::tasks::Tasks;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::tls::shared::{Latest, Looker, Store};
-use crate::runtime::tls::{Error, Keeper, Source};
+use crate::runtime::tls::shared::{Latest, SecretPoller, Store};
+use crate::runtime::tls::{CertificateReloader, Error, Source};
 use crate::runtime::{clock, control_plane};
 
 /// Parts of the shared certificate that other tasks need.
@@ -17,41 +17,43 @@ pub(super) struct Shared {
     pub(super) latest: Latest,
 }
 
-/// A certificate to serve, and its keeper.
-pub(super) struct Kept {
-    pub(super) keeper: Keeper,
+/// A certificate to serve, and its reloader.
+pub(super) struct ReloadedCertificate {
+    pub(super) reloader: CertificateReloader,
     pub(super) shared: Option<Shared>,
-    looker: Option<(Looker, Option<control_plane::Keeper>)>,
+    poller: Option<(SecretPoller, Option<control_plane::KubeconfigReloader>)>,
     poll: Duration,
 }
 
-impl Kept {
+impl ReloadedCertificate {
     /// Loads the first certificate; where it is shared, creates it if no replica has yet.
     pub(super) async fn load(certificate: Certificate, metrics: &Arc<Metrics>) -> Result<Self, Error> {
         let Certificate { source, client, min_version, ca_output, poll } = certificate;
-        let (source, shared, looker) = match source {
+        let (source, shared, poller) = match source {
             CertificateOrigin::Given(source) => (source, None, None),
             CertificateOrigin::Secret(SharedSecret { secret, access, names, patience }) => {
-                let (store, client_keeper) = Store::open(access, secret).await?;
-                let mut looker = Looker::new(store.clone(), &names, Arc::clone(metrics));
-                let latest = looker.begin(patience, clock::wall).await?;
+                let (store, client_reloader) = Store::open(access, secret).await?;
+                let mut poller = SecretPoller::new(store.clone(), &names, Arc::clone(metrics));
+                let latest = poller.begin(patience, clock::wall).await?;
                 let shared = Shared { store, latest: latest.clone() };
-                (Source::Shared(latest), Some(shared), Some((looker, client_keeper)))
+                (Source::Shared(latest), Some(shared), Some((poller, client_reloader)))
             }
         };
-        let keeper = Keeper::load(source, client, min_version, ca_output, Arc::clone(metrics), clock::wall())?;
-        Ok(Self { keeper, shared, looker, poll })
+        let reloader =
+            CertificateReloader::load(source, client, min_version, ca_output, Arc::clone(metrics), clock::wall())?;
+        Ok(Self { reloader, shared, poller, poll })
     }
 
     /// Keeps it current from now on.
     pub(super) fn start(self, tasks: &mut Tasks) {
-        let Self { keeper, shared: _, looker, poll } = self;
-        if let Some((looker, client_keeper)) = looker {
-            tasks.spawn("the look at the shared certificate", looker.run(poll, clock::wall));
-            if let Some(client_keeper) = client_keeper {
-                tasks.spawn("the kubeconfig reload of the shared certificate", client_keeper.run(control_plane::POLL));
+        let Self { reloader, shared: _, poller, poll } = self;
+        if let Some((poller, client_reloader)) = poller {
+            tasks.spawn("the look at the shared certificate", poller.run(poll, clock::wall));
+            if let Some(client_reloader) = client_reloader {
+                tasks
+                    .spawn("the kubeconfig reload of the shared certificate", client_reloader.run(control_plane::POLL));
             }
         }
-        tasks.spawn("the certificate reload", keeper.run(poll, clock::wall));
+        tasks.spawn("the certificate reload", reloader.run(poll, clock::wall));
     }
 }

@@ -11,7 +11,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::{Error, Server, redacted};
-use crate::runtime::tls;
+use crate::runtime::certificate::expiry;
 
 /// Most bytes of a file that are compared.
 const LIMIT: u64 = 1 << 20;
@@ -61,7 +61,7 @@ impl Origin {
         if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::NoAuthority(url));
         }
-        let not_after = certificate(&config.auth_info).and_then(|pem| tls::expiry(&pem));
+        let not_after = certificate(&config.auth_info).and_then(|pem| expiry(&pem));
         Ok(Server { client: Client::try_from(config).map_err(redacted)?, url, not_after, listed: None })
     }
 }

@@ -6,8 +6,8 @@
 //! renew the Lease.
 
 mod credentials;
-mod keeper;
 mod kubeconfig;
+mod reload;
 mod requests;
 
 use std::collections::HashSet;
@@ -18,9 +18,9 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-pub use keeper::{Keeper, Polled};
 pub use kube::Client;
 pub use kubeconfig::Origin;
+pub use reload::{KubeconfigReloader, Polled};
 pub use requests::{Streamed, TimedOut};
 
 use super::metrics::{Metrics, RequestMetrics};
@@ -80,21 +80,25 @@ struct Server {
 /// The current server; replaced as a whole.
 type Current = Arc<watch::Sender<Arc<Server>>>;
 
-/// A client from a kubeconfig, and its keeper. Sends no request to the API server, which may be down.
+/// A client from a kubeconfig, and its reloader. Sends no request to the API server, which may be down.
 ///
 /// # Errors
 /// The kubeconfig cannot be read, is incomplete, or has invalid content.
-pub async fn connect(origin: Origin, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Result<(Client, Keeper), Error> {
+pub async fn connect(
+    origin: Origin,
+    bounds: Bounds,
+    metrics: Arc<RequestMetrics>,
+) -> Result<(Client, KubeconfigReloader), Error> {
     let content = origin.content();
     let server = origin.load().await?;
     let namespace = server.client.default_namespace().to_owned();
     metrics.credentials_expire(server.not_after);
     let current = Arc::new(watch::Sender::new(Arc::new(server)));
     let client = Client::new(Requests::new(Arc::clone(&current), bounds, Arc::clone(&metrics)), namespace);
-    Ok((client, Keeper::new(origin, content, current, metrics)))
+    Ok((client, KubeconfigReloader::new(origin, content, current, metrics)))
 }
 
-/// A client from a kubeconfig for a short-lived command: without a keeper and without metrics.
+/// A client from a kubeconfig for a short-lived command: without a reloader and without metrics.
 ///
 /// # Errors
 /// As [`connect`].

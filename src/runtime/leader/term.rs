@@ -69,14 +69,20 @@ impl Clocks {
 
 /// The time at which a renewal was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct RenewalTime {
     pub(super) steady: Duration,
     /// As [`Clocks::ahead`].
     pub(super) ahead: i64,
 }
 
 impl Leader {
-    pub(super) fn begin(start: Instant, clocks: Clocks, timings: Timings, sent: Sent, freeze: Option<String>) -> Self {
+    pub(super) fn begin(
+        start: Instant,
+        clocks: Clocks,
+        timings: Timings,
+        renewal: RenewalTime,
+        freeze: Option<String>,
+    ) -> Self {
         let term = Term {
             start,
             until: AtomicU64::default(),
@@ -88,15 +94,15 @@ impl Leader {
             frozen: Mutex::default(),
         };
         let leader = Self { term: Arc::new(term), resumed: 0 };
-        leader.extend(timings, sent);
+        leader.extend(timings, renewal);
         leader
     }
 
-    pub(super) fn extend(&self, timings: Timings, sent: Sent) {
+    pub(super) fn extend(&self, timings: Timings, renewal: RenewalTime) {
         let term = &*self.term;
-        term.ahead.store(sent.ahead, Ordering::Release);
-        term.expires.store(micros(lease::expires(timings, sent.steady)), Ordering::Release);
-        term.until.store(micros(lease::acts_until(timings, sent.steady)), Ordering::Release);
+        term.ahead.store(renewal.ahead, Ordering::Release);
+        term.expires.store(micros(lease::expires(timings, renewal.steady)), Ordering::Release);
+        term.until.store(micros(lease::acts_until(timings, renewal.steady)), Ordering::Release);
     }
 
     pub(super) fn end(&self) {
@@ -196,8 +202,8 @@ mod tests {
     const SECOND: i64 = 1_000_000;
 
     fn leader() -> Leader {
-        let sent = Sent { steady: Duration::ZERO, ahead: 0 };
-        Leader::begin(clock::steady(), Clocks::read(), Timings::default(), sent, None)
+        let renewal = RenewalTime { steady: Duration::ZERO, ahead: 0 };
+        Leader::begin(clock::steady(), Clocks::read(), Timings::default(), renewal, None)
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,7 +214,7 @@ mod tests {
         assert_eq!(leader.check_at(-3600 * SECOND), Ok(()));
         assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
         // The term is never extended: changes in the meantime belong to the next one.
-        leader.extend(Timings::default(), Sent { steady: Duration::from_secs(4), ahead: 7 * SECOND });
+        leader.extend(Timings::default(), RenewalTime { steady: Duration::from_secs(4), ahead: 7 * SECOND });
         assert_eq!(leader.check_at(7 * SECOND), Err(LeaseLost));
     }
 

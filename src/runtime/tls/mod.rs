@@ -3,7 +3,7 @@
 mod client;
 mod directory;
 mod issue;
-mod keeper;
+mod reload;
 mod self_signed;
 pub mod shared;
 
@@ -17,8 +17,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
+use crate::runtime::certificate;
+
 pub use client::ClientAuth;
-pub use keeper::{Keeper, Polled};
+pub use reload::{CertificateReloader, Polled};
 pub use self_signed::SelfSigned;
 
 /// Why there is no certificate to serve.
@@ -106,7 +108,7 @@ pub enum Source {
     Directory(PathBuf),
     /// Made in memory.
     SelfSigned(Box<SelfSigned>),
-    /// Shared by all replicas; checked by [`shared::Looker`].
+    /// Shared by all replicas; checked by [`shared::SecretPoller`].
     Shared(shared::Latest),
 }
 
@@ -181,18 +183,6 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// End of the validity of the first certificate of a PEM text, if there is one.
-#[must_use]
-pub fn expiry(pem: &[u8]) -> Option<Timestamp> {
-    let leaf = CertificateDer::pem_slice_iter(pem).next()?.ok()?;
-    validity(&leaf).ok().map(|(_, not_after)| not_after)
-}
-
 fn validity(leaf: &CertificateDer<'_>) -> Result<(Timestamp, Timestamp), Error> {
-    let (_, leaf) =
-        x509_parser::parse_x509_certificate(leaf).map_err(|error| Error::BadCertificate(error.to_string()))?;
-    let at = |time: x509_parser::time::ASN1Time| {
-        Timestamp::from_second(time.timestamp()).map_err(|error| Error::BadCertificate(error.to_string()))
-    };
-    Ok((at(leaf.validity().not_before)?, at(leaf.validity().not_after)?))
+    certificate::validity(leaf).map_err(Error::BadCertificate)
 }

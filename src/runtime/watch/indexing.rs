@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::index::{Index, KindIndex, Known};
-use super::source::EventHandler;
+use super::event_handler::EventHandler;
+use super::index::Index;
+use super::kind_index::{KindIndex, Known};
 
 /// Stores the records of one kind in the index.
 pub(super) struct Indexing<K, R> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use super::source::EventHandler;
+use super::event_handler::EventHandler;
 use crate::api::ResourceInterpreterCustomization;
 use crate::decision::names::RETAIN_REPLICAS;
 

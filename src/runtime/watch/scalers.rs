@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kube::Resource;
 
-use super::index::{KindIndex, Known};
-use super::source::EventHandler;
+use super::event_handler::EventHandler;
+use super::kind_index::{KindIndex, Known};
 use crate::convert::Scaler;
 use crate::decision::related_objects::{KnownScaler, ScalerKind, Target};
 

@@ -12,7 +12,7 @@ use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered,
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
-use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness as PodReadiness, Requests, Startup};
+use crate::decision::hpa::pod::{Phase, Pod, Readiness as PodReadiness, Requests, Startup};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::split::Replicas;
 use crate::simulation::autoscaler::{REQUEST, measured, policy, tolerance};
@@ -54,16 +54,7 @@ impl Computed {
         let policy = policy(scenario, range);
         let controls = Controls { policy, tolerance: tolerance(scenario), startup: Startup::default() };
         let mut requests = Requests::default();
-        match &scenario.workload.metric.0 {
-            Source::Resource { name } => {
-                requests.pod.insert(name.clone(), REQUEST);
-            }
-            Source::ContainerResource { name, container } => {
-                let own = BTreeMap::from([(name.clone(), REQUEST)]);
-                requests.containers.push(Container { name: container.clone(), requests: own });
-            }
-            Source::Pods { .. } | Source::Object { .. } | Source::External { .. } => {}
-        }
+        requests.add(&scenario.workload.metric.0, REQUEST);
         let given = scenario.sites.iter().filter_map(|site| site.replicas);
         let duplicated = division(scenario) == Policy::Duplicated;
         let there = if duplicated { given.max().unwrap_or_default() } else { given.fold(0, Replicas::saturating_add) };
@@ -92,8 +83,8 @@ impl Computed {
                 name: Arc::clone(&name),
                 phase: if ready { Phase::Running } else { Phase::Pending },
                 deleted: false,
-                ready: ready.then_some((PodReadiness::Ready, since)),
-                started: ready.then_some(since),
+                ready: ready.then_some((PodReadiness::Ready, since.into())),
+                started: ready.then_some(since.into()),
                 requests: Arc::clone(&self.requests),
             });
         }

@@ -5,7 +5,8 @@ mod replicas;
 mod zero;
 
 use fhpa::decision::hpa::behavior::{Policy as RatePolicy, Rules, Select, Unit};
-use fhpa::decision::plan::{Action, Cluster, Load, Plan, Policy, Request, Why};
+use fhpa::decision::load::Load;
+use fhpa::decision::plan::{Action, Cluster, Plan, Policy, Request, Why};
 use jiff::{SignedDuration, Timestamp};
 
 use super::cases::{request, runs, settled, total};

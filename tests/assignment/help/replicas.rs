@@ -1,8 +1,7 @@
 //! Replicas that other clusters run in place of a cluster that cannot scale.
 
-use fhpa::decision::plan::{
-    Assist, Cluster, ClusterState, Load, Memory, Plan, Policy, Reach, Reason, Request, Why, plan,
-};
+use fhpa::decision::load::Load;
+use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Plan, Policy, Reach, Reason, Request, Why, plan};
 
 use fhpa::decision::hpa::behavior::Select;
 

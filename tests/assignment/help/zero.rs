@@ -1,6 +1,7 @@
 //! Clusters that are scaled to zero and from zero.
 
-use fhpa::decision::plan::{Cluster, Load, Policy, Reach, Request, Why, plan};
+use fhpa::decision::load::Load;
+use fhpa::decision::plan::{Cluster, Policy, Reach, Request, Why, plan};
 
 use fhpa::decision::hpa::behavior::Select;
 

@@ -121,6 +121,14 @@ impl Chromium {
         answer["result"]["value"].clone()
     }
 
+    /// When the page showed its first text or picture, in milliseconds since it was asked for.
+    pub async fn first_paint(&mut self) -> f64 {
+        let paint = "new Promise(done => { const look = () => {
+            const [paint] = performance.getEntriesByName('first-contentful-paint');
+            paint ? done(paint.startTime) : setTimeout(look, 10); }; look(); })";
+        self.value(paint).await.as_f64().unwrap()
+    }
+
     /// Waits until a condition on the page holds.
     pub async fn until(&mut self, condition: &str) {
         let wait = format!(

@@ -5,6 +5,7 @@
 mod accessible;
 mod devtools;
 mod follows;
+mod foreign;
 mod playground;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,8 @@ use tokio::process::Command;
 
 use super::browser;
 
+/// Milliseconds until a page shows something.
+const FIRST_PAINT: f64 = 200.0;
 const SHOP: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/default/federatedhpas/shop";
 
 fn playground(files: &Path, arguments: &[&str]) -> Command {
@@ -82,7 +84,19 @@ async fn a_playground_under_load_is_shown_as_its_api_has_it() {
         browser.open(&format!("http://{host}{path}")).await;
         assert_eq!(browser.faults(&host), Vec::<String>::new(), "{path}");
     }
-    browser.open(&format!("http://{host}/objects/default/shop")).await;
+    for path in ["/", "/clusters", "/cron", "/objects/default/shop"] {
+        let mut quickest = f64::MAX;
+        // Other work of the machine may delay some of them.
+        for at in 0..50 {
+            if at >= 5 && quickest < FIRST_PAINT {
+                break;
+            }
+            browser.open(&format!("http://{host}{path}")).await;
+            quickest = quickest.min(browser.first_paint().await);
+        }
+        eprintln!("first paint of {path}: {quickest:.0} ms");
+        assert!(quickest < FIRST_PAINT, "{path}: {quickest} ms");
+    }
     said(&files, &["fail", "member1"]).await;
     browser.until("document.body.innerText.includes('Karmada does not reach this cluster')").await;
     browser.until("document.body.innerText.includes('MembersUnreachable')").await;

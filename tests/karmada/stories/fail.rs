@@ -154,6 +154,43 @@ pub async fn karmadas_own_failover_waits_for_the_replacement(stand: &mut Stand) 
     stand.clear(name).await;
 }
 
+/// All clusters of the placement are evicted while a third one, which leaves, is healthy: what they run goes on until
+/// somebody can run it.
+pub async fn an_eviction_that_nobody_can_replace_waits(stand: &mut Stand) {
+    let (name, evicted) = ("evicted", ["member1", "member2"]);
+    fifteen(stand, name, 30).await;
+    for member in evicted {
+        stand.lab.member(member).pods.load(name, |load| load.starts = false);
+    }
+    stand.policy(name, "Deployment", &evicted).await;
+    stand
+        .soon("member3 is to leave", async |stand| {
+            stand.bounds("member3", name).await.is_some_and(|bounds| bounds == (1, 2))
+        })
+        .await;
+    let now = format!("{:.0}", fhpa::runtime::clock::wall());
+    let task = |(member, replicas): &(&str, usize)| {
+        json!({"fromCluster": member, "producer": "somebody", "reason": "ApplicationFailure", "replicas": replicas,
+            "purgeMode": "Gracefully", "creationTimestamp": now})
+    };
+    let tasks: Vec<_> = FIFTEEN.iter().filter(|(member, _)| evicted.contains(member)).map(task).collect();
+    let change = json!({"spec": {"clusters": [{"name": "member3", "replicas": 2}], "gracefulEvictionTasks": tasks}});
+    stand.edit("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings", "evicted-deployment", change).await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!((stand.observer.least(name), stand.observer.ready_in("member3", name)), (15, 2));
+    stand.policy(name, "Deployment", &MEMBERS).await;
+    stand
+        .later(Duration::from_secs(120), "member3 runs all", async |stand| {
+            evicted.iter().all(|member| stand.observer.ready_in(member, name) == 0)
+        })
+        .await;
+    assert_eq!(stand.observer.least(name), 15);
+    for member in evicted {
+        member_is_well(stand, member, name);
+    }
+    stand.clear(name).await;
+}
+
 fn member_is_well(stand: &Stand, member: &str, name: &str) {
     stand.lab.member(member).pods.load(name, |load| load.starts = true);
 }

@@ -1,6 +1,8 @@
 //! The stories, in the order in which they run.
 
+mod beside;
 mod centralized;
+mod day2;
 mod examples;
 mod fail;
 mod kinds;
@@ -9,6 +11,7 @@ mod moves;
 mod overflow;
 mod pull;
 mod release;
+mod rotation;
 mod scalers;
 mod upkeep;
 
@@ -35,6 +38,7 @@ stories! {
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
+    "an_eviction_that_nobody_can_replace_waits": fail::an_eviction_that_nobody_can_replace_waits,
     "a_workload_that_runs_nowhere_keeps_its_replicas": release::a_workload_that_runs_nowhere_keeps_its_replicas,
     "what_cannot_be_scaled_is_refused": release::what_cannot_be_scaled_is_refused,
     "handing_back_moves_no_pod": release::handing_back_moves_no_pod,
@@ -50,8 +54,13 @@ stories! {
     "kinds_of_others_are_taken_over_scaled_failed_over_and_handed_back": kinds::taken_over_scaled_failed_over_and_handed_back,
     "a_member_that_pulls_helps_within_one_sync": pull::a_member_that_pulls_helps_within_one_sync,
     "one_computation_scales_over_all_clusters": centralized::one_computation_scales_over_all_clusters,
+    "beside_karmadas_own_controller_replicas_differ_only_where_it_is_wrong": beside::replicas_differ_only_where_it_is_wrong,
+    "beside_karmadas_own_controller_requests_do_not_grow_with_the_objects": beside::requests_do_not_grow_with_the_objects,
     "an_absent_karmada_costs_no_pod": upkeep::an_absent_karmada_costs_no_pod,
     "a_member_is_decommissioned": upkeep::a_member_is_decommissioned,
+    "a_lost_zone_stops_no_member": day2::a_lost_zone_stops_no_member,
+    "going_back_a_version_moves_nothing": day2::going_back_a_version_moves_nothing,
+    "credentials_and_certificates_are_exchanged_without_a_failed_review": rotation::exchanged_without_a_failed_review,
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,
     "the_way_back_to_karmadas_controllers": upkeep::the_way_back_to_karmadas_controllers,

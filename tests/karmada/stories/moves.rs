@@ -15,8 +15,29 @@ fn places(cores_and_entries: [(u32, u32); 3]) -> Vec<Place> {
     MEMBERS.into_iter().zip(cores_and_entries).map(place).collect()
 }
 
-fn ready(stand: &Stand, name: &str) -> [usize; 3] {
+/// Ready pods in each member.
+pub fn ready(stand: &Stand, name: &str) -> [usize; 3] {
     MEMBERS.map(|member| stand.observer.ready_in(member, name))
+}
+
+/// Until each member runs one pod: the third one shrinks first, and the first one last.
+pub async fn empties_in_reverse(stand: &Stand, name: &str) {
+    let mut seen = vec![ready(stand, name)];
+    let until = fhpa::runtime::clock::steady() + Duration::from_secs(240);
+    while fhpa::runtime::clock::steady() < until && ready(stand, name) != [1, 1, 1] {
+        let now = ready(stand, name);
+        if seen.last() != Some(&now) {
+            seen.push(now);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("  {seen:?}");
+    assert_eq!(ready(stand, name), [1, 1, 1], "{seen:?}");
+    for pair in seen.windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        assert!(after[0] >= before[0] || before[1..] == [1, 1], "the first shrinks last: {seen:?}");
+        assert!(after[1] >= before[1] || before[2] == 1, "the second shrinks after the third: {seen:?}");
+    }
 }
 
 async fn become_ready(stand: &Stand, name: &str, wanted: [usize; 3]) {
@@ -71,21 +92,7 @@ pub async fn the_lowest_priority_shrinks_first(stand: &mut Stand) {
     for member in MEMBERS {
         wants(stand, member, name, 1);
     }
-    let mut seen: Vec<[usize; 3]> = Vec::new();
-    let until = fhpa::runtime::clock::steady() + Duration::from_secs(240);
-    while fhpa::runtime::clock::steady() < until && ready(stand, name) != [1, 1, 1] {
-        let now = ready(stand, name);
-        if seen.last() != Some(&now) {
-            seen.push(now);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(ready(stand, name), [1, 1, 1], "{seen:?}");
-    for pair in seen.windows(2) {
-        let (before, after) = (pair[0], pair[1]);
-        assert!(after[0] >= before[0] || before[1..] == [1, 1], "the highest priority shrinks last: {seen:?}");
-        assert!(after[1] >= before[1] || before[2] == 1, "the second shrinks after the third: {seen:?}");
-    }
+    empties_in_reverse(stand, name).await;
     super::examples::ends(stand, name).await;
 }
 

@@ -5,11 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::examples::{cores_of, ends, size, wants};
+use super::moves::{empties_in_reverse, ready};
 use crate::stand::{MEMBERS, Stand, federated};
-
-fn ready(stand: &Stand, name: &str) -> [usize; 3] {
-    MEMBERS.map(|member| stand.observer.ready_in(member, name))
-}
 
 /// The own group is member1 with room for six, the first overflow member2 with room for four, the second member3.
 pub async fn groups_fill_in_order_and_empty_in_reverse(stand: &mut Stand) {
@@ -63,21 +60,6 @@ pub async fn groups_fill_in_order_and_empty_in_reverse(stand: &mut Stand) {
     for member in MEMBERS {
         wants(stand, member, name, 1);
     }
-    let mut seen = vec![ready(stand, name)];
-    let until = fhpa::runtime::clock::steady() + Duration::from_secs(240);
-    while fhpa::runtime::clock::steady() < until && ready(stand, name) != [1, 1, 1] {
-        let now = ready(stand, name);
-        if seen.last() != Some(&now) {
-            seen.push(now);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    println!("  {seen:?}");
-    assert_eq!(ready(stand, name), [1, 1, 1], "{seen:?}");
-    for pair in seen.windows(2) {
-        let (before, after) = (pair[0], pair[1]);
-        assert!(after[0] >= before[0] || before[1..] == [1, 1], "the own group shrinks last: {seen:?}");
-        assert!(after[1] >= before[1] || before[2] == 1, "the near group shrinks after the far one: {seen:?}");
-    }
+    empties_in_reverse(stand, name).await;
     ends(stand, name).await;
 }

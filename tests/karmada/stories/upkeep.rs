@@ -76,7 +76,7 @@ async fn cleared(stand: &Stand, names: &[String]) {
 }
 
 /// What an upgrade of Karmada applies.
-async fn karmada_applies_its_own(stand: &Stand) {
+pub(super) async fn karmada_applies_its_own(stand: &Stand) {
     for definition in stand.lab.definitions() {
         stand.lab.karmada.apply("customresourcedefinitions", &definition).await;
     }
@@ -136,7 +136,7 @@ pub async fn the_way_back_to_karmadas_controllers(stand: &mut Stand) {
     let (released, unscaled) = (begun.elapsed(), steady());
     stand.fhpa.kill_all();
     karmada_applies_its_own(stand).await;
-    stand.lab.manage_with("*");
+    stand.lab.manage_with("*", &[]);
     stand
         .later(Duration::from_secs(120), "Karmada's controllers serve all of them", async |stand| {
             for name in &names {

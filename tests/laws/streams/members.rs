@@ -200,6 +200,25 @@ fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
 }
 
 #[test]
+fn what_load_asks_for_while_a_replaced_cluster_is_evicted_comes_on_top() {
+    let raised = |evicted: bool| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("member2", written("fhpa", 10, 10));
+        let mut after = binding(&[("member2", 10)]);
+        if evicted {
+            after["spec"]["gracefulEvictionTasks"] = json!([{"fromCluster": "member1"}]);
+        }
+        stream.put("", after);
+        stream.put("member2", written("hpa", 12, 12));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    raised(true).keeps();
+    raised(false).breaks("law 3");
+}
+
+#[test]
 fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     let mut stream = Stream::new();
     stream.put("member1", written("hpa", 2, 6));

@@ -17,6 +17,24 @@ fn an_object_that_was_stored_and_is_refused_breaks_the_law_of_acceptance() {
     stream.breaks("law 1");
 }
 
+#[test]
+fn what_is_stored_while_no_webhook_is_registered_was_not_accepted() {
+    let registration = json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "fhpa"}});
+    let go = |edited_unjudged: bool| {
+        let mut stream = Stream::new();
+        stream.put("", registration.clone());
+        stream.delete("", &registration);
+        if edited_unjudged {
+            stream.edit("", "FederatedHPA", |object| object["metadata"]["generation"] = json!(2));
+        }
+        stream.put("", registration.clone());
+        stream.edit("", "FederatedHPA", |object| object["status"] = said("TargetNotScalable"));
+        stream
+    };
+    go(true).keeps();
+    go(false).breaks("law 1");
+}
+
 /// A CronFederatedHPA with one rule, and what is recorded of it.
 fn cron(next: &str, executed: &[&str], rule: Value) -> Value {
     let executed: Vec<Value> = executed.iter().map(|time| json!({"scheduleTime": time})).collect();

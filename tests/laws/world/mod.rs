@@ -81,6 +81,8 @@ pub struct Federated {
     pub centralized: bool,
     pub duplicated: Option<bool>,
     pub scales_to_zero: bool,
+    /// Whether the user suspends it: edits wait.
+    pub suspends: bool,
     pub assists: bool,
     pub deleting: bool,
     /// Whether it has our finalizer.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fhpa::decision::quantity::milli;
+use fhpa::playground::json::{at, deleting};
+pub use fhpa::playground::json::{int, items, text, truth};
 use fhpa::reconcile::federated_hpa::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
 use jiff::Timestamp;
@@ -11,34 +13,14 @@ use serde_json::Value;
 
 use super::{Binding, Bounds, Condition, Federated, MemberHpa, Name, Place, Sent, Target, Workload};
 
-pub fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub fn int(object: &Value, path: &str) -> Option<i64> {
-    object.pointer(path).and_then(Value::as_i64)
-}
-
-pub fn truth(object: &Value, path: &str) -> bool {
-    object.pointer(path).and_then(Value::as_bool).unwrap_or_default()
-}
-
-pub fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
-    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
 pub fn label<'a>(object: &'a Value, map: &str, key: &str) -> &'a str {
     let map = object.get("metadata").and_then(|metadata| metadata.get(map));
     map.and_then(|map| map.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn deleting(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
-}
-
 /// Whether an object of this kind is a workload that a FederatedHPA could scale.
 pub(super) fn target_of(kind: &str, object: &Value) -> Option<Target> {
-    let scaled = object.pointer("/spec/template").is_some() && !matches!(kind, "ReplicaSet" | "Job" | "DaemonSet");
+    let scaled = at(object, "/spec/template").is_some() && !matches!(kind, "ReplicaSet" | "Job" | "DaemonSet");
     scaled.then(|| Target { kind: format!("{} {kind}", text(object, "/apiVersion")), name: Name::of(object) })
 }
 
@@ -69,7 +51,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     let taken = label(object, "annotations", names::WORKLOAD);
     let taken =
         taken.rsplit_once(' ').map(|(kind, name)| Target { kind: kind.to_owned(), name: Name::new(namespace, name) });
-    let kind = object.pointer("/spec/federatedHPAAssignment/federatedHPAAssignmentType").and_then(Value::as_str);
+    let kind = at(object, "/spec/federatedHPAAssignment/federatedHPAAssignmentType").and_then(Value::as_str);
     let conditions = items(object, "/status/conditions").iter().map(|condition| Condition {
         kind: text(condition, "/type").to_owned(),
         status: text(condition, "/status").to_owned(),
@@ -93,7 +75,8 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         centralized: text(object, "/spec/mode") == "Centralized",
         duplicated: kind.filter(|kind| !kind.is_empty()).map(|kind| kind == "Duplicated"),
         scales_to_zero: truth(object, "/spec/scalingToZero"),
-        assists: object.pointer("/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
+        suspends: truth(object, "/spec/suspend"),
+        assists: at(object, "/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
         desired: desired.collect(),
@@ -136,7 +119,7 @@ pub(super) fn binding(object: &Value) -> Binding {
         suspended: truth(object, "/spec/suspension/scheduling"),
         divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
         divided: None,
-        placement: digest(object.pointer("/spec/placement")),
+        placement: digest(at(object, "/spec/placement")),
         entries: entries.collect(),
         requests: amounts(object, "/spec/replicaRequirements/resourceRequest"),
         told: told.collect(),
@@ -148,7 +131,7 @@ pub(super) fn binding(object: &Value) -> Binding {
 
 /// Thousandths of each resource.
 pub(super) fn amounts(object: &Value, path: &str) -> BTreeMap<String, i64> {
-    let all = object.pointer(path).and_then(Value::as_object).into_iter().flatten();
+    let all = at(object, path).and_then(Value::as_object).into_iter().flatten();
     all.filter_map(|(resource, amount)| Some((resource.clone(), milli(amount.as_str()?)?))).collect()
 }
 
@@ -158,7 +141,7 @@ pub(super) fn sent(object: &Value) -> Option<Sent> {
         return None;
     }
     let (namespace, name) = label(object, "annotations", names::OWNER).split_once('/')?;
-    let spec = object.pointer("/spec/workload/manifests/0/spec");
+    let spec = at(object, "/spec/workload/manifests/0/spec");
     Some(Sent { cluster, owner: Name::new(namespace, name), bounds: bounds(spec), deleting: deleting(object) })
 }
 

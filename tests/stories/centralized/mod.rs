@@ -5,6 +5,7 @@ mod ambiguous;
 mod faults;
 mod halted;
 mod modes;
+mod recorded;
 mod scalers;
 
 use fhpa::playground::json::{int, items, text};

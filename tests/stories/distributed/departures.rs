@@ -179,6 +179,29 @@ async fn what_karmadas_own_failover_takes_away_runs_elsewhere_and_stays_out_for_
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_karmadas_own_failover_takes_away_goes_on_while_no_cluster_can_run_it() {
+    let (stage, one) = uneven(30, json!({})).await;
+    let now = (stage.wall.clock())();
+    let task = |cluster: &str, replicas: u32| {
+        json!({"fromCluster": cluster, "producer": "RBApplicationFailoverController", "replicas": replicas,
+            "reason": "ApplicationFailure", "purgeMode": "Gracefully", "creationTimestamp": format!("{now:.0}")})
+    };
+    // The third cluster leaves, and stays as long as no other has its two pods ready. They are healthy.
+    for member in ["member1", "member2"] {
+        stage.fleet.hold_pods(member, true).unwrap();
+    }
+    let affinity = json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": affinity}})).await;
+    stage.pass(5).await;
+    let spec = json!({"clusters": [{"name": "member3", "replicas": 2}],
+        "gracefulEvictionTasks": [task("member1", 10), task("member2", 3)]});
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": spec})).await;
+    assert_eq!(least(&stage, &ALL, 200).await, 15, "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member3=2");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
     let stage = Stage::new(2).await;
     let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});

@@ -44,6 +44,14 @@ fn by(type_: &str) -> Value {
     json!({"federatedHPAAssignmentType": type_})
 }
 
+/// Scales to zero by the length of a queue.
+fn by_queue(type_: &str) -> Value {
+    let metric = json!([{"type": "External", "external": {"metric": {"name": "queue"},
+        "target": {"type": "AverageValue", "averageValue": "50m"}}}]);
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    json!({"scalingToZero": true, "federatedHPAAssignment": by(type_), "metrics": metric, "behavior": behavior})
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_load_and_edits() {
     let (stage, one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
@@ -159,15 +167,34 @@ async fn a_member_that_can_be_written_to_is_left_to_its_own_hpa_too() {
     goes_to_zero_by_its_min([newer(), newer()]).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_whole_workload_goes_to_zero_and_comes_back_by_the_hpas_of_its_members_alone() {
+    let newer = |pulls: bool| Nature { kubernetes: "v1.37.0".into(), pulls };
+    let (stage, one) = fleet(&[newer(false), newer(true)], &[(1, 30), (1, 20)]).await;
+    work(&stage, 6);
+    stage.hpa(0, 30, by_queue("StaticWeighted")).await;
+    stage.pass(120).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=True Assigned", "{:?}", stage.messages().await);
+    work(&stage, 0);
+    stage.pass(900).await;
+    assert_eq!(stage.replicas().await, "0 0", "{} {:?}", stage.bounds().await, stage.messages().await);
+    let writes = stage.fleet.control().faults().count("patch", "works");
+    stage.pass(600).await;
+    assert_eq!(stage.replicas().await, "0 0", "it rests there");
+    assert_eq!(stage.fleet.control().faults().count("patch", "works"), writes);
+    work(&stage, 8);
+    stage.pass(120).await;
+    let parts: Vec<i32> = stage.replicas().await.split(' ').map(|one| one.parse().unwrap()).collect();
+    assert!(parts.iter().sum::<i32>() >= 8, "{parts:?} {} {:?}", stage.bounds().await, stage.messages().await);
+    assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
+    one.stop().await;
+}
+
 async fn goes_to_zero_by_its_min(natures: [Nature; 2]) {
     let pull = natures[0].pulls;
     let (stage, one) = fleet(&natures, &[(1, 30), (1, 20)]).await;
     work(&stage, 2);
-    let metric = json!([{"type": "External", "external": {"metric": {"name": "queue"},
-        "target": {"type": "AverageValue", "averageValue": "50m"}}}]);
-    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
-    let spec = json!({"scalingToZero": true, "federatedHPAAssignment": by("Aggregated"), "metrics": metric, "behavior": behavior});
-    stage.hpa(1, 30, spec).await;
+    stage.hpa(1, 30, by_queue("Aggregated")).await;
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "1 1", "{:?}", stage.messages().await);
     let before = if pull { "Assigned=True ScaleToZeroUnsupported" } else { "Assigned=True Assigned" };

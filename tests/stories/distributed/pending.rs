@@ -1,7 +1,8 @@
 //! Unschedulable pods, and desired replicas and metrics of HPAs, as input of a plan.
 
 use fhpa::controller::key::Key;
-use fhpa::decision::plan::{Cluster, Load};
+use fhpa::decision::load::Load;
+use fhpa::decision::plan::Cluster;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::nodes;
 use fhpa::reconcile::federated_hpa::observe::{Words, observe};

@@ -120,7 +120,7 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 async fn taken(stage: &Stage) -> (Hold, u64) {
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
-    let told = |acquired: &fhpa::runtime::succession::Acquired| waited = acquired.wait.as_secs();
+    let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
     let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
     (hold, waited)

@@ -14,9 +14,9 @@ use crate::api::pod;
 use crate::convert;
 use crate::convert::usage::Usages;
 use crate::decision::hpa::metric::{Sample, Source, Target};
-use crate::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests};
+use crate::decision::hpa::pod::{Phase, Pod, Readiness, Requests};
 use crate::decision::quantity::milli;
-use crate::run::forecast::centralized::{Answer, CONTROL_PLANE, Members, Question};
+use crate::run::forecast::centralized::{CONTROL_PLANE, Members, MetricsApiQuery, MetricsApiResponse};
 
 /// Request of a replica whose workload is not given, in thousandths: only its relation to the usage matters.
 const REQUEST: i64 = 1000;
@@ -128,15 +128,15 @@ impl Members for Given {
                 name: name(number).into(),
                 phase: Phase::Running,
                 deleted: false,
-                ready: Some((readiness, since)),
-                started: Some(since),
+                ready: Some((readiness, since.into())),
+                started: Some(since.into()),
                 requests: Arc::clone(&self.requests),
             }
         };
         Ok((0..all).map(pod).collect())
     }
 
-    fn answer(&self, cluster: &str, source: &Source, _: &Question) -> Result<Answer, String> {
+    fn answer(&self, cluster: &str, source: &Source, _: &MetricsApiQuery) -> Result<MetricsApiResponse, String> {
         let title = title(source);
         let values = self.metrics.get(cluster).and_then(|metrics| metrics.get(&title));
         let values = values.ok_or_else(|| format!("{title} is not given"))?;
@@ -156,17 +156,17 @@ impl Members for Given {
             for (pod, value) in each.clone() {
                 usages.add((&pod, ""), &[(container, vec![(resource, value)])], at, window);
             }
-            Answer::Usage(Arc::new(usages.sorted()))
+            MetricsApiResponse::Usage(Arc::new(usages.sorted()))
         };
         Ok(match source {
             Source::Resource { name } => usage(name, ""),
             Source::ContainerResource { name, container } => usage(name, container),
-            Source::Pods { .. } => {
-                Answer::Values(Arc::new(each.map(|(pod, value)| (pod, Sample { value, at, window })).collect()))
-            }
-            Source::Object { .. } | Source::External { .. } => {
-                Answer::Total(values.iter().fold(0, |sum, value| i64::saturating_add(sum, thousandths(value))))
-            }
+            Source::Pods { .. } => MetricsApiResponse::Values(Arc::new(
+                each.map(|(pod, value)| (pod, Sample { value, at, window })).collect(),
+            )),
+            Source::Object { .. } | Source::External { .. } => MetricsApiResponse::Total(
+                values.iter().fold(0, |sum, value| i64::saturating_add(sum, thousandths(value))),
+            ),
         })
     }
 }
@@ -240,16 +240,7 @@ fn requests(workload: &Value) -> Option<Requests> {
 fn assume(metrics: &[(Source, Target)]) -> Requests {
     let mut requests = Requests::default();
     for (source, _) in metrics {
-        match source {
-            Source::Resource { name } => {
-                requests.pod.insert(name.clone(), REQUEST);
-            }
-            Source::ContainerResource { name, container } => {
-                let own = BTreeMap::from([(name.clone(), REQUEST)]);
-                requests.containers.push(Container { name: container.clone(), requests: own });
-            }
-            Source::Pods { .. } | Source::Object { .. } | Source::External { .. } => {}
-        }
+        requests.add(source, REQUEST);
     }
     requests
 }

@@ -94,7 +94,6 @@ impl Outline {
     /// `assumed`: the requests of pods are not known.
     pub(in crate::cli::plan) fn of(hpa: &FederatedHPA, of: &Computation<'_>, assumed: bool) -> Self {
         let Computation { current, controls, gathered, observed, decision, settled, .. } = of;
-        let reference = &hpa.spec.scale_target_ref;
         let range = controls.policy.range;
         let metrics = if controls.use_metrics(*current) { proposals(of, assumed) } else { Vec::new() };
         let conditions = decision.conditions.iter().map(|condition| Condition {
@@ -110,11 +109,7 @@ impl Outline {
         Self {
             namespace: hpa.metadata.namespace.clone().unwrap_or_default(),
             name: hpa.metadata.name.clone().unwrap_or_default(),
-            target: Target {
-                api_version: reference.api_version.clone(),
-                kind: reference.kind.clone(),
-                name: reference.name.clone(),
-            },
+            target: Target::of(&hpa.spec.scale_target_ref),
             mode: "Centralized",
             min_replicas: range.min,
             max_replicas: range.max,

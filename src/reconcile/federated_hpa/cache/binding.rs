@@ -6,12 +6,12 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use super::by_cluster::ByCluster;
-use super::entry::{group, key};
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{Placement, WorkloadStatus};
 use crate::controller::key::Key;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
+use crate::decision::api_version::ApiVersion;
 use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
@@ -84,7 +84,7 @@ impl Binding {
         let reports = reports.into_iter().map(|one| (one.cluster_name, REPORTS.keep(one.status))).collect();
         let entries = std::mem::take(&mut object.spec.clusters);
         let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
-        Self { key: key(&object.metadata), object, placement: Placed::shared(stored), applied, entries, reports }
+        Self { key: Key::of(&object.metadata), object, placement: Placed::shared(stored), applied, entries, reports }
     }
 
     /// Its placement, parsed.
@@ -165,4 +165,9 @@ impl Item for Binding {
             name: resource.name.clone(),
         })
     }
+}
+
+/// The API group of a version.
+pub(super) fn group(api_version: &str) -> String {
+    ApiVersion::parse(api_version).map(|version| version.group.to_owned()).unwrap_or_default()
 }

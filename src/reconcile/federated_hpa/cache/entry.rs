@@ -3,22 +3,22 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use kube::core::ObjectMeta;
 use serde_json::Value;
 
 pub use super::binding::Binding;
+use super::binding::group;
 use super::by_cluster::ByCluster;
 use super::folded::FoldedStatus;
 pub use super::member_hpa::{MemberHpa, Reading, Reported};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa::CrossVersionObjectReference;
+use crate::api::hpa_status::Condition;
 use crate::api::{Cluster, FederatedHPA};
 use crate::controller::key::Key;
 use crate::controller::own::Own;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
 use crate::convert;
-use crate::decision::api_version::ApiVersion;
 use crate::decision::capacity::Summary;
 use crate::decision::defaults::Mode;
 use crate::decision::plan::HpaVersion;
@@ -65,13 +65,13 @@ impl FederatedHpaEntry {
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
         let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
-        Self { key: key(&object.metadata), object, desired, shown, target, taken, upstream }
+        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken, upstream }
     }
 
     /// Its mode; `None`: it never had one.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
-        convert::own::mode(&self.object)
+        convert::mode(&self.object)
     }
 
     /// The workload that it has taken over.
@@ -84,6 +84,13 @@ impl FederatedHpaEntry {
     #[must_use]
     pub fn key(&self) -> Key {
         self.key.clone()
+    }
+
+    /// The stored condition of that type.
+    #[must_use]
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        let conditions = self.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+        conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
     }
 
     /// The entries of `clusterHPADesired`, without the names of their clusters, which are beside them.
@@ -155,9 +162,9 @@ impl FederatedHpaEntry {
     /// object that is about to hand back the workload of `other` does so first.
     #[must_use]
     pub fn goes_before(&self, other: &Self) -> bool {
-        let rank = |order: &Self| {
-            let made = order.object.metadata.creation_timestamp.as_ref().map(|time| time.0);
-            (!order.held(), made, order.key())
+        let rank = |entry: &Self| {
+            let made = entry.object.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            (!entry.held(), made, entry.key())
         };
         self.also_about().is_some_and(|taken| taken == other.target) || rank(self) < rank(other)
     }
@@ -258,11 +265,6 @@ impl Item for FederatedHpaEntry {
     }
 }
 
-/// The API group of a version.
-pub(super) fn group(api_version: &str) -> String {
-    ApiVersion::parse(api_version).map(|version| version.group.to_owned()).unwrap_or_default()
-}
-
 /// A member cluster.
 #[derive(Debug)]
 pub struct ClusterEntry {
@@ -286,7 +288,7 @@ impl ClusterEntry {
         kept.status.resource_summary = Value::Null;
         let version = convert::fleet::hpa_version(&object.status.kubernetes_version);
         let summary = convert::capacity::summary(&object.status.resource_summary);
-        Self { key: key(&object.metadata), object: kept, member: convert::fleet::member(object), version, summary }
+        Self { key: Key::of(&object.metadata), object: kept, member: convert::fleet::member(object), version, summary }
     }
 
     /// Whether a reconcile would treat both alike.
@@ -310,10 +312,4 @@ impl Item for ClusterEntry {
     fn about(&self) -> Option<()> {
         None
     }
-}
-
-/// Name of an object.
-#[must_use]
-pub fn key(metadata: &ObjectMeta) -> Key {
-    Key::shared(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }

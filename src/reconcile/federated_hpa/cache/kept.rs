@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 use super::Inner;
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Item, Table};
-use crate::reconcile::federated_hpa::status::throttle::MEASUREMENTS;
 use crate::runtime::clock;
+
+/// Shortest interval between writes of measurements.
+pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
 
 /// Changed measurements that do not affect decisions are reported after this time, together.
 const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
@@ -23,14 +27,14 @@ pub(super) trait Kept: Item + Sized {
 
 impl Kept for FederatedHpaEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.orders
+        &mut inner.federated_hpas
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
-        for order in [&change.before, &change.after].into_iter().flatten() {
-            inner.changed.insert(order.key());
+        for entry in [&change.before, &change.after].into_iter().flatten() {
+            inner.changed.insert(entry.key());
             // Only one of several on a workload acts; that may now be another one.
-            for target in [Some(&order.target), order.also_about().as_ref()].into_iter().flatten() {
-                inner.changed.extend(inner.orders.keys_about(target).cloned());
+            for target in [Some(&entry.target), entry.also_about().as_ref()].into_iter().flatten() {
+                inner.changed.extend(inner.federated_hpas.keys_about(target).cloned());
             }
         }
     }
@@ -49,18 +53,20 @@ impl Kept for Binding {
         inner.changed.extend(marked.map(|name| Key::new(namespace, name)));
         let targets = [&change.before, &change.after].into_iter().flatten().filter_map(|binding| binding.about());
         for target in targets {
-            inner.changed.extend(inner.orders.keys_about(&target).cloned());
+            inner.changed.extend(inner.federated_hpas.keys_about(&target).cloned());
         }
     }
 }
 
 impl Kept for MemberHpa {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.sent
+        &mut inner.member_hpas
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
-        let owners =
-            [&change.before, &change.after].into_iter().flatten().filter_map(|sent| sent.owner.as_deref().cloned());
+        let owners = [&change.before, &change.after]
+            .into_iter()
+            .flatten()
+            .filter_map(|member_hpa| member_hpa.owner.as_deref().cloned());
         if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
             gone.insert(before.uid.clone());
         }
@@ -89,6 +95,6 @@ impl Kept for ClusterEntry {
             return;
         }
         inner.fleet = None;
-        inner.changed.extend(inner.orders.all().map(|order| order.key()));
+        inner.changed.extend(inner.federated_hpas.all().map(|entry| entry.key()));
     }
 }

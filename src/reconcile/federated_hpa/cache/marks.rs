@@ -44,5 +44,5 @@ pub struct Marked {
     /// The binding.
     pub binding: Arc<Binding>,
     /// The FederatedHPAs that scale its workload, or still hold it.
-    pub orders: Vec<Arc<FederatedHpaEntry>>,
+    pub federated_hpas: Vec<Arc<FederatedHpaEntry>>,
 }

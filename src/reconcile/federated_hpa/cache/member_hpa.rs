@@ -8,7 +8,6 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::entry::key;
 use super::folded::FoldedStatus;
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
@@ -17,8 +16,9 @@ use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
+use crate::decision::load::Load;
 use crate::decision::names::EXECUTION_SPACE;
-use crate::decision::plan::{Bounds, Hpa, HpaVersion, Load};
+use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
 
@@ -35,7 +35,7 @@ pub struct Reading {
     /// Its load.
     pub load: Option<Load>,
     /// When the response arrived.
-    pub heard: Instant,
+    pub received: Instant,
     /// When it was stored.
     pub at: Timestamp,
     /// The replicas that Karmada reported at that time: when these change, the response is out of date.
@@ -111,7 +111,7 @@ impl MemberHpa {
         let status = reported(status, old);
         let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
-            key: key(metadata),
+            key: Key::of(metadata),
             uid: metadata.uid.as_deref().unwrap_or_default().into(),
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
@@ -220,7 +220,7 @@ impl MemberHpa {
 
     /// Whether no status of the HPA is known.
     #[must_use]
-    pub fn is_unheard(&self) -> bool {
+    pub fn is_unreported(&self) -> bool {
         self.reading.is_none() && *self.status == FoldedStatus::default()
     }
 
@@ -243,7 +243,9 @@ impl MemberHpa {
     /// Whether another reconcile would decide alike: only measurements differ, and only slightly.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
-        let rest = |sent: &Self| (sent.hpa, sent.deleting, sent.applied, sent.reported(), sent.pressure());
+        let rest = |member_hpa: &Self| {
+            (member_hpa.hpa, member_hpa.deleting, member_hpa.applied, member_hpa.reported(), member_hpa.pressure())
+        };
         rest(self) == rest(other) && self.words() == other.words() && self.kinds().eq(other.kinds())
     }
 

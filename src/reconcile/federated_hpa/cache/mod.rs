@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep_until};
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 pub use self::intake::Reader;
 use self::kept::Kept;
+pub use self::kept::MEASUREMENTS;
 pub use self::marks::Marked;
 use self::marks::Marks;
 pub use self::view::{Fleet, View};
@@ -42,7 +43,7 @@ use crate::runtime::watch::{KeptKinds, Scalers};
 #[derive(Default)]
 pub struct Cache {
     inner: Mutex<Inner>,
-    news: Notify,
+    change: Notify,
     /// The kinds whose replicas members keep.
     pub kinds: Arc<KeptKinds>,
     /// Autoscalers in karmada-apiserver that are not fhpa's.
@@ -51,10 +52,10 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Inner {
-    orders: Table<FederatedHpaEntry>,
+    federated_hpas: Table<FederatedHpaEntry>,
     bindings: Table<Binding>,
     places: Table<ClusterEntry>,
-    sent: Table<MemberHpa>,
+    member_hpas: Table<MemberHpa>,
     marks: Marks,
     fleet: Option<Arc<Fleet>>,
     reported: Option<Arc<[Arc<ClusterEntry>]>>,
@@ -72,10 +73,10 @@ pub struct Reading<'a>(&'a Cache);
 impl Reading<'_> {
     /// Stores a Work, unless the watch delivered a newer state.
     pub fn put(&self, work: &Work) {
-        let sent = MemberHpa::of(work);
-        let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&sent.uid));
+        let member_hpa = MemberHpa::of(work);
+        let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&member_hpa.uid));
         if !gone {
-            self.0.put(sent);
+            self.0.put(member_hpa);
         }
     }
 }
@@ -103,26 +104,27 @@ impl Inner {
 
     /// All FederatedHPAs, and deleted ones that left objects behind.
     fn owners(&self) -> BTreeSet<Key> {
-        let left = self.marks.owners().chain(self.sent.subjects().map(|owner| &**owner)).cloned();
-        self.orders.all().map(|order| order.key()).chain(left).collect()
+        let left = self.marks.owners().chain(self.member_hpas.subjects().map(|owner| &**owner)).cloned();
+        self.federated_hpas.all().map(|entry| entry.key()).chain(left).collect()
     }
 
-    fn view(&mut self, order: Arc<FederatedHpaEntry>) -> Option<View> {
+    fn view(&mut self, entry: Arc<FederatedHpaEntry>) -> Option<View> {
         if !self.complete {
             return None;
         }
-        let key = order.key();
-        let binding = self.bindings.about(&order.target).next().cloned();
-        let sent = self.sent.about(&key).cloned().collect();
-        let rivals = self.orders.about(&order.target).filter(|other| other.key() != key).cloned().collect();
-        let taken = self.bindings.about(&order.taken_target()).next().cloned();
+        let key = entry.key();
+        let binding = self.bindings.about(&entry.target).next().cloned();
+        let member_hpas = self.member_hpas.about(&key).cloned().collect();
+        let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
+        let taken = self.bindings.about(&entry.taken_target()).next().cloned();
         let (fleet, places) = (self.fleet(), self.places());
-        Some(View { order, rivals, binding, taken, sent, fleet, places, scalers: Vec::new() })
+        Some(View { federated_hpa: entry, rivals, binding, taken, member_hpas, fleet, places, scalers: Vec::new() })
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
     fn complete(&mut self) {
-        let listed = self.orders.listed() && self.bindings.listed() && self.places.listed() && self.sent.listed();
+        let listed =
+            self.federated_hpas.listed() && self.bindings.listed() && self.places.listed() && self.member_hpas.listed();
         if listed && !self.complete {
             self.complete = true;
             self.changed.extend(self.owners());
@@ -135,19 +137,19 @@ impl Cache {
     #[must_use]
     pub fn view(&self, key: &Key) -> Option<View> {
         let mut inner = self.inner.lock();
-        let order = Arc::clone(inner.orders.get(key)?);
-        let view = inner.view(order)?;
+        let entry = Arc::clone(inner.federated_hpas.get(key)?);
+        let view = inner.view(entry)?;
         Some(self.with_scalers(view))
     }
 
     fn with_scalers(&self, view: View) -> View {
-        View { scalers: self.scalers.on(&view.order.target), ..view }
+        View { scalers: self.scalers.on(&view.federated_hpa.target), ..view }
     }
 
-    /// The view of a FederatedHPA if it were like `order`; `None` when not everything is listed yet.
+    /// The view of a FederatedHPA if it were like `entry`; `None` when not everything is listed yet.
     #[must_use]
-    pub fn as_if(&self, order: FederatedHpaEntry) -> Option<View> {
-        let view = self.inner.lock().view(Arc::new(order))?;
+    pub fn as_if(&self, entry: FederatedHpaEntry) -> Option<View> {
+        let view = self.inner.lock().view(Arc::new(entry))?;
         Some(self.with_scalers(view))
     }
 
@@ -168,7 +170,7 @@ impl Cache {
     pub fn in_namespace(&self, namespace: &Arc<str>) -> Vec<Arc<FederatedHpaEntry>> {
         let inner = self.inner.lock();
         let from = Key { namespace: Arc::clone(namespace), name: "".into() };
-        inner.orders.from(&from).take_while(|order| order.key().namespace == *namespace).cloned().collect()
+        inner.federated_hpas.from(&from).take_while(|entry| entry.key().namespace == *namespace).cloned().collect()
     }
 
     /// The FederatedHPAs with the finalizer, and deleted ones that left objects behind; `None` when not everything is
@@ -176,8 +178,8 @@ impl Cache {
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
         let inner = self.inner.lock();
-        let held = inner.orders.all().filter(|order| order.held()).map(|order| order.key());
-        let left = inner.marks.owners().chain(inner.sent.subjects().map(|owner| &**owner)).cloned();
+        let held = inner.federated_hpas.all().filter(|entry| entry.held()).map(|entry| entry.key());
+        let left = inner.marks.owners().chain(inner.member_hpas.subjects().map(|owner| &**owner)).cloned();
         let all: BTreeSet<Key> = held.chain(left).collect();
         inner.complete.then(|| all.into_iter().collect())
     }
@@ -188,64 +190,73 @@ impl Cache {
     pub fn marked_for(&self, key: &Key) -> Vec<Marked> {
         let inner = self.inner.lock();
         let found = inner.marks.of(key).filter(|_| inner.complete).filter_map(|key| inner.bindings.get(key));
-        let orders = |binding: &Arc<Binding>| match binding.about() {
-            Some(target) => inner.orders.about(&target).cloned().collect(),
+        let federated_hpas = |binding: &Arc<Binding>| match binding.about() {
+            Some(target) => inner.federated_hpas.about(&target).cloned().collect(),
             None => Vec::new(),
         };
-        found.map(|binding| Marked { orders: orders(binding), binding: Arc::clone(binding) }).collect()
+        found.map(|binding| Marked { federated_hpas: federated_hpas(binding), binding: Arc::clone(binding) }).collect()
     }
 
-    /// The view of a FederatedHPA like `order`, if it had taken over the workload of `binding`.
+    /// The view of a FederatedHPA like `entry`, if it had taken over the workload of `binding`.
     #[must_use]
-    pub fn left_behind(&self, order: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
+    pub fn left_behind(&self, entry: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
         let mut inner = self.inner.lock();
-        let key = order.key();
-        let gone = inner.orders.get(&key).is_none();
-        let sent = inner.sent.about(&key).filter(|_| gone).cloned().collect();
+        let key = entry.key();
+        let gone = inner.federated_hpas.get(&key).is_none();
+        let member_hpas = inner.member_hpas.about(&key).filter(|_| gone).cloned().collect();
         let (fleet, places) = (inner.fleet(), inner.places());
-        let order = Arc::new(order);
-        View { order, rivals: Vec::new(), binding: None, taken: binding, sent, fleet, places, scalers: Vec::new() }
+        View {
+            federated_hpa: Arc::new(entry),
+            rivals: Vec::new(),
+            binding: None,
+            taken: binding,
+            member_hpas,
+            fleet,
+            places,
+            scalers: Vec::new(),
+        }
     }
 
     /// Whether a FederatedHPA has Works.
     #[must_use]
-    pub fn has_sent(&self, key: &Key) -> bool {
+    pub fn has_works(&self, key: &Key) -> bool {
         let inner = self.inner.lock();
-        inner.complete && inner.sent.about(key).next().is_some()
+        inner.complete && inner.member_hpas.about(key).next().is_some()
     }
 
     /// The scalable kinds may have changed: objects that wait for this are reconciled again.
     pub fn learnt_kinds(&self) {
         let mut inner = self.inner.lock();
-        let waiting = inner.orders.all().filter(|order| !order.held()).map(|order| order.key());
+        let waiting = inner.federated_hpas.all().filter(|entry| !entry.held()).map(|entry| entry.key());
         let waiting: Vec<Key> = waiting.collect();
         inner.changed.extend(waiting);
         drop(inner);
-        self.news.notify_one();
+        self.change.notify_one();
     }
 
     /// Other autoscalers of these targets changed: the FederatedHPAs on them are reconciled again.
     pub fn rescaled(&self, targets: &[Target]) {
         let mut inner = self.inner.lock();
-        let keys: Vec<Key> = targets.iter().flat_map(|target| inner.orders.keys_about(target).cloned()).collect();
+        let keys: Vec<Key> =
+            targets.iter().flat_map(|target| inner.federated_hpas.keys_about(target).cloned()).collect();
         inner.changed.extend(keys);
         drop(inner);
-        self.news.notify_one();
+        self.change.notify_one();
     }
 
     /// Waits until an object changed, or changed measurements are due.
-    pub async fn news(&self) {
+    pub async fn wait_for_change(&self) {
         loop {
             let due = self.inner.lock().moved.1;
             let Some(due) = due else {
-                self.news.notified().await;
+                self.change.notified().await;
                 if self.inner.lock().changed.is_empty() {
                     continue;
                 }
                 return;
             };
             tokio::select! {
-                () = self.news.notified() => {}
+                () = self.change.notified() => {}
                 () = sleep_until(due) => {}
             }
             let inner = self.inner.lock();
@@ -276,22 +287,25 @@ impl Cache {
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
-        self.inner.lock().orders.keys_about(&target_of(workload)).cloned().collect()
+        self.inner.lock().federated_hpas.keys_about(&target_of(workload)).cloned().collect()
     }
 
-    /// Stores the response of a member about the write `sent`; the response is ignored for any other write. Returns
-    /// whether it was stored.
-    pub fn read_member(&self, sent: &MemberHpa, reading: entry::Reading) -> bool {
+    /// Stores the response of a member about the write `member_hpa`; it is ignored for any other write. Returns whether
+    /// it was stored.
+    pub fn read_member(&self, member_hpa: &MemberHpa, reading: entry::Reading) -> bool {
         let mut inner = self.inner.lock();
-        let known = inner.sent.get(&sent.key).is_some_and(|known| known.uid == sent.uid && known.token == sent.token);
+        let known = inner
+            .member_hpas
+            .get(&member_hpa.key)
+            .is_some_and(|known| known.uid == member_hpa.uid && known.token == member_hpa.token);
         if known {
-            inner.sent.note(&sent.key, |known| known.read(reading));
+            inner.member_hpas.note(&member_hpa.key, |known| known.read(reading));
         }
         known
     }
 
     /// Stores a FederatedHPA that this process wrote.
-    pub fn wrote_order(&self, written: &FederatedHPA) {
+    pub fn wrote_federated_hpa(&self, written: &FederatedHPA) {
         self.wrote(FederatedHpaEntry::of(written));
     }
 
@@ -307,7 +321,7 @@ impl Cache {
 
     /// Stores a Work that this process created.
     pub fn made_work(&self, made: &Work) {
-        self.inner.lock().sent.wrote(MemberHpa::of(made));
+        self.inner.lock().member_hpas.wrote(MemberHpa::of(made));
     }
 
     /// An object that was deleted meanwhile is not stored again.
@@ -327,13 +341,13 @@ impl Cache {
 
     fn put<I: Kept>(&self, item: I) {
         if self.change(|table| table.put(item)) {
-            self.news.notify_one();
+            self.change.notify_one();
         }
     }
 
     fn take<I: Kept>(&self, key: &Key) {
         if self.change(|table: &mut Table<I>| table.take(key)) {
-            self.news.notify_one();
+            self.change.notify_one();
         }
     }
 
@@ -369,6 +383,6 @@ impl Cache {
         }
         inner.complete();
         drop(inner);
-        self.news.notify_one();
+        self.change.notify_one();
     }
 }

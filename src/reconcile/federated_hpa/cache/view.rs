@@ -32,8 +32,8 @@ impl Fleet {
 
 /// All observed objects of one FederatedHPA, at one moment.
 pub struct View {
-    /// The object.
-    pub order: Arc<FederatedHpaEntry>,
+    /// The FederatedHPA.
+    pub federated_hpa: Arc<FederatedHpaEntry>,
     /// Others on the same workload.
     pub rivals: Vec<Arc<FederatedHpaEntry>>,
     /// The binding of its workload.
@@ -41,7 +41,7 @@ pub struct View {
     /// The binding of the workload that it has taken over: differs only after an edit.
     pub taken: Option<Arc<Binding>>,
     /// Its Works, in order of their clusters: they are sorted by namespace, which contains the name of the cluster.
-    pub sent: Vec<Arc<MemberHpa>>,
+    pub member_hpas: Vec<Arc<MemberHpa>>,
     /// The member clusters.
     pub fleet: Arc<Fleet>,
     /// The member clusters as they last reported, by name. They report every few seconds, which changes no `fleet`.
@@ -53,8 +53,8 @@ pub struct View {
 impl View {
     /// The Work for a cluster.
     #[must_use]
-    pub fn sent(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {
-        self.sent.get(self.sent.binary_search_by(|sent| sent.cluster().cmp(cluster)).ok()?)
+    pub fn member_hpa(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {
+        self.member_hpas.get(self.member_hpas.binary_search_by(|member_hpa| member_hpa.cluster().cmp(cluster)).ok()?)
     }
 
     /// The cluster of that name as it last reported.

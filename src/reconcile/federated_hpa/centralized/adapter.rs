@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::metrics::Answer;
-use super::observe::in_cluster;
+use super::metrics::MetricsApiResponse;
+use super::readings::in_cluster;
 use crate::decision::hpa::clusters::{Cluster, Readings, Silent};
 use crate::decision::hpa::metric::{Reading, Source};
 use crate::decision::hpa::pod::{Phase, Pod, Readiness};
@@ -13,8 +13,8 @@ use crate::decision::hpa::pod::{Phase, Pod, Readiness};
 const ADAPTER: &str = "karmada-metrics-adapter";
 
 /// The readings of a metric of pods or of an object.
-pub(super) fn read<'a>(source: &Source, answer: &Answer, of: &[Cluster<'a>]) -> Readings<'a> {
-    if let Answer::Total(total) = answer {
+pub(super) fn read<'a>(source: &Source, answer: &MetricsApiResponse, of: &[Cluster<'a>]) -> Readings<'a> {
+    if let MetricsApiResponse::Total(total) = answer {
         let why = "it sums the value over the clusters and does not say which of them failed".to_owned();
         return Readings::Incomplete(Reading::Total(*total), Silent { cluster: ADAPTER.to_owned(), why });
     }
@@ -39,9 +39,9 @@ pub(super) fn read<'a>(source: &Source, answer: &Answer, of: &[Cluster<'a>]) -> 
 }
 
 /// Whether one value stands for all pods of this name.
-fn is_one(answer: &Answer, pod: &Pod) -> bool {
+fn is_one(answer: &MetricsApiResponse, pod: &Pod) -> bool {
     match answer {
-        Answer::Usage(usages) => usages.of(&pod.name).any(|usage| usage.cluster().is_empty()),
+        MetricsApiResponse::Usage(usages) => usages.of(&pod.name).any(|usage| usage.cluster().is_empty()),
         _ => true,
     }
 }

@@ -34,7 +34,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// A query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Question {
+pub enum MetricsApiQuery {
     /// Usage of the pods of a namespace.
     Usage {
         /// The namespace.
@@ -65,7 +65,7 @@ pub enum Question {
     },
 }
 
-impl Question {
+impl MetricsApiQuery {
     /// Checks names that users write: with one such as `../../x` the controller would, with its permissions, read paths
     /// that the user must not read.
     fn check(&self) -> Result<(), Failure> {
@@ -122,7 +122,7 @@ fn query(selector: &k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelecto
 
 /// The result of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum MetricsApiResponse {
     /// Usage of pods.
     Usage(Arc<Usages>),
     /// A sample for each object, by its name.
@@ -133,7 +133,7 @@ pub enum Answer {
 
 /// Results of the metrics APIs; clones share them.
 #[derive(Clone)]
-pub struct Metrics(QueryCache<Question, Answer>);
+pub struct Metrics(QueryCache<MetricsApiQuery, MetricsApiResponse>);
 
 impl Metrics {
     /// Sends queries through `client`. Each result is fresh for half of `period`.
@@ -153,16 +153,16 @@ impl Metrics {
     }
 
     /// Queries these clusters, unless their results are fresh, and waits for them.
-    pub async fn ask(&self, clusters: &[&str], question: &Question) {
-        self.0.hear(clusters, question).await;
+    pub async fn ask(&self, clusters: &[&str], query: &MetricsApiQuery) {
+        self.0.refresh(clusters, query).await;
     }
 
     /// The last result.
     ///
     /// # Errors
     /// Why no result exists.
-    pub fn answer(&self, cluster: &str, question: &Question) -> Result<Answer, String> {
-        let cached = self.0.cached(cluster, question);
+    pub fn answer(&self, cluster: &str, query: &MetricsApiQuery) -> Result<MetricsApiResponse, String> {
+        let cached = self.0.get(cluster, query);
         match (cached.refused, cached.result) {
             (Some(why), _) => Err(why),
             (None, Some((_, answer))) => Ok(answer),
@@ -183,16 +183,20 @@ struct Apis {
     older: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Source<Question, Answer> for Apis {
-    fn who(&self) -> &'static str {
+impl Source<MetricsApiQuery, MetricsApiResponse> for Apis {
+    fn component(&self) -> &'static str {
         "metrics API"
     }
 
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, QueryError>> {
+    fn send(
+        &self,
+        cluster: &str,
+        query: &MetricsApiQuery,
+    ) -> BoxFuture<'static, Result<MetricsApiResponse, QueryError>> {
         let (plurals, older) = (Arc::clone(&self.plurals), Arc::clone(&self.older));
         let way = Way { client: self.client.clone(), cluster: cluster.to_owned(), plurals, older };
-        let question = question.clone();
-        async move { way.ask(&question).await.map_err(|failure| QueryError::Refused(failure.message)) }.boxed()
+        let query = query.clone();
+        async move { way.ask(&query).await.map_err(|failure| QueryError::Refused(failure.message)) }.boxed()
     }
 
     fn forget(&self, cluster: &str) {
@@ -220,10 +224,10 @@ struct Way {
 }
 
 impl Way {
-    async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
-        question.check()?;
-        match question {
-            Question::Usage { namespace } => {
+    async fn ask(&self, query: &MetricsApiQuery) -> Result<MetricsApiResponse, Failure> {
+        query.check()?;
+        match query {
+            MetricsApiQuery::Usage { namespace } => {
                 let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods");
                 let mut usages = Usages::default();
                 let what = format!("pod metrics of {namespace}");
@@ -231,14 +235,14 @@ impl Way {
                 let asked = Asked { verb, group, resource, object: &object };
                 let add = |metrics: PodMetrics| usages.push(&metrics);
                 send_list(&self.client, self.request(&path, ""), asked, add).await?;
-                Ok(Answer::Usage(Arc::new(usages.sorted())))
+                Ok(MetricsApiResponse::Usage(Arc::new(usages.sorted())))
             }
-            Question::Pods { namespace, metric } => {
+            MetricsApiQuery::Pods { namespace, metric } => {
                 let path = format!("namespaces/{namespace}/pods/*/{}", metric.name);
                 let list = self.custom(&path, metric).await?;
-                Ok(Answer::Values(Arc::new(values(list))))
+                Ok(MetricsApiResponse::Values(Arc::new(values(list))))
             }
-            Question::Object { namespace, object: (api_version, kind, name), metric } => {
+            MetricsApiQuery::Object { namespace, object: (api_version, kind, name), metric } => {
                 let path = if &**kind == "Namespace" {
                     format!("namespaces/{name}/metrics/{}", metric.name)
                 } else {
@@ -247,14 +251,14 @@ impl Way {
                 };
                 let mut values = values(self.custom(&path, metric).await?);
                 let (_, sample) = values.pop().ok_or_else(|| nothing(metric))?;
-                Ok(Answer::Total(sample.value))
+                Ok(MetricsApiResponse::Total(sample.value))
             }
-            Question::External { namespace, metric } => {
+            MetricsApiQuery::External { namespace, metric } => {
                 let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{}", metric.name);
                 let list: List<ExternalMetricValue> =
                     self.get(&path, &parameter("labelSelector", &metric.selector), &metric.name).await?;
                 let total = total(&list).map_err(|why| Failure::new(ErrorClass::Refused, reason::REJECTED, why))?;
-                Ok(Answer::Total(total))
+                Ok(MetricsApiResponse::Total(total))
             }
         }
     }

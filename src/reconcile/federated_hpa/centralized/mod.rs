@@ -1,15 +1,15 @@
 //! Centralized mode: the HPA algorithm over all clusters at once. Its result is written to the workload's own `scale`,
 //! and karmada-scheduler divides the replicas (docs/design.md#centralized-mode). Talks to the API server.
 //!
-//! `scaling` is the reconcile from top to bottom: read the scale, observe pods and metrics, decide, write, report.
+//! Its state and its observation are here; the reconcile is `scaling`.
 
 mod adapter;
 pub mod metrics;
 pub mod observe;
 pub mod pods;
-mod scaling;
+mod readings;
 mod selectors;
-mod status;
+pub(crate) mod status;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Settings {
 
     /// When the next computation is due. All objects are due at the same instants, so that one list of metrics is fresh
     /// for all of them.
-    fn next(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let period = i64::try_from(self.period.as_millis()).ok().filter(|period| *period > 0)?;
         let past = now.as_millisecond().checked_rem_euclid(period)?;
         now.checked_add(SignedDuration::from_millis(period.checked_sub(past)?)).ok()
@@ -100,7 +100,7 @@ impl Settings {
 /// Dependencies of reconciles of Centralized objects.
 pub struct Centralized {
     /// Settings of the operator.
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// The pods of members.
     pods: PodWatches,
     /// The metrics of members.
@@ -118,22 +118,22 @@ struct Term {
 
 /// State of an object.
 #[derive(Default)]
-struct Memory {
+pub(crate) struct Memory {
     uid: String,
-    generation: Option<i64>,
+    pub(crate) generation: Option<i64>,
     /// Time of the next computation, unless the object changes before.
-    due: Option<Timestamp>,
-    history: History,
-    scaled: Option<Timestamp>,
-    scale: Option<KnownScale>,
+    pub(crate) due: Option<Timestamp>,
+    pub(crate) history: History,
+    pub(crate) scaled: Option<Timestamp>,
+    pub(crate) scale: Option<KnownScale>,
 }
 
 /// The scale of a workload as it was last read or written.
-struct KnownScale {
+pub(crate) struct KnownScale {
     /// The version of the workload in its binding at that time.
-    version: String,
-    path: ResourcePath,
-    scale: Scale,
+    pub(crate) version: String,
+    pub(crate) path: ResourcePath,
+    pub(crate) scale: Scale,
 }
 
 impl Centralized {
@@ -146,17 +146,18 @@ impl Centralized {
 
     /// Takes the state of this object, compared by uid: a recreated object of the same name starts with an empty state.
     /// [`Self::keep`] puts it back.
-    fn recall(&self, leader: &Leader, order: &FederatedHpaEntry) -> Memory {
+    pub(crate) fn recall(&self, leader: &Leader, entry: &FederatedHpaEntry) -> Memory {
         let mut term = self.term();
         if !term.leader.as_ref().is_some_and(|known| known.is_same(leader)) {
             *term = Term { leader: Some(leader.clone()), ..Term::default() };
         }
-        let uid = order.object.metadata.uid.clone().unwrap_or_default();
-        let known = term.objects.remove(&order.key()).filter(|memory| memory.uid == uid);
+        let uid = entry.object.metadata.uid.clone().unwrap_or_default();
+        let known = term.objects.remove(&entry.key()).filter(|memory| memory.uid == uid);
         known.unwrap_or_else(|| Memory { uid, ..Memory::default() })
     }
 
-    fn keep(&self, key: Key, memory: Memory) {
+    /// Stores the state of an object.
+    pub(crate) fn keep(&self, key: Key, memory: Memory) {
         self.term().objects.insert(key, memory);
     }
 

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::metrics::{Answer, CONTROL_PLANE, MetricQuery, Question};
+use super::metrics::{CONTROL_PLANE, MetricQuery, MetricsApiQuery, MetricsApiResponse};
+use super::readings::in_cluster;
 use super::{Centralized, MetricsSource, Settings, adapter};
 use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::replicas;
-use crate::convert::usage::Usages;
 use crate::decision::fleet::Member;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Gathered, Readings};
-use crate::decision::hpa::metric::{Reading, Samples, Source, Target};
+use crate::decision::hpa::metric::{Reading, Source, Target};
 use crate::decision::hpa::pod::Pod;
 use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
@@ -36,7 +36,7 @@ pub trait Members {
     ///
     /// # Errors
     /// Why there is none.
-    fn answer(&self, cluster: &str, source: &Source, question: &Question) -> Result<Answer, String>;
+    fn answer(&self, cluster: &str, source: &Source, query: &MetricsApiQuery) -> Result<MetricsApiResponse, String>;
 }
 
 /// The queries for one observation.
@@ -65,8 +65,8 @@ impl Members for Live<'_> {
         self.of.pods.select(cluster, self.namespace, self.selector)
     }
 
-    fn answer(&self, cluster: &str, _: &Source, question: &Question) -> Result<Answer, String> {
-        self.of.metrics.answer(cluster, question)
+    fn answer(&self, cluster: &str, _: &Source, query: &MetricsApiQuery) -> Result<MetricsApiResponse, String> {
+        self.of.metrics.answer(cluster, query)
     }
 }
 
@@ -74,13 +74,13 @@ impl Centralized {
     /// Observes the workload whose pods `selector` selects.
     pub async fn observe<'a>(&self, view: &View, binding: &'a Binding, selector: &Selector) -> Gathered<'a> {
         let inquiry = Inquiry::of(view, binding, &self.settings);
-        let namespace = view.order.object.metadata.namespace.as_deref().unwrap_or_default();
+        let namespace = view.federated_hpa.object.metadata.namespace.as_deref().unwrap_or_default();
         let clusters = inquiry.clusters.iter();
         let ready: Vec<&str> = clusters.filter(|cluster| cluster.ready).map(|cluster| cluster.name).collect();
         let asked = inquiry.metrics.iter().flatten().map(|asking| async {
             match asking.of {
-                Respondent::Members => self.metrics.ask(&ready, &asking.question).await,
-                Respondent::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.question).await,
+                Respondent::Members => self.metrics.ask(&ready, &asking.query).await,
+                Respondent::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.query).await,
             }
         });
         tokio::join!(self.pods.listed(&ready, namespace, PATIENCE), join_all(asked));
@@ -92,7 +92,7 @@ impl<'a> Inquiry<'a> {
     /// The queries for the workload of this binding.
     #[must_use]
     pub fn of(view: &View, binding: &'a Binding, settings: &Settings) -> Self {
-        let object = &view.order.object;
+        let object = &view.federated_hpa.object;
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let specs = object.spec.metrics.as_deref().unwrap_or_default();
         let metrics = convert::scaling::metrics(specs, namespace)
@@ -140,40 +140,40 @@ fn asking(
         MetricsSource::Members => Respondent::Members,
         MetricsSource::Adapter => Respondent::ControlPlane,
     };
-    let (question, of) = match &source {
-        Source::Resource { .. } | Source::ContainerResource { .. } => (Question::Usage { namespace }, usual),
+    let (query, of) = match &source {
+        Source::Resource { .. } | Source::ContainerResource { .. } => (MetricsApiQuery::Usage { namespace }, usual),
         Source::Pods { metric } => {
             let known = named(spec.and_then(|spec| spec.pods.as_ref()).map(|pods| &pods.metric));
-            (Question::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, usual)
+            (MetricsApiQuery::Pods { namespace, metric: known.unwrap_or_else(|| fallback(metric)) }, usual)
         }
         Source::Object { metric, kind, name, .. } => {
             let known = spec.and_then(|spec| spec.object.as_ref());
             let version = known.map(|object| object.described_object.api_version.as_str()).unwrap_or_default();
             let object = (version.into(), kind.as_str().into(), name.as_str().into());
             let metric = named(known.map(|object| &object.metric)).unwrap_or_else(|| fallback(metric));
-            (Question::Object { namespace, object, metric }, usual)
+            (MetricsApiQuery::Object { namespace, object, metric }, usual)
         }
         Source::External { metric, .. } => {
             let sum = settings.external_sum.contains(metric);
             let known = named(spec.and_then(|spec| spec.external.as_ref()).map(|external| &external.metric));
-            let question = Question::External { namespace, metric: known.unwrap_or_else(|| fallback(metric)) };
-            (question, if sum { Respondent::Members } else { Respondent::ControlPlane })
+            let query = MetricsApiQuery::External { namespace, metric: known.unwrap_or_else(|| fallback(metric)) };
+            (query, if sum { Respondent::Members } else { Respondent::ControlPlane })
         }
     };
-    Asking { source, target, question, of }
+    Asking { source, target, query, of }
 }
 
 fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -> Readings<'a> {
-    let Asking { source, question, of, .. } = asking;
+    let Asking { source, query, of, .. } = asking;
     if *of == Respondent::ControlPlane && !matches!(source, Source::External { .. }) {
-        return match members.answer(CONTROL_PLANE, source, question) {
+        return match members.answer(CONTROL_PLANE, source, query) {
             Ok(answer) => adapter::read(source, &answer, clusters),
             Err(why) => Readings::Whole(Reading::Unavailable(why)),
         };
     }
     if *of == Respondent::ControlPlane {
-        return Readings::Whole(match members.answer(CONTROL_PLANE, source, question) {
-            Ok(Answer::Total(total)) => Reading::Total(total),
+        return Readings::Whole(match members.answer(CONTROL_PLANE, source, query) {
+            Ok(MetricsApiResponse::Total(total)) => Reading::Total(total),
             Ok(_) => Reading::Unavailable("the answer is of another kind".to_owned()),
             Err(why) => Reading::Unavailable(format!(
                 "{why}; a metric that members have is summed over them when --external-metrics-sum names it"
@@ -184,7 +184,7 @@ fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -
     let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?)));
     let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
     let readings = known.filter(|(_, pods)| !per_pod || !pods.is_empty()).map(|(name, pods)| {
-        let answer = members.answer(name, source, question);
+        let answer = members.answer(name, source, query);
         let reading = answer.and_then(|answer| in_cluster(name, pods, source, &answer));
         (name, reading.unwrap_or_else(Reading::Unavailable))
     });
@@ -195,7 +195,7 @@ fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -
 struct Asking {
     source: Source,
     target: Target,
-    question: Question,
+    query: MetricsApiQuery,
     of: Respondent,
 }
 
@@ -210,41 +210,6 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
     let source = Source::Pods { metric: String::new() };
     let reading = Reading::Unavailable("spec.metrics names no source or no target".to_owned());
     ClusterMetric { source, target: Target::AverageValue(1), readings: Readings::Whole(reading) }
-}
-
-/// The reading of a metric in one cluster, for the pods of the workload.
-pub(super) fn in_cluster(cluster: &str, pods: &[Pod], source: &Source, answer: &Answer) -> Result<Reading, String> {
-    let pods = (0_u32..).zip(pods);
-    let samples = match (source, answer) {
-        (Source::Resource { name }, Answer::Usage(usages)) => used(pods, cluster, usages, (name, None))?,
-        (Source::ContainerResource { name, container }, Answer::Usage(usages)) => {
-            used(pods, cluster, usages, (name, Some(container)))?
-        }
-        (Source::Pods { .. }, Answer::Values(values)) => {
-            let sample = |pod: &Pod| {
-                let at = values.binary_search_by(|(name, _)| (**name).cmp(&pod.name)).ok()?;
-                Some(values.get(at)?.1)
-            };
-            pods.filter_map(|(index, pod)| Some((index, sample(pod)?))).collect()
-        }
-        (Source::Object { .. } | Source::External { .. }, Answer::Total(total)) => return Ok(Reading::Total(*total)),
-        _ => return Err("the answer is of another kind".to_owned()),
-    };
-    Ok(Reading::PerPod(samples))
-}
-
-/// The samples of a resource of all containers, or of the named one.
-fn used<'a>(
-    pods: impl Iterator<Item = (u32, &'a Pod)>,
-    cluster: &str,
-    usages: &Usages,
-    (resource, container): (&str, Option<&str>),
-) -> Result<Samples, String> {
-    let sample = |(index, pod): (u32, &Pod)| {
-        let usage = usages.of(&pod.name).find(|usage| ["", cluster].contains(&usage.cluster()))?;
-        usage.sample(resource, container).map(|sample| Some((index, sample?))).transpose()
-    };
-    pods.filter_map(sample).collect()
 }
 
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {

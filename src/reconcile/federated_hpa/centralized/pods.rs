@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use jiff::Timestamp;
 use kube::client::Body;
 use kube::runtime::watcher;
 use kube::{Api, Client};
@@ -22,7 +21,7 @@ use crate::api::pod::Pod;
 use crate::convert;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::excerpt::excerpt;
-use crate::decision::hpa::pod::{self, Phase, Readiness, Requests};
+use crate::decision::hpa::pod::{self, Moment, Phase, Readiness, Requests};
 use crate::decision::selector::{Labels, Selector};
 use crate::reconcile::federated_hpa::observe::members::proxied;
 use crate::runtime::clock;
@@ -81,8 +80,8 @@ struct Seen {
 struct SeenPod {
     labels: Arc<Labels>,
     requests: Arc<Requests>,
-    ready: Option<(Readiness, Timestamp)>,
-    started: Option<Timestamp>,
+    ready: Option<(Readiness, Moment)>,
+    started: Option<Moment>,
     phase: Phase,
     deleted: bool,
 }
@@ -182,7 +181,7 @@ impl Seen {
             labels: shared(&mut self.labels, labels),
             requests: shared(&mut self.requests, convert::pods::requests(pod)),
             ready: convert::pods::ready(pod),
-            started: pod.status.start_time.as_ref().map(|time| time.0),
+            started: convert::pods::started(pod),
             phase: convert::pods::phase(pod),
             deleted: pod.metadata.deletion_timestamp.is_some(),
         }

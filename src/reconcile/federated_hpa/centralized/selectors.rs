@@ -1,11 +1,9 @@
 //! Whether another FederatedHPA of the namespace scales pods of a Centralized workload, too: then neither its metrics
-//! nor its replicas mean anything, and Kubernetes' own controller refuses to scale. Reads the scale of the workloads of
-//! other FederatedHPAs from the API server.
+//! nor its replicas mean anything, and Kubernetes' own controller refuses to scale. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Centralized;
@@ -14,12 +12,9 @@ use crate::decision::few::Few;
 use crate::decision::hpa::selectors::SelectorIndex;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 
 /// Scales that one computation reads; the next ones read the rest.
 const READ_AT_ONCE: usize = 64;
-/// Requests in flight.
-const IN_FLIGHT: usize = 8;
 /// When a scale that could not be read is read again.
 const READ_AGAIN: SignedDuration = SignedDuration::from_mins(5);
 
@@ -69,7 +64,7 @@ impl Selectors {
 impl InNamespace {
     /// The FederatedHPAs whose scale is to be read; those that are gone are dropped.
     fn unread(&mut self, all: Vec<Arc<FederatedHpaEntry>>, now: Timestamp) -> Vec<Arc<FederatedHpaEntry>> {
-        let names: BTreeSet<Arc<str>> = all.iter().map(|order| order.key().name).collect();
+        let names: BTreeSet<Arc<str>> = all.iter().map(|entry| entry.key().name).collect();
         let Self { others, read, .. } = self;
         read.retain(|name, _| {
             let stays = names.contains(name);
@@ -78,28 +73,28 @@ impl InNamespace {
             }
             stays
         });
-        let due = |order: &Arc<FederatedHpaEntry>| {
-            read.get(&order.key().name).is_none_or(|known| {
-                known.generation != order.object.metadata.generation || known.again.is_some_and(|again| again <= now)
+        let due = |entry: &Arc<FederatedHpaEntry>| {
+            read.get(&entry.key().name).is_none_or(|known| {
+                known.generation != entry.object.metadata.generation || known.again.is_some_and(|again| again <= now)
             })
         };
         all.into_iter().filter(due).take(READ_AT_ONCE).collect()
     }
 
-    fn took(&mut self, order: &FederatedHpaEntry, selector: Option<&Selector>, now: Timestamp) {
-        let name = order.key().name;
+    fn took(&mut self, entry: &FederatedHpaEntry, selector: Option<&Selector>, now: Timestamp) {
+        let name = entry.key().name;
         match selector {
             Some(selector) => self.others.put(&name, selector),
             None => self.others.remove(&name),
         }
         let again = if selector.is_some() { None } else { now.checked_add(READ_AGAIN).ok() };
-        self.read.insert(name, Read { generation: order.object.metadata.generation, again });
+        self.read.insert(name, Read { generation: entry.object.metadata.generation, again });
     }
 }
 
 impl Centralized {
     /// Why the workload must not be scaled: others scale pods that its selector selects.
-    pub(super) fn ambiguity(&self, key: &Key, clusters: &[&str], text: &str, selector: &Selector) -> Option<String> {
+    pub(crate) fn ambiguity(&self, key: &Key, clusters: &[&str], text: &str, selector: &Selector) -> Option<String> {
         let pods = clusters.iter().flat_map(|cluster| self.pods.labels(cluster, &key.namespace, selector)).collect();
         let mut names = self.term().selectors.selecting(key, &pods);
         names.insert(key.to_string());
@@ -113,28 +108,38 @@ impl Centralized {
             Few(&names)
         ))
     }
-}
 
-impl FederatedHpaWorker {
-    /// Reads the selectors of the workloads of other FederatedHPAs in the namespace, once in a period for all objects
-    /// there.
-    pub(super) async fn read_selectors(&self, key: &Key, now: Timestamp) {
-        let unread = {
-            let mut term = self.centralized.term();
-            let known = term.selectors.of(key);
-            if known.looked.is_some_and(|until| until > now) {
-                return;
-            }
-            known.looked = self.centralized.settings.next(now);
-            let all = self.live.cache.in_namespace(&key.namespace);
-            // One that stands back behind another FederatedHPA of its workload scales nothing.
-            known.unread(all.into_iter().filter(|order| self.serves(order) && order.held()).collect(), now)
-        };
-        let read = futures::stream::iter(unread).for_each_concurrent(IN_FLIGHT, |order| async move {
-            let scale = self.scale_of(&order).await.ok();
-            let selector = scale.and_then(|(_, scale)| Selector::parse(&scale.status.selector).ok());
-            self.centralized.term().selectors.of(key).took(&order, selector.as_ref(), now);
-        });
-        read.await;
+    /// Sets the selector of a Centralized workload; `None`: it is not scaled.
+    pub(crate) fn set_selector(&self, key: &Key, selector: Option<&Selector>) {
+        self.term().selectors.set(key, selector);
+    }
+
+    /// Sets the selector of the workload of another FederatedHPA in the namespace of `key`; `None`: it could not be
+    /// read.
+    pub(crate) fn set_other_selector(
+        &self,
+        key: &Key,
+        other: &FederatedHpaEntry,
+        selector: Option<&Selector>,
+        now: Timestamp,
+    ) {
+        self.term().selectors.of(key).took(other, selector, now);
+    }
+
+    /// The FederatedHPAs whose selectors must be read now, of `all` in the namespace of `key` that scale a workload.
+    /// Empty where another object of the namespace has asked in this period.
+    pub(crate) fn unread_selectors(
+        &self,
+        key: &Key,
+        now: Timestamp,
+        all: impl FnOnce() -> Vec<Arc<FederatedHpaEntry>>,
+    ) -> Vec<Arc<FederatedHpaEntry>> {
+        let mut term = self.term();
+        let known = term.selectors.of(key);
+        if known.looked.is_some_and(|until| until > now) {
+            return Vec::new();
+        }
+        known.looked = self.settings.next(now);
+        known.unread(all(), now)
     }
 }

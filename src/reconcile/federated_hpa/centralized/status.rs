@@ -9,54 +9,54 @@ use crate::convert::instant::stored;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::hpa::decide;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status::{READY, SCALING, conditions, known_condition};
+use crate::reconcile::federated_hpa::status::{READY, SCALING, conditions};
 
 /// Reason of `AbleToScale` when the scale of the workload cannot be read.
-pub(super) const FAILED_GET_SCALE: &str = "FailedGetScale";
+pub(crate) const FAILED_GET_SCALE: &str = "FailedGetScale";
 /// Reason of `AbleToScale` when the scale of the workload cannot be written.
-pub(super) const FAILED_UPDATE_SCALE: &str = "FailedUpdateScale";
+pub(crate) const FAILED_UPDATE_SCALE: &str = "FailedUpdateScale";
 /// Reason of `ScalingActive` when the scale of the workload has no usable selector of its pods.
-pub(super) const INVALID_SELECTOR: &str = "InvalidSelector";
+pub(crate) const INVALID_SELECTOR: &str = "InvalidSelector";
 
 /// A status under construction. Conditions that are not set keep their state.
-pub(super) struct Report<'a> {
-    order: &'a FederatedHpaEntry,
+pub(crate) struct Report<'a> {
+    entry: &'a FederatedHpaEntry,
     now: Timestamp,
     conditions: Vec<Condition>,
-    pub(super) current: Option<i32>,
-    pub(super) desired: Option<i32>,
-    pub(super) metrics: Option<Vec<MetricStatus>>,
-    pub(super) scaled: Option<Timestamp>,
+    pub(crate) current: Option<i32>,
+    pub(crate) desired: Option<i32>,
+    pub(crate) metrics: Option<Vec<MetricStatus>>,
+    pub(crate) scaled: Option<Timestamp>,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn of(order: &'a FederatedHpaEntry, now: Timestamp) -> Self {
-        let known = SCALING.iter().filter_map(|type_| known_condition(order, type_).cloned()).collect();
-        Self { order, now, conditions: known, current: None, desired: None, metrics: None, scaled: None }
+    pub(crate) fn of(entry: &'a FederatedHpaEntry, now: Timestamp) -> Self {
+        let known = SCALING.iter().filter_map(|type_| entry.condition(type_).cloned()).collect();
+        Self { entry, now, conditions: known, current: None, desired: None, metrics: None, scaled: None }
     }
 
-    pub(super) fn set(&mut self, type_: &str, said: ConditionParts) {
-        let generation = self.order.object.metadata.generation;
-        let made = condition(type_, said, known_condition(self.order, type_), generation, self.now);
+    pub(crate) fn set(&mut self, type_: &str, said: ConditionParts) {
+        let generation = self.entry.object.metadata.generation;
+        let made = condition(type_, said, self.entry.condition(type_), generation, self.now);
         self.conditions.retain(|known| known.type_ != type_);
         self.conditions.push(made);
     }
 
-    pub(super) fn decided(&mut self, conditions: &[decide::Condition]) {
+    pub(crate) fn decided(&mut self, conditions: &[decide::Condition]) {
         for decide::Condition { kind, status, reason, message } in conditions {
             self.set(kind, (if *status { "True" } else { "False" }, reason, message.clone()));
         }
     }
 
     /// Reports that the workload cannot be scaled at all.
-    pub(super) fn unable(&mut self, reason: &'static str, message: &str) {
+    pub(crate) fn unable(&mut self, reason: &'static str, message: &str) {
         let able = format!("the HPA controller was unable to get the target's current scale: {message}");
         self.set(ABLE_TO_SCALE, ("False", FAILED_GET_SCALE, able));
         self.set(READY, ("False", reason, message.to_owned()));
     }
 
     /// Reports that the user suspends the object, unless it is not ready for another reason.
-    pub(super) fn suspended(&mut self) {
+    pub(crate) fn suspended(&mut self) {
         let parts = |status| {
             (
                 status,
@@ -72,21 +72,21 @@ impl<'a> Report<'a> {
     }
 
     /// Reports that nothing is computed, as it is unknown which pods are those of the workload.
-    pub(super) fn unselected(&mut self, reason: &'static str, message: String) {
+    pub(crate) fn unselected(&mut self, reason: &'static str, message: String) {
         self.set(SCALING_ACTIVE, ("False", reason, message.clone()));
         self.set(READY, ("False", reason, message));
     }
 
-    pub(super) fn status(self) -> FederatedHPAStatus {
-        let Self { order, conditions, current, desired, metrics, scaled, .. } = self;
-        let known = order.object.status.as_ref();
+    pub(crate) fn status(self) -> FederatedHPAStatus {
+        let Self { entry, conditions, current, desired, metrics, scaled, .. } = self;
+        let known = entry.object.status.as_ref();
         let mut conditions = conditions;
         conditions.sort_by_key(|condition| rank(&condition.type_));
         for condition in &mut conditions {
-            condition.observed_generation = order.object.metadata.generation;
+            condition.observed_generation = entry.object.metadata.generation;
         }
         FederatedHPAStatus {
-            observed_generation: order.object.metadata.generation,
+            observed_generation: entry.object.metadata.generation,
             last_scale_time: scaled.and_then(stored).or_else(|| known.and_then(|known| known.last_scale_time.clone())),
             current_replicas: current.or_else(|| known.and_then(|known| known.current_replicas)),
             desired_replicas: desired.or_else(|| known.map(|known| known.desired_replicas)).unwrap_or_default(),
@@ -99,6 +99,6 @@ impl<'a> Report<'a> {
 
 /// The order of Kubernetes, followed by our own conditions.
 fn rank(type_: &str) -> usize {
-    let order = [ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED, READY];
-    order.iter().position(|known| *known == type_).unwrap_or(order.len())
+    let all = [ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED, READY];
+    all.iter().position(|known| *known == type_).unwrap_or(all.len())
 }

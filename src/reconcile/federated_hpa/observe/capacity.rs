@@ -14,10 +14,10 @@ use crate::convert;
 use crate::decision::capacity::{Answer, Demand, Summary, smallest};
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
-use crate::estimator::question::Question;
+use crate::estimator::query::EstimatorQuery;
 
 /// Cached results of karmada-scheduler-estimators.
-pub type Estimators = QueryCache<Question, i32>;
+pub type Estimators = QueryCache<EstimatorQuery, i32>;
 
 /// Free capacity for a workload in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Room {
 /// Source of the free capacity of clusters.
 pub trait Capacity: Send + Sync + 'static {
     /// Queries these clusters where results are missing, and waits a moment for all of them.
-    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
+    fn refresh<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()>;
 
     /// The free capacity in `cluster`, without waiting, from its resource summary (`summary`) and cached results. Where
     /// the only result is that there is no limit, `most` fit.
@@ -44,12 +44,12 @@ pub trait Capacity: Send + Sync + 'static {
 
     /// Queries them in the background unless the result is younger than `fresh`. Returns whether a result exists or may
     /// arrive; otherwise another source must be used.
-    fn look(&self, _cluster: &str, _workload: &ObjectReference, _fresh: Duration) -> bool {
+    fn refresh_unschedulable(&self, _cluster: &str, _workload: &ObjectReference, _fresh: Duration) -> bool {
         false
     }
 
     /// Waits until such a result changes.
-    fn news(&self) -> BoxFuture<'_, ()> {
+    fn wait_for_change(&self) -> BoxFuture<'_, ()> {
         std::future::pending().boxed()
     }
 
@@ -65,7 +65,7 @@ pub struct Requirements {
     /// `None` when they cannot be parsed.
     demand: Option<Demand>,
     /// `None` when they cannot be parsed.
-    question: Option<Question>,
+    query: Option<EstimatorQuery>,
 }
 
 impl Requirements {
@@ -73,10 +73,10 @@ impl Requirements {
     #[must_use]
     pub fn read(requirements: Option<&Value>) -> Self {
         let read = requirements.map_or_else(|| Ok(ReplicaRequirements::default()), ReplicaRequirements::deserialize);
-        let Ok(read) = read else { return Self { demand: None, question: None } };
+        let Ok(read) = read else { return Self { demand: None, query: None } };
         let demand = convert::capacity::demand(&read);
-        let question = demand.is_some().then(|| Question::available(&read));
-        Self { demand, question }
+        let query = demand.is_some().then(|| EstimatorQuery::available(&read));
+        Self { demand, query }
     }
 }
 
@@ -96,9 +96,9 @@ impl Rooms {
 
     /// Queries the estimators of these clusters where results are missing, and waits a moment for all of them. Returns
     /// whether all results have arrived that will arrive; otherwise another plan soon makes sense.
-    pub async fn hear(&self, clusters: &[&str], requirements: &Requirements) -> bool {
-        match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => estimators.hear(clusters, question).await,
+    pub async fn refresh(&self, clusters: &[&str], requirements: &Requirements) -> bool {
+        match (&self.estimators, &requirements.query) {
+            (Some(estimators), Some(query)) => estimators.refresh(clusters, query).await,
             _ => true,
         }
     }
@@ -106,16 +106,16 @@ impl Rooms {
     /// The cached result of the estimator of the cluster called `name`.
     #[must_use]
     pub fn answer(&self, name: &str, requirements: &Requirements) -> Answer {
-        match (&self.estimators, &requirements.question) {
-            (Some(estimators), Some(question)) => heard(estimators, name, question),
+        match (&self.estimators, &requirements.query) {
+            (Some(estimators), Some(query)) => cached_answer(estimators, name, query),
             _ => Answer::Unknown,
         }
     }
 }
 
 impl Capacity for Rooms {
-    fn hear<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()> {
-        Self::hear(self, clusters, requirements).map(|_| ()).boxed()
+    fn refresh<'a>(&'a self, clusters: &'a [&'a str], requirements: &'a Requirements) -> BoxFuture<'a, ()> {
+        Self::refresh(self, clusters, requirements).map(|_| ()).boxed()
     }
 
     fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room {
@@ -126,29 +126,29 @@ impl Capacity for Rooms {
     }
 
     fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        let cached = self.estimators.as_ref()?.cached(cluster, &unschedulable(workload)?);
+        let cached = self.estimators.as_ref()?.get(cluster, &unschedulable(workload)?);
         Replicas::try_from(cached.result?.1).ok()
     }
 
-    fn look(&self, cluster: &str, workload: &ObjectReference, fresh: Duration) -> bool {
-        let (Some(estimators), Some(question)) = (&self.estimators, unschedulable(workload)) else { return false };
-        estimators.look(cluster, &question, fresh);
-        let cached = estimators.cached(cluster, &question);
-        cached.under_way || cached.result.is_some()
+    fn refresh_unschedulable(&self, cluster: &str, workload: &ObjectReference, fresh: Duration) -> bool {
+        let (Some(estimators), Some(query)) = (&self.estimators, unschedulable(workload)) else { return false };
+        estimators.refresh_in_background(cluster, &query, fresh);
+        let cached = estimators.get(cluster, &query);
+        cached.in_progress || cached.result.is_some()
     }
 
-    fn news(&self) -> BoxFuture<'_, ()> {
+    fn wait_for_change(&self) -> BoxFuture<'_, ()> {
         match &self.estimators {
-            Some(estimators) => estimators.news().boxed(),
+            Some(estimators) => estimators.wait_for_change().boxed(),
             None => std::future::pending().boxed(),
         }
     }
 
     fn changed(&self) -> Vec<ObjectReference> {
         let changed = self.estimators.iter().flat_map(QueryCache::changed);
-        let about = |question| match question {
-            Question::Unschedulable(workload, _) => Some((*workload).clone()),
-            Question::Available(_) => None,
+        let about = |query| match query {
+            EstimatorQuery::Unschedulable(workload, _) => Some((*workload).clone()),
+            EstimatorQuery::Available(_) => None,
         };
         changed.filter_map(about).collect()
     }
@@ -156,13 +156,13 @@ impl Capacity for Rooms {
 
 /// The cached result of the estimator of `cluster`.
 #[must_use]
-pub fn heard(estimators: &Estimators, cluster: &str, question: &Question) -> Answer {
-    estimators.cached(cluster, question).result.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
+pub fn cached_answer(estimators: &Estimators, cluster: &str, query: &EstimatorQuery) -> Answer {
+    estimators.get(cluster, query).result.map_or(Answer::Unknown, |(_, number)| Answer::of(number))
 }
 
 /// The query for pods that the scheduler could not place. Estimators support Deployments only.
-fn unschedulable(workload: &ObjectReference) -> Option<Question> {
-    (workload.kind == "Deployment").then(|| Question::unschedulable(workload.clone(), Duration::ZERO))
+fn unschedulable(workload: &ObjectReference) -> Option<EstimatorQuery> {
+    (workload.kind == "Deployment").then(|| EstimatorQuery::unschedulable(workload.clone(), Duration::ZERO))
 }
 
 /// A source without any information.
@@ -170,7 +170,7 @@ fn unschedulable(workload: &ObjectReference) -> Option<Question> {
 pub struct Unknown;
 
 impl Capacity for Unknown {
-    fn hear<'a>(&'a self, _: &'a [&'a str], _: &'a Requirements) -> BoxFuture<'a, ()> {
+    fn refresh<'a>(&'a self, _: &'a [&'a str], _: &'a Requirements) -> BoxFuture<'a, ()> {
         std::future::ready(()).boxed()
     }
 

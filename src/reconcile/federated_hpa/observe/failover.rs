@@ -12,6 +12,9 @@ use crate::decision::fleet::patience::Patience;
 use crate::decision::plan::REPLACEMENT;
 use crate::runtime::clock::steady;
 
+/// Type of the condition that exists while failed clusters keep their bounds.
+pub const FAILOVER_PAUSED: &str = "FailoverPaused";
+
 /// A cluster that was admitted must fail over within this time, or it waits again.
 const TURN: Duration = Duration::from_mins(1);
 /// Longest wait, regardless of the rate.

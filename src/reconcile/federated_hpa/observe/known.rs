@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 
+use super::failover::FAILOVER_PAUSED;
 use super::{Words, observed};
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
@@ -13,8 +14,7 @@ use crate::decision::plan::{Bounds, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-use crate::reconcile::federated_hpa::names;
-use crate::reconcile::federated_hpa::status::{FAILOVER_PAUSED, known_condition};
+use crate::reconcile::federated_hpa::evictions::{begun, is_foreign, text_of};
 
 /// Known state of each cluster, by name.
 pub(super) struct Known<'a> {
@@ -30,20 +30,18 @@ impl<'a> Known<'a> {
     pub(super) fn of(view: &'a View, binding: &'a Binding) -> Self {
         let spec = &binding.object.spec;
         let tasks = &spec.graceful_eviction_tasks;
-        let kept = view.order.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
+        let kept = view.federated_hpa.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
         let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
         let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
         let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
-        for (cluster, since) in
-            tasks.iter().filter(|task| said_of(task, "/producer") != names::PRODUCER).filter_map(begun)
-        {
+        for (cluster, since) in tasks.iter().filter(|task| is_foreign(task)).filter_map(begun) {
             let known = evicted.entry(cluster).or_insert(since);
             *known = since.max(*known);
         }
         Self {
             entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
             reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
-            leaving: tasks.iter().map(|task| said_of(task, "/fromCluster")).collect(),
+            leaving: tasks.iter().map(|task| text_of(task, "/fromCluster")).collect(),
             evicted,
             kept,
         }
@@ -54,9 +52,9 @@ impl<'a> Known<'a> {
         let noted = |of: fn(&Memory) -> bool| {
             self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
         };
-        let sent = view.sent.iter().map(|sent| sent.cluster());
+        let members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
         Past {
-            held: self.entries.keys().copied().chain(sent).collect(),
+            held: self.entries.keys().copied().chain(members).collect(),
             known: noted(|memory| memory.lost.is_some()),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
@@ -68,17 +66,8 @@ impl<'a> Known<'a> {
 
 /// When failover was last resumed, by the condition.
 fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
-    let condition = known_condition(&view.order, FAILOVER_PAUSED)?;
+    let condition = view.federated_hpa.condition(FAILOVER_PAUSED)?;
     let time = condition.last_transition_time.as_ref().map(|time| time.0);
     // While it is paused no cluster fails over, and when it ends now all tolerations begin now.
     if condition.status == "True" { Some(now) } else { time }
-}
-
-fn said_of<'a>(task: &'a serde_json::Value, path: &str) -> &'a str {
-    task.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-/// The cluster of an eviction task, and when it began.
-fn begun(task: &serde_json::Value) -> Option<(&str, Timestamp)> {
-    Some((said_of(task, "/fromCluster"), said_of(task, "/creationTimestamp").parse().ok()?))
 }

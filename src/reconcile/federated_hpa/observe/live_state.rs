@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use super::capacity::{Capacity, Requirements, Room, Unknown};
 use super::failover;
-use super::members::{Members, Question, TIMES};
+use super::members::{MemberQuery, Members, TIMES};
 use crate::api::Cluster;
 use crate::controller::key::Key;
 use crate::decision::split::Replicas;
@@ -57,19 +57,19 @@ impl LiveState {
     }
 
     /// Queries them in the background: from the estimator of the cluster, or else from the cluster.
-    pub fn look_for_pods(&self, cluster: &Cluster, workload: &ObjectReference) {
+    pub fn refresh_unschedulable(&self, cluster: &Cluster, workload: &ObjectReference) {
         let name = cluster.metadata.name.as_deref().unwrap_or_default();
-        if !self.capacity.look(name, workload, TIMES.fresh) && can_be_asked(cluster) {
-            self.members.look(name, &Question::Unschedulable(workload.clone()), TIMES.fresh);
+        if !self.capacity.refresh_unschedulable(name, workload, TIMES.fresh) && can_be_asked(cluster) {
+            self.members.refresh(name, &MemberQuery::Unschedulable(workload.clone()), TIMES.fresh);
         }
     }
 
     /// Waits until an input changed.
-    pub async fn news(&self) {
+    pub async fn wait_for_change(&self) {
         tokio::select! {
-            () = self.cache.news() => {}
-            () = self.capacity.news() => {}
-            () = self.members.news() => {}
+            () = self.cache.wait_for_change() => {}
+            () = self.capacity.wait_for_change() => {}
+            () = self.members.wait_for_change() => {}
         }
     }
 
@@ -80,14 +80,14 @@ impl LiveState {
         for workload in self.capacity.changed() {
             changed.extend(self.cache.scaling(&workload));
         }
-        for question in self.members.changed() {
-            match question {
-                Question::Hpa { key, .. } => {
+        for query in self.members.changed() {
+            match query {
+                MemberQuery::Hpa { key, .. } => {
                     changed.insert(key);
                 }
-                Question::Unschedulable(workload) => changed.extend(self.cache.scaling(&workload)),
-                Question::ForeignHpas(namespace) => {
-                    changed.extend(self.cache.in_namespace(&namespace).iter().map(|order| order.key()));
+                MemberQuery::Unschedulable(workload) => changed.extend(self.cache.scaling(&workload)),
+                MemberQuery::ForeignHpas(namespace) => {
+                    changed.extend(self.cache.in_namespace(&namespace).iter().map(|entry| entry.key()));
                 }
             }
         }

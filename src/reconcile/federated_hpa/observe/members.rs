@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::foreign_hpas::{ForeignHpa, ListedHpa};
+use super::foreign_hpa::{ForeignHpa, ListedHpa};
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::lenient::null_as_default;
 use crate::api::metrics::List;
@@ -49,7 +49,7 @@ const PODS: u32 = 500;
 
 /// A query to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Question {
+pub enum MemberQuery {
     /// Its HPA of that name.
     Hpa {
         /// Namespace and name.
@@ -67,7 +67,7 @@ pub enum Question {
 
 /// Result of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum MemberResponse {
     /// The status of the HPA with the write id; `None` where there is none.
     Hpa(Option<Arc<HorizontalPodAutoscalerStatus>>),
     /// Number of pods.
@@ -81,16 +81,16 @@ pub struct Members(Option<Queries>);
 
 struct Queries {
     /// What changes all the time.
-    frequent: QueryCache<Question, Answer>,
+    frequent: QueryCache<MemberQuery, MemberResponse>,
     /// The HPAs of namespaces.
-    seldom: QueryCache<Question, Answer>,
+    seldom: QueryCache<MemberQuery, MemberResponse>,
 }
 
 impl Queries {
-    const fn of(&self, question: &Question) -> &QueryCache<Question, Answer> {
-        match question {
-            Question::Hpa { .. } | Question::Unschedulable(_) => &self.frequent,
-            Question::ForeignHpas(_) => &self.seldom,
+    const fn of(&self, query: &MemberQuery) -> &QueryCache<MemberQuery, MemberResponse> {
+        match query {
+            MemberQuery::Hpa { .. } | MemberQuery::Unschedulable(_) => &self.frequent,
+            MemberQuery::ForeignHpas(_) => &self.seldom,
         }
     }
 }
@@ -111,55 +111,55 @@ impl Members {
     }
 
     /// Queries `cluster` in the background unless the result is younger than `fresh`.
-    pub fn look(&self, cluster: &str, question: &Question, fresh: Duration) {
+    pub fn refresh(&self, cluster: &str, query: &MemberQuery, fresh: Duration) {
         if let Some(queries) = &self.0 {
-            queries.of(question).look(cluster, question, fresh);
+            queries.of(query).refresh_in_background(cluster, query, fresh);
         }
     }
 
-    fn cached(&self, cluster: &str, question: &Question) -> Option<Cached<Answer>> {
-        self.0.as_ref().map(|queries| queries.of(question).cached(cluster, question))
+    fn cached(&self, cluster: &str, query: &MemberQuery) -> Option<Cached<MemberResponse>> {
+        self.0.as_ref().map(|queries| queries.of(query).get(cluster, query))
     }
 
     /// The status of an HPA with the write id, and when it arrived.
     #[must_use]
-    pub fn hpa(&self, cluster: &str, question: &Question) -> Option<(Instant, Arc<HorizontalPodAutoscalerStatus>)> {
-        match self.cached(cluster, question)?.result? {
-            (at, Answer::Hpa(Some(status))) => Some((at, status)),
+    pub fn hpa(&self, cluster: &str, query: &MemberQuery) -> Option<(Instant, Arc<HorizontalPodAutoscalerStatus>)> {
+        match self.cached(cluster, query)?.result? {
+            (at, MemberResponse::Hpa(Some(status))) => Some((at, status)),
             _ => None,
         }
     }
 
     /// Why the query was rejected.
     #[must_use]
-    pub fn refused(&self, cluster: &str, question: &Question) -> Option<String> {
-        self.cached(cluster, question)?.refused
+    pub fn refused(&self, cluster: &str, query: &MemberQuery) -> Option<String> {
+        self.cached(cluster, query)?.refused
     }
 
     /// Unschedulable pods; `None` while unknown.
     #[must_use]
     pub fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {
-        match self.cached(cluster, &Question::Unschedulable(workload.clone()))?.result? {
-            (_, Answer::Unschedulable(pods)) => Some(pods),
+        match self.cached(cluster, &MemberQuery::Unschedulable(workload.clone()))?.result? {
+            (_, MemberResponse::Unschedulable(pods)) => Some(pods),
             _ => None,
         }
     }
 
     /// The HPAs of a namespace that are not fhpa's; `None` while unknown.
     #[must_use]
-    pub fn foreign_hpas(&self, cluster: &str, question: &Question) -> Option<Arc<[ForeignHpa]>> {
-        match self.cached(cluster, question)?.result? {
-            (_, Answer::ForeignHpas(hpas)) => Some(hpas),
+    pub fn foreign_hpas(&self, cluster: &str, query: &MemberQuery) -> Option<Arc<[ForeignHpa]>> {
+        match self.cached(cluster, query)?.result? {
+            (_, MemberResponse::ForeignHpas(hpas)) => Some(hpas),
             _ => None,
         }
     }
 
     /// Waits until a result changes.
-    pub async fn news(&self) {
+    pub async fn wait_for_change(&self) {
         match &self.0 {
             Some(Queries { frequent, seldom }) => tokio::select! {
-                () = frequent.news() => {}
-                () = seldom.news() => {}
+                () = frequent.wait_for_change() => {}
+                () = seldom.wait_for_change() => {}
             },
             None => std::future::pending().await,
         }
@@ -167,7 +167,7 @@ impl Members {
 
     /// The queries whose result changed since the last call.
     #[must_use]
-    pub fn changed(&self) -> HashSet<Question> {
+    pub fn changed(&self) -> HashSet<MemberQuery> {
         let Some(Queries { frequent, seldom }) = &self.0 else { return HashSet::new() };
         let mut changed = frequent.changed();
         changed.extend(seldom.changed());
@@ -181,21 +181,23 @@ struct Proxy {
     targets: Arc<Targets>,
 }
 
-impl Source<Question, Answer> for Proxy {
-    fn who(&self) -> &'static str {
+impl Source<MemberQuery, MemberResponse> for Proxy {
+    fn component(&self) -> &'static str {
         "proxy"
     }
 
-    fn ask(&self, cluster: &str, question: &Question) -> BoxFuture<'static, Result<Answer, QueryError>> {
+    fn send(&self, cluster: &str, query: &MemberQuery) -> BoxFuture<'static, Result<MemberResponse, QueryError>> {
         let way = Way { client: self.client.clone(), cluster: cluster.to_owned() };
-        let (targets, question) = (Arc::clone(&self.targets), question.clone());
+        let (targets, query) = (Arc::clone(&self.targets), query.clone());
         async move {
-            match question {
-                Question::Hpa { key, version, mark } => way.hpa(&key, version, &mark).await.map(Answer::Hpa),
-                Question::Unschedulable(workload) => {
-                    way.unschedulable(&targets, &workload).await.map(Answer::Unschedulable)
+            match query {
+                MemberQuery::Hpa { key, version, mark } => way.hpa(&key, version, &mark).await.map(MemberResponse::Hpa),
+                MemberQuery::Unschedulable(workload) => {
+                    way.unschedulable(&targets, &workload).await.map(MemberResponse::Unschedulable)
                 }
-                Question::ForeignHpas(namespace) => way.foreign_hpas(&namespace).await.map(Answer::ForeignHpas),
+                MemberQuery::ForeignHpas(namespace) => {
+                    way.foreign_hpas(&namespace).await.map(MemberResponse::ForeignHpas)
+                }
             }
         }
         .boxed()

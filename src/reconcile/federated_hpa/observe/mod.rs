@@ -3,6 +3,7 @@
 pub mod capacity;
 pub mod confirmation;
 pub mod failover;
+pub mod foreign_hpa;
 pub mod foreign_hpas;
 mod known;
 pub mod live_state;
@@ -15,8 +16,7 @@ use super::cache::View;
 use super::cache::entry::{Binding, MemberHpa};
 use super::observe::capacity::{Requirements, Room};
 use super::observe::live_state::{LiveState, can_be_asked};
-use super::status::is_silent;
-use super::write::write_id;
+use super::write_id;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
@@ -28,6 +28,7 @@ use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
+use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{
     Bounds, Cause, Cluster, ClusterState, Memory, Plan, Purge, Reach, Request, UNCONFIRMED, UNREADY,
 };
@@ -55,7 +56,7 @@ impl<'a> Words<'a> {
     /// # Errors
     /// Why the binding cannot be parsed: no plan may be based on it.
     pub fn of(view: &'a View, binding: &'a Binding) -> Result<Self, &'a str> {
-        let spec = &view.order.object.spec;
+        let spec = &view.federated_hpa.object.spec;
         Ok(Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
@@ -162,7 +163,7 @@ pub fn observe<'a>(
     };
     let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
         candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);
-    let spec = &view.order.object.spec;
+    let spec = &view.federated_hpa.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
     let mut observed = Observed {
@@ -192,7 +193,8 @@ pub fn observe<'a>(
         if !is_silent(view, candidate.name) {
             observed.count_pending(&mut cluster, live, &workload);
         }
-        let own_zero = view.sent(candidate.name).is_some_and(|sent| scales_to_zero(sent)) && has_outer_metric(spec);
+        let own_zero = view.member_hpa(candidate.name).is_some_and(|member_hpa| scales_to_zero(member_hpa))
+            && has_outer_metric(spec);
         cluster.reach = Reach { scale: known.is_none_or(|place| can_be_asked(&place.object)), own_zero };
         cluster
     };
@@ -203,12 +205,12 @@ pub fn observe<'a>(
 
 /// What the object and its status say; the policy and the clusters follow.
 fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Request<'static> {
-    let spec = &view.order.object.spec;
-    let status = view.order.object.status.as_ref();
+    let spec = &view.federated_hpa.object.spec;
+    let status = view.federated_hpa.object.status.as_ref();
     let behavior = spec.behavior.as_ref().map(convert::scaling::behavior);
     Request {
         total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: replicas(spec.max_replicas) },
-        suspended: view.order.suspended(),
+        suspended: view.federated_hpa.suspended(),
         scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
         scale_assist: spec.scale_assist.unwrap_or(true),
         scale_up: behavior.as_ref().map(|behavior| behavior.up.clone()),
@@ -241,12 +243,12 @@ fn cluster<'a>(
     let reported = known.reported.get(name).copied();
     let answers = place.is_some_and(|(member, _)| answers(member));
     let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
-    let sent = view.sent(name);
-    let hpa = sent.map(|sent| sent.hpa);
-    let answering = sent.filter(|_| answers);
+    let member_hpa = view.member_hpa(name);
+    let hpa = member_hpa.map(|member_hpa| member_hpa.hpa);
+    let answering = member_hpa.filter(|_| answers);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
-    let (overdue, due) = overdue(sent.map(|sent| &**sent), ready, now);
+    let (overdue, due) = overdue(member_hpa.map(|member_hpa| &**member_hpa), ready, now);
     let cluster = Cluster {
         name,
         chosen,
@@ -256,12 +258,12 @@ fn cluster<'a>(
         limits: settings.limits,
         cap: cap(view, name, room),
         current: reported.map(|status| replicas(status.replicas)),
-        last: sent.and_then(|sent| sent.status.current_replicas).map(replicas),
+        last: member_hpa.and_then(|member_hpa| member_hpa.status.current_replicas).map(replicas),
         ready,
         pending: 0,
         available: room.available,
-        desired: answering.and_then(|sent| sent.desired()),
-        load: answering.and_then(|sent| sent.load(now)),
+        desired: answering.and_then(|member_hpa| member_hpa.desired()),
+        load: answering.and_then(|member_hpa| member_hpa.load(now)),
         reach: Reach::default(),
         hpa,
         version: place.map(|(_, version)| version).unwrap_or_default(),
@@ -276,13 +278,12 @@ fn cluster<'a>(
 
 /// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
 /// (Kubernetes 1.37); a member whose API takes `minReplicas: 0` may still have a controller that does not.
-fn scales_to_zero(sent: &MemberHpa) -> bool {
-    sent.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
+fn scales_to_zero(member_hpa: &MemberHpa) -> bool {
+    member_hpa.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
 }
 
-/// Whether a metric does not come from the pods, so that there is one without pods.
 fn has_outer_metric(spec: &FederatedHPASpec) -> bool {
-    spec.metrics.iter().flatten().any(|metric| matches!(&*metric.type_, "Object" | "External"))
+    spec.metrics.iter().flatten().any(|metric| is_outer(&metric.type_))
 }
 
 /// The stabilization window of scaling down.
@@ -328,6 +329,12 @@ pub fn answers(member: &Member<'_>) -> bool {
     member.readiness == Readiness::Ready && !member.deleting
 }
 
+/// Whether a cluster that takes part does not answer.
+#[must_use]
+pub fn is_silent(view: &View, cluster: &str) -> bool {
+    !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
+}
+
 fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
     let share = share(view, name)?;
     Some(Cluster::cap(room.whole?, share))
@@ -335,24 +342,24 @@ fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
 
 /// The share of a cluster that the workload may use.
 fn share(view: &View, name: &str) -> Option<f64> {
-    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    let preferences = view.federated_hpa.object.spec.cluster_hpa_preference.iter().flatten();
     preferences.filter(|preference| preference.cluster_name == name).find_map(|own| own.max_resource_usage)
 }
 
 /// Clusters of `clusterHPAPreference` that do not exist.
 fn unknown_clusters(view: &View) -> Vec<&str> {
-    let preferences = view.order.object.spec.cluster_hpa_preference.iter().flatten();
+    let preferences = view.federated_hpa.object.spec.cluster_hpa_preference.iter().flatten();
     let names = preferences.map(|preference| preference.cluster_name.as_str());
     names.filter(|name| view.fleet.get(name).is_none()).collect()
 }
 
 /// Whether the wait for the cluster has ended, and else when it will.
-fn overdue(sent: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
-    let Some(sent) = sent else { return (false, None) };
-    let Some(written) = write_id::time(&sent.token) else { return (false, None) };
-    let patience = if !sent.hpa.confirmed {
+fn overdue(member_hpa: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
+    let Some(member_hpa) = member_hpa else { return (false, None) };
+    let Some(written) = write_id::time(&member_hpa.token) else { return (false, None) };
+    let patience = if !member_hpa.hpa.confirmed {
         UNCONFIRMED
-    } else if ready < sent.hpa.written.unwrap_or_default().min {
+    } else if ready < member_hpa.hpa.written.unwrap_or_default().min {
         UNREADY
     } else {
         return (false, None);

@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::FAILOVER_PAUSED;
 use super::health;
-use super::{FAILOVER_PAUSED, is_silent, known_condition};
 use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
@@ -16,8 +16,8 @@ use crate::decision::health::{
 };
 use crate::decision::plan::{Action, Cluster, ClusterState, Note, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::observe::Observed;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
+use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 
 /// Karmada's own controller counts as running when it wrote the status within this time.
 pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
@@ -195,7 +195,7 @@ fn waiting(plan: &Plan<'_>) -> String {
 pub fn paused(view: &View, observed: &Observed<'_>) -> Option<ConditionParts> {
     let Some((unready, all)) = observed.paused else {
         // The end is remembered: tolerations begin then.
-        known_condition(&view.order, FAILOVER_PAUSED)?;
+        view.federated_hpa.condition(FAILOVER_PAUSED)?;
         return Some(("False", "ClustersReady", "clusters that fail are replaced by others".to_owned()));
     };
     let message = format!(
@@ -308,18 +308,19 @@ pub fn centralized(view: &View, foreign: &[Found], now: Timestamp) -> ConditionP
 /// condition as a trace.
 #[must_use]
 pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
-    let conditions = view.order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let conditions = view.federated_hpa.object.status.as_ref().and_then(|status| status.conditions.as_ref());
     let mut noticed = conditions.into_iter().flatten().filter(|one| one.reason.as_deref() == Some(UPSTREAM));
     let noticed = noticed.find_map(|one| one.last_transition_time.as_ref()).map(|time| time.0);
-    let last = [view.order.upstream, noticed].into_iter().flatten().max()?;
+    let last = [view.federated_hpa.upstream, noticed].into_iter().flatten().max()?;
     last.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
 }
 
 /// Objects that Karmada could not apply to a cluster.
 fn refused(view: &View) -> Option<ConditionParts> {
-    let mut refused = view.sent.iter().filter_map(|sent| Some((sent.cluster(), sent.refused.as_ref()?)));
+    let mut refused =
+        view.member_hpas.iter().filter_map(|member_hpa| Some((member_hpa.cluster(), member_hpa.refused.as_ref()?)));
     let (cluster, why) = refused.next()?;
-    let key = view.order.key();
+    let key = view.federated_hpa.key();
     if why.contains("not managed by Karmada") {
         let message = format!(
             "{cluster} has an HPA {key} that is not ours: delete it there, or annotate this object with {}: \"true\" to have \

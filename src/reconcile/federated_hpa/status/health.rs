@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::is_silent;
 use crate::api::hpa_status::Condition;
-use crate::decision::health::{Heard, Member, Presence};
+use crate::decision::health::{HpaCondition, Member, Presence};
 use crate::decision::plan::{Plan, Share, UNCONFIRMED};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
-use crate::reconcile::federated_hpa::observe::Observed;
-use crate::reconcile::federated_hpa::write::write_id;
+use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
+use crate::reconcile::federated_hpa::write_id;
 
 /// The members with a share, and failed candidates without one, by name.
 #[must_use]
@@ -19,15 +18,15 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
     let holds = plan.shares.iter().filter(|share| share.target.is_some());
     let mut members: Vec<Member<'a>> = holds
         .map(|share| {
-            let sent = view.sent(share.cluster).filter(|sent| !sent.deleting);
-            let conditions = sent.map(|sent| sent.conditions().iter().map(heard).collect());
+            let member_hpa = view.member_hpa(share.cluster).filter(|member_hpa| !member_hpa.deleting);
+            let conditions = member_hpa.map(|member_hpa| member_hpa.conditions().iter().map(condition_of).collect());
             Member {
                 cluster: share.cluster,
-                presence: match sent {
+                presence: match member_hpa {
                     _ if is_silent(view, share.cluster) => Presence::Silent,
                     None if waits(view, share) => Presence::Waiting,
                     None => Presence::Missing,
-                    Some(sent) => presence(sent, now),
+                    Some(member_hpa) => presence(member_hpa, now),
                 },
                 conditions: conditions.unwrap_or_default(),
                 zero: share.memory.zero,
@@ -49,8 +48,8 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
     members
 }
 
-fn heard(condition: &Condition) -> Heard<'_> {
-    Heard {
+fn condition_of(condition: &Condition) -> HpaCondition<'_> {
+    HpaCondition {
         type_: &condition.type_,
         status: &condition.status,
         reason: condition.reason.as_deref().unwrap_or_default(),
@@ -60,17 +59,17 @@ fn heard(condition: &Condition) -> Heard<'_> {
 
 /// Whether a cluster has no HPA because others run the whole budget.
 fn waits(view: &View, share: &Share<'_>) -> bool {
-    !share.now.is_some() && view.sent(share.cluster).is_none()
+    !share.now.is_some() && view.member_hpa(share.cluster).is_none()
 }
 
-fn presence(sent: &MemberHpa, now: Timestamp) -> Presence {
-    if sent.hpa.confirmed {
+fn presence(member_hpa: &MemberHpa, now: Timestamp) -> Presence {
+    if member_hpa.hpa.confirmed {
         return Presence::There;
     }
-    if !sent.applied && sent.is_unheard() {
+    if !member_hpa.applied && member_hpa.is_unreported() {
         return Presence::Missing;
     }
-    let written = write_id::time(&sent.token);
+    let written = write_id::time(&member_hpa.token);
     let late = written.and_then(|written| written.checked_add(UNCONFIRMED).ok()).is_some_and(|due| due <= now);
     if late { Presence::Outdated } else { Presence::There }
 }
@@ -79,6 +78,6 @@ fn presence(sent: &MemberHpa, now: Timestamp) -> Presence {
 #[must_use]
 pub fn unconfirmed<'a>(view: &View, plan: &Plan<'a>) -> Vec<&'a str> {
     let takes_part = plan.shares.iter().filter(|share| share.target.is_some() && !waits(view, share));
-    let confirmed = |cluster: &str| view.sent(cluster).is_some_and(|sent| sent.hpa.confirmed);
+    let confirmed = |cluster: &str| view.member_hpa(cluster).is_some_and(|member_hpa| member_hpa.hpa.confirmed);
     takes_part.map(|share| share.cluster).filter(|cluster| !confirmed(cluster)).collect()
 }

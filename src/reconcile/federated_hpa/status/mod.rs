@@ -4,16 +4,13 @@
 pub mod conditions;
 pub mod health;
 mod planned;
-pub mod publish;
 pub mod report;
 pub mod shown;
 pub mod throttle;
 
 use jiff::Timestamp;
 
-use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::observe::answers;
 use super::write::writer::Writer;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::{ClusterHPAStatus, FederatedHPAStatus};
@@ -25,36 +22,35 @@ use crate::controller::managers;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::runtime::leader::Leader;
 
+pub use super::observe::failover::FAILOVER_PAUSED;
 pub use planned::{Planned, planned};
 
 /// Type of the condition that is true when every cluster has its target bounds.
 pub const ASSIGNED: &str = "Assigned";
 /// Type of the condition that is true when everything is set up as it should be.
 pub const READY: &str = "Ready";
-/// Type of the condition that exists while failed clusters keep their bounds.
-pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 /// Types of the conditions of an HPA, which here cover all members.
 pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
 
 /// The status while no plan is possible: the assignment is kept.
 #[must_use]
 pub fn unplanned(
-    order: &FederatedHpaEntry,
+    entry: &FederatedHpaEntry,
     assigned: ConditionParts,
     ready: ConditionParts,
     now: Timestamp,
 ) -> FederatedHPAStatus {
-    let before = order.status().unwrap_or_default();
+    let before = entry.status().unwrap_or_default();
     FederatedHPAStatus {
-        observed_generation: order.object.metadata.generation,
-        conditions: Some(unscaled(order, assigned, ready, now)),
+        observed_generation: entry.object.metadata.generation,
+        conditions: Some(unscaled(entry, assigned, ready, now)),
         ..before
     }
 }
 
 /// All conditions while no member HPA can be judged: those of an HPA are unknown, with the reason of the problem.
 fn unscaled(
-    order: &FederatedHpaEntry,
+    entry: &FederatedHpaEntry,
     assigned: ConditionParts,
     ready: ConditionParts,
     now: Timestamp,
@@ -62,54 +58,48 @@ fn unscaled(
     let (_, reason, message) = ready.clone();
     let unknown = SCALING.map(|type_| (type_, ("Unknown", reason, message.clone())));
     let all = [(ASSIGNED, assigned), (READY, ready)].into_iter().chain(unknown);
-    all.map(|(type_, parts)| condition(order, type_, parts, now)).collect()
+    all.map(|(type_, parts)| condition(entry, type_, parts, now)).collect()
 }
 
 /// The status while the workload is being handed back.
 #[must_use]
-pub fn handing_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
+pub fn handing_back(entry: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
     let parts = ("False", conditions::HANDING_BACK, message.to_owned());
-    unplanned(order, parts.clone(), parts, now)
+    unplanned(entry, parts.clone(), parts, now)
 }
 
 /// The status once the workload is handed back: assignment and stored state are removed.
 #[must_use]
-pub fn handed_back(order: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
+pub fn handed_back(entry: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let parts = (
         "False",
         conditions::HANDED_BACK,
         "the workload was handed back to Karmada; fhpa does not scale it".to_owned(),
     );
     FederatedHPAStatus {
-        observed_generation: order.object.metadata.generation,
-        conditions: Some(unscaled(order, parts.clone(), parts, now)),
+        observed_generation: entry.object.metadata.generation,
+        conditions: Some(unscaled(entry, parts.clone(), parts, now)),
         ..FederatedHPAStatus::default()
     }
 }
 
-fn condition(order: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
-    let known = known_condition(order, type_);
-    condition::condition(type_, parts, known, order.object.metadata.generation, now)
+fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
+    let known = entry.condition(type_);
+    condition::condition(type_, parts, known, entry.object.metadata.generation, now)
 }
 
-/// The stored condition of that type.
-pub fn known_condition<'a>(order: &'a FederatedHpaEntry, type_: &str) -> Option<&'a Condition> {
-    let conditions = order.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
-}
-
-/// Whether `status` is equal to that of `order`. Conditions of other writers are ignored.
+/// Whether `status` is equal to that of `entry`. Conditions of other writers are ignored.
 #[must_use]
-pub fn stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    head_stands(order, status) && order.lists(status)
+pub fn stands(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    head_stands(entry, status) && entry.lists(status)
 }
 
-/// Whether `status` is equal to that of `order`, apart from its lists of clusters.
-fn head_stands(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    let Some(known) = &order.object.status else { return false };
+/// Whether `status` is equal to that of `entry`, apart from its lists of clusters.
+fn head_stands(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let Some(known) = &entry.object.status else { return false };
     // The list is a map by type: its order does not matter.
-    let stands = |condition: &Condition| known_condition(order, &condition.type_) == Some(condition);
+    let stands = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
     status.conditions.iter().flatten().all(stands) && rest(known) == rest(status)
 }
 
@@ -145,9 +135,9 @@ fn rest(status: &FederatedHPAStatus) -> FederatedHPAStatus {
     }
 }
 
-/// Whether `status` differs from that of `order` at most in measurements of member HPAs.
+/// Whether `status` differs from that of `entry` at most in measurements of member HPAs.
 #[must_use]
-pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+pub fn measures_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let replicas = |parts: &Option<Vec<ClusterHPAStatus>>| -> Vec<_> {
         let parts = parts.iter().flatten();
         parts
@@ -157,9 +147,9 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
             })
             .collect()
     };
-    let Some(known) = order.status() else { return false };
+    let Some(known) = entry.status() else { return false };
     let measured = |condition: &Condition| {
-        let known = known_condition(order, &condition.type_).filter(|known| SCALING.contains(&&*known.type_));
+        let known = entry.condition(&condition.type_).filter(|known| SCALING.contains(&&*known.type_));
         known.unwrap_or(condition).clone()
     };
     let shown = FederatedHPAStatus {
@@ -169,27 +159,27 @@ pub fn measures_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
         current_metrics: known.current_metrics.clone(),
         ..status.clone()
     };
-    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(order, &shown)
+    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(entry, &shown)
 }
 
-/// Whether `status` differs from that of `order` at most in the messages of conditions: the progress of a step.
+/// Whether `status` differs from that of `entry` at most in the messages of conditions: the progress of a step.
 #[must_use]
-pub fn words_only(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+pub fn words_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let worded = |condition: &Condition| {
         let same = |known: &&Condition| {
             (&known.status, &known.reason, known.observed_generation)
                 == (&condition.status, &condition.reason, condition.observed_generation)
         };
-        known_condition(order, &condition.type_).filter(same).unwrap_or(condition).clone()
+        entry.condition(&condition.type_).filter(same).unwrap_or(condition).clone()
     };
     let conditions = status.conditions.as_ref().map(|conditions| conditions.iter().map(worded).collect());
-    stands(order, &FederatedHPAStatus { conditions, ..status.clone() })
+    stands(entry, &FederatedHPAStatus { conditions, ..status.clone() })
 }
 
-/// Whether the assignment of `order` differs from that of `status`.
+/// Whether the assignment of `entry` differs from that of `status`.
 #[must_use]
-pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    let known = order.desired().map(|(cluster, desired)| (cluster, desired.min_replicas, desired.max_replicas));
+pub fn reassigns(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let known = entry.desired().map(|(cluster, desired)| (cluster, desired.min_replicas, desired.max_replicas));
     let desired = status.cluster_hpa_desired.iter().flatten();
     known.ne(desired.map(|desired| (&*desired.cluster_name, desired.min_replicas, desired.max_replicas)))
 }
@@ -202,17 +192,11 @@ pub fn reassigns(order: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool
 pub async fn write(
     writer: &Writer,
     leader: &Leader,
-    order: &FederatedHpaEntry,
+    entry: &FederatedHpaEntry,
     status: &FederatedHPAStatus,
 ) -> Result<(), WriteError> {
-    let key = order.key();
-    let written: FederatedHPA = order.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
-    writer.cache.wrote_order(&written);
+    let key = entry.key();
+    let written: FederatedHPA = entry.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
+    writer.cache.wrote_federated_hpa(&written);
     Ok(())
-}
-
-/// Whether a cluster that takes part does not answer.
-#[must_use]
-pub fn is_silent(view: &View, cluster: &str) -> bool {
-    !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
 }

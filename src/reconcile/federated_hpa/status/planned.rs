@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_stands, health, is_silent, shown};
+use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_stands, health, shown};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::MetricStatus;
 use crate::controller::failure::Failure;
@@ -15,7 +15,7 @@ use crate::convert::fleet::number;
 use crate::decision::plan::Plan;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
-use crate::reconcile::federated_hpa::observe::Observed;
+use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 
 /// The status after a plan.
 pub struct Planned<'a> {
@@ -40,11 +40,19 @@ pub fn planned<'a>(
     for cluster in observed.request.clusters.iter().filter(|cluster| cluster.entry.is_some()) {
         let has = number(cluster.current.unwrap_or_default());
         current = current.saturating_add(has);
-        let wish = view.sent(cluster.name).filter(|sent| !sent.deleting).and_then(|sent| sent.wish());
+        let wish = view
+            .member_hpa(cluster.name)
+            .filter(|member_hpa| !member_hpa.deleting)
+            .and_then(|member_hpa| member_hpa.wish());
         let wish = wish.filter(|wish| *wish > 0);
         wanted = wanted.saturating_add(wish.unwrap_or(has));
     }
-    let scaled = view.sent.iter().filter(|sent| !sent.deleting).filter_map(|sent| sent.last_scale_time()).max();
+    let scaled = view
+        .member_hpas
+        .iter()
+        .filter(|member_hpa| !member_hpa.deleting)
+        .filter_map(|member_hpa| member_hpa.last_scale_time())
+        .max();
     let own = [
         (ASSIGNED, conditions::assigned(view, observed, plan, failure)),
         (READY, conditions::ready(view, observed, plan, &members, failure, now)),
@@ -53,12 +61,12 @@ pub fn planned<'a>(
     let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
     let (shown, omitted) = shown::hpas(view, &members);
     let head = FederatedHPAStatus {
-        observed_generation: view.order.object.metadata.generation,
+        observed_generation: view.federated_hpa.object.metadata.generation,
         last_scale_time: scaled.map(Time),
         current_replicas: Some(current),
         desired_replicas: wanted,
         current_metrics: metrics(view),
-        conditions: Some(conditions.map(|(type_, parts)| condition(&view.order, type_, parts, now)).collect()),
+        conditions: Some(conditions.map(|(type_, parts)| condition(&view.federated_hpa, type_, parts, now)).collect()),
         cluster_hpa_desired: None,
         assignment_hash: Some(plan.basis.to_string()),
         idle_start_time: plan.idle.and_then(convert::instant::stored),
@@ -72,8 +80,9 @@ pub fn planned<'a>(
 
 /// What the HPAs of clusters that answer measure.
 fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
-    let sent = view.sent.iter().filter(|sent| !sent.deleting && !is_silent(view, sent.cluster()));
-    let folded: Vec<_> = sent.map(|sent| sent.folded()).collect();
+    let member_hpas =
+        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting && !is_silent(view, member_hpa.cluster()));
+    let folded: Vec<_> = member_hpas.map(|member_hpa| member_hpa.folded()).collect();
     convert::mean::mean(
         folded.iter().map(|status| (status.measurements(), status.current_replicas.unwrap_or_default())),
     )
@@ -89,23 +98,25 @@ impl<'a> Planned<'a> {
     /// Whether it is equal to the stored status. Conditions of other writers are ignored.
     #[must_use]
     pub fn stands(&self) -> bool {
-        let order = &self.view.order;
-        head_stands(order, &self.head) && order.desires(self.desired()) && order.shows(&self.shown)
+        let entry = &self.view.federated_hpa;
+        head_stands(entry, &self.head) && entry.desires(self.desired()) && entry.shows(&self.shown)
     }
 
     /// The status.
     #[must_use]
     pub fn whole(self) -> FederatedHPAStatus {
         let desired = self.desired().map(|(cluster, desired)| named(cluster, desired)).collect();
-        let part =
-            |sent: &&MemberHpa| ClusterHPAStatus { cluster_name: sent.cluster().to_owned(), status: sent.shown() };
+        let part = |member_hpa: &&MemberHpa| ClusterHPAStatus {
+            cluster_name: member_hpa.cluster().to_owned(),
+            status: member_hpa.shown(),
+        };
         let shown = self.shown.iter().map(part).collect();
         FederatedHPAStatus { cluster_hpa_desired: Some(desired), aggregated_status: Some(shown), ..self.head }
     }
 
     /// The clusters and their entries, which do not name them.
     fn desired(&self) -> impl Iterator<Item = (&'a str, ClusterHPADesired)> {
-        let kept: HashMap<&str, &ClusterHPADesired> = self.view.order.desired().collect();
+        let kept: HashMap<&str, &ClusterHPADesired> = self.view.federated_hpa.desired().collect();
         let request = &self.observed.request;
         self.plan.shares.iter().map(move |share| {
             let mut share = *share;

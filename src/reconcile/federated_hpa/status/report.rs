@@ -13,7 +13,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
 use crate::decision::plan::{Note, Plan, Request, Why};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::{names, status};
+use crate::reconcile::federated_hpa::names;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
@@ -33,27 +33,27 @@ pub struct Reporter {
 
 impl Reporter {
     /// Reports a changed assignment.
-    pub fn assigned(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
+    pub fn assigned(&self, leader: &Leader, entry: &FederatedHpaEntry, plan: &Plan<'_>) {
         let share =
             |share: &crate::decision::plan::Share<'_>| format!("{} {} ({})", share.cluster, share.target, share.reason);
         let taking_part = plan.shares.iter().filter(|share| share.kept().is_some());
         let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
-        let first = order.object.status.as_ref().is_none_or(|status| status.assignment_hash.is_none());
+        let first = entry.object.status.as_ref().is_none_or(|status| status.assignment_hash.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
-        self.say(leader, order, reason, note);
+        self.say(leader, entry, reason, note);
     }
 
     /// Reports clusters that leave although their replicas do not run elsewhere.
-    pub fn unreplaced(&self, leader: &Leader, order: &FederatedHpaEntry, plan: &Plan<'_>) {
+    pub fn unreplaced(&self, leader: &Leader, entry: &FederatedHpaEntry, plan: &Plan<'_>) {
         let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
         if let Some(note) = plan.notes.iter().find(late) {
-            info!(object = %order.key(), "{}: {note}", note.code());
-            self.tell(leader, order, Severity::Warning, note.code(), note.to_string());
+            info!(object = %entry.key(), "{}: {note}", note.code());
+            self.tell(leader, entry, Severity::Warning, note.code(), note.to_string());
         }
     }
 
     /// Reports decisions beside bounds: clusters that cannot scale, assists, and scaling to and from zero.
-    pub fn helped(&self, leader: &Leader, order: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
+    pub fn helped(&self, leader: &Leader, entry: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
         for share in &plan.shares {
             let known = request.clusters.iter().find(|cluster| cluster.name == share.cluster);
             let before = known.map(|cluster| cluster.memory).unwrap_or_default();
@@ -63,75 +63,75 @@ impl Reporter {
                     "{} is leaving or has failed: other clusters take over its {} replicas",
                     share.cluster, lost.ran
                 );
-                self.say(leader, order, REPLACEMENT_STARTED, note);
+                self.say(leader, entry, REPLACEMENT_STARTED, note);
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
             if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
-                self.say(leader, order, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
+                self.say(leader, entry, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
             if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
                 let note = format!("{} takes over {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
-                self.say(leader, order, Why::ScaleAssisted.code(), note);
+                self.say(leader, entry, Why::ScaleAssisted.code(), note);
             }
             let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
             if after.zero != before.zero {
-                self.say(leader, order, why.code(), format!("{} {why}", share.cluster));
+                self.say(leader, entry, why.code(), format!("{} {why}", share.cluster));
             }
         }
     }
 
-    fn say(&self, leader: &Leader, order: &FederatedHpaEntry, reason: &'static str, note: String) {
-        info!(object = %order.key(), reason, "{note}");
-        self.tell(leader, order, Severity::Normal, reason, note);
+    fn say(&self, leader: &Leader, entry: &FederatedHpaEntry, reason: &'static str, note: String) {
+        info!(object = %entry.key(), reason, "{note}");
+        self.tell(leader, entry, Severity::Normal, reason, note);
     }
 
     /// Reports that the replicas of a Centralized workload were changed.
-    pub fn rescaled(&self, leader: &Leader, order: &FederatedHpaEntry, replicas: i32, why: &str) {
+    pub fn rescaled(&self, leader: &Leader, entry: &FederatedHpaEntry, replicas: i32, why: &str) {
         let note = format!("New size: {replicas}; reason: {why}");
-        self.tell(leader, order, Severity::Normal, "SuccessfulRescale", note);
+        self.tell(leader, entry, Severity::Normal, "SuccessfulRescale", note);
     }
 
     /// Reports that the workload is handed back, and the parts that failed.
-    pub fn released(&self, leader: &Leader, order: &FederatedHpaEntry, undone: &[String]) {
+    pub fn released(&self, leader: &Leader, entry: &FederatedHpaEntry, undone: &[String]) {
         let note = "handed the workload back to Karmada with its current replicas".to_owned();
         if undone.is_empty() {
-            info!(object = %order.key(), "{note}");
-            return self.tell(leader, order, Severity::Normal, "Released", note);
+            info!(object = %entry.key(), "{note}");
+            return self.tell(leader, entry, Severity::Normal, "Released", note);
         }
         let note = format!("released the workload, but could not finish: {}", undone.join("; "));
-        warn!(object = %order.key(), "{note}");
-        self.tell(leader, order, Severity::Warning, "ReleasedIncompletely", note);
+        warn!(object = %entry.key(), "{note}");
+        self.tell(leader, entry, Severity::Warning, "ReleasedIncompletely", note);
     }
 
     /// Reports that fields pruned by a foreign CRD were restored.
-    pub fn restored(&self, leader: &Leader, order: &FederatedHpaEntry, fields: &str) {
+    pub fn restored(&self, leader: &Leader, entry: &FederatedHpaEntry, fields: &str) {
         let note = format!(
             "{fields}: restored from the annotation {}; another CustomResourceDefinition had made the API server drop them",
             crate::decision::mirror::SPEC
         );
-        info!(object = %order.key(), "{note}");
-        self.tell(leader, order, Severity::Warning, "FieldsRestored", note);
+        info!(object = %entry.key(), "{note}");
+        self.tell(leader, entry, Severity::Warning, "FieldsRestored", note);
     }
 
     /// Reports that an HPA of another name was taken over.
-    pub fn adopted(&self, leader: &Leader, order: &FederatedHpaEntry, cluster: &str, name: &str) {
+    pub fn adopted(&self, leader: &Leader, entry: &FederatedHpaEntry, cluster: &str, name: &str) {
         let note =
             format!("deleted the HPA {name:?} of {cluster}, which scaled the workload before ({})", names::ADOPT);
-        self.say(leader, order, "AdoptedHPA", note);
+        self.say(leader, entry, "AdoptedHPA", note);
     }
 
     /// Reports a failure that is retried.
-    pub fn failed(&self, leader: &Leader, order: &FederatedHpaEntry, failure: &Failure) {
-        info!(object = %order.key(), reason = failure.reason, "{failure}");
-        self.tell(leader, order, Severity::Warning, failure.reason, failure.message.clone());
+    pub fn failed(&self, leader: &Leader, entry: &FederatedHpaEntry, failure: &Failure) {
+        info!(object = %entry.key(), reason = failure.reason, "{failure}");
+        self.tell(leader, entry, Severity::Warning, failure.reason, failure.message.clone());
     }
 
     /// Reports conditions that became false, or are false for another reason. Each reason is reported once.
-    pub fn worsened(&self, leader: &Leader, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
+    pub fn worsened(&self, leader: &Leader, entry: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let mut reported: Vec<&str> = Vec::new();
         for condition in status.conditions.iter().flatten() {
             let reason = condition.reason.as_deref().unwrap_or_default();
-            let known = status::known_condition(order, &condition.type_);
+            let known = entry.condition(&condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
             if stays || reported.contains(&reason) || !conditions::is_bad(condition) {
                 continue;
@@ -139,8 +139,8 @@ impl Reporter {
             reported.push(reason);
             let note = condition.message.clone().unwrap_or_default();
             let (type_, status) = (&*condition.type_, &*condition.status);
-            warn!(object = %order.key(), condition = type_, status, reason, "{note}");
-            self.tell(leader, order, Severity::Warning, reason.to_owned(), note);
+            warn!(object = %entry.key(), condition = type_, status, reason, "{note}");
+            self.tell(leader, entry, Severity::Warning, reason.to_owned(), note);
         }
     }
 
@@ -152,14 +152,14 @@ impl Reporter {
     fn tell(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         severity: Severity,
         reason: impl Into<Cow<'static, str>>,
         note: String,
     ) {
         let reason = reason.into();
-        let key = order.key();
-        let regarding = order.own(&key).reference();
+        let key = entry.key();
+        let regarding = entry.own(&key).reference();
         let at = (self.clock)();
         self.events.record(leader, Record { severity, reason, action: "Assign", note, at, regarding, related: None });
     }

@@ -18,17 +18,20 @@ use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 pub fn hpas<'a>(view: &'a View, members: &[Member<'_>]) -> (Vec<&'a MemberHpa>, Option<i32>) {
     let grades: BTreeMap<&str, Grade> = members.iter().map(|member| (member.cluster, member.grade())).collect();
     // A leaving cluster is shown.
-    let grade = |sent: &MemberHpa| grades.get(sent.cluster()).copied().unwrap_or(Grade::Limited);
-    let sent: Vec<&MemberHpa> = view.sent.iter().filter(|sent| !sent.deleting).map(|sent| &**sent).collect();
-    let of_members: Vec<(&str, Grade)> = sent.iter().map(|sent| (sent.cluster(), grade(sent))).collect();
-    let known = view.order.object.status.as_ref();
+    let grade = |member_hpa: &MemberHpa| grades.get(member_hpa.cluster()).copied().unwrap_or(Grade::Limited);
+    let member_hpas: Vec<&MemberHpa> =
+        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting).map(|member_hpa| &**member_hpa).collect();
+    let of_members: Vec<(&str, Grade)> =
+        member_hpas.iter().map(|member_hpa| (member_hpa.cluster(), grade(member_hpa))).collect();
+    let known = view.federated_hpa.object.status.as_ref();
     let before = Before {
-        shown: view.order.shown().collect(),
+        shown: view.federated_hpa.shown().collect(),
         partly: known.is_some_and(|status| status.aggregated_status_omitted.is_some()),
     };
-    let Some(chosen) = chosen(&of_members, &before) else { return (sent, None) };
-    let all = sent.len();
-    let shown: Vec<&MemberHpa> = sent.into_iter().filter(|sent| chosen.contains(sent.cluster())).collect();
+    let Some(chosen) = chosen(&of_members, &before) else { return (member_hpas, None) };
+    let all = member_hpas.len();
+    let shown: Vec<&MemberHpa> =
+        member_hpas.into_iter().filter(|member_hpa| chosen.contains(member_hpa.cluster())).collect();
     let omitted = all.saturating_sub(shown.len());
     (shown, Some(count(omitted)))
 }

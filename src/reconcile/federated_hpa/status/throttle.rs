@@ -9,11 +9,10 @@ use parking_lot::Mutex;
 use crate::controller::key::Key;
 
 use crate::api::federated_hpa::FederatedHPAStatus;
+use crate::reconcile::federated_hpa::cache::MEASUREMENTS;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status;
 
-/// Shortest interval between writes of measurements.
-pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
 /// Shortest interval between writes of messages of the same condition.
 const WORDS: SignedDuration = SignedDuration::from_secs(2);
 
@@ -27,13 +26,13 @@ impl StatusThrottle {
         self.0.lock().insert(key.clone(), now);
     }
 
-    /// When a status that differs from that of `order` may be written; `None`: now.
+    /// When a status that differs from that of `entry` may be written; `None`: now.
     #[must_use]
-    pub fn due(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
-        if status::words_only(order, status) {
-            self.after(&order.key(), WORDS, now)
-        } else if status::measures_only(order, status) {
-            self.after(&order.key(), MEASUREMENTS, now)
+    pub fn due(&self, entry: &FederatedHpaEntry, status: &FederatedHPAStatus, now: Timestamp) -> Option<Timestamp> {
+        if status::words_only(entry, status) {
+            self.after(&entry.key(), WORDS, now)
+        } else if status::measures_only(entry, status) {
+            self.after(&entry.key(), MEASUREMENTS, now)
         } else {
             None
         }

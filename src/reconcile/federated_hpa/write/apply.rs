@@ -5,9 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::manifest::{self, Write};
 use super::takeover::target;
-use super::write_id;
 use super::writer::{Scalable, Writer};
 use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError};
@@ -15,8 +13,10 @@ use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::manifest::{self, Write};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::members::proxied;
+use crate::reconcile::federated_hpa::write_id;
 use crate::reconcile::scale_target::{ResourcePath, Targets};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
@@ -42,6 +42,9 @@ pub struct ApplyContext<'a> {
     pub binding: &'a Binding,
     /// Affinity group in use.
     pub group: &'a str,
+    /// Whether an eviction by Karmada must not end yet. It ends when all clusters of a division that counts as scheduled
+    /// are healthy, so the division does not count as scheduled.
+    pub evicts: bool,
 }
 
 impl Applier {
@@ -53,23 +56,23 @@ impl Applier {
         let ApplyContext { leader, view, .. } = about;
         match action {
             Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
-                let sent = view.sent(cluster);
-                let token = write_id::next(sent.map(|sent| &*sent.token), (self.clock)());
-                let hpa = &view.order.object;
+                let member_hpa = view.member_hpa(cluster);
+                let token = write_id::next(member_hpa.map(|member_hpa| &*member_hpa.token), (self.clock)());
+                let hpa = &view.federated_hpa.object;
                 let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
                 let write = Write { cluster, bounds, version, outstanding, held, token: &token };
                 let work = manifest::work_of(hpa, write);
                 let name = manifest::work_name(hpa);
-                self.writer.work(leader, cluster, &name, sent.map(|sent| &**sent), work).await
+                self.writer.work(leader, cluster, &name, member_hpa.map(|member_hpa| &**member_hpa), work).await
             }
-            Action::DeleteHpa { cluster } => match view.sent(cluster) {
-                Some(sent) => self.writer.unsend(leader, sent).await,
+            Action::DeleteHpa { cluster } => match view.member_hpa(cluster) {
+                Some(member_hpa) => self.writer.delete_work(leader, member_hpa).await,
                 None => Ok(()),
             },
             Action::UpdateBinding { entries, evictions } => self.bind(about, entries, evictions).await,
             Action::Scale { cluster, replicas, reported } => {
-                let key = view.order.key();
-                let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+                let key = view.federated_hpa.key();
+                let target = target(&view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
                 let ResourcePath { path, .. } = self.targets.place(&target).await?;
                 let path = proxied(cluster, &path);
                 let object = format!("{target} in cluster {cluster}");
@@ -107,6 +110,9 @@ impl Applier {
             }
         }
         let written = self.writer.binding(about.leader, binding, patch, false).await?;
+        if about.evicts {
+            return Ok(());
+        }
         self.answer(about.leader, &written, about.group, true).await
     }
 
@@ -120,13 +126,18 @@ impl Applier {
             let applied = about.binding.stored_placement();
             let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});
             let written = self.writer.binding(about.leader, binding, patch, false).await?;
-            self.answer(about.leader, &written, about.group, true).await?;
+            if !about.evicts {
+                self.answer(about.leader, &written, about.group, true).await?;
+            }
             return Ok(true);
         }
-        if binding.status.scheduler_observed_generation == binding.metadata.generation {
+        let status = &binding.status;
+        if about.evicts || status.scheduler_observed_generation == binding.metadata.generation {
             return Ok(false);
         }
-        self.answer(about.leader, binding, about.group, !is_scheduled(binding) || is_rescheduled(binding)).await?;
+        let regrouped = !about.group.is_empty() && about.group != status.scheduler_observing_affinity_name;
+        let decided = regrouped || !is_scheduled(binding) || is_rescheduled(binding);
+        self.answer(about.leader, binding, about.group, decided).await?;
         Ok(true)
     }
 

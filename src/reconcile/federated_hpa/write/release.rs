@@ -6,15 +6,13 @@
 //! effect any more, and last Karmada's scheduler is resumed, with a consistent binding. Rejected steps are skipped and
 //! reported; only resuming the scheduler is mandatory.
 
-use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use futures::future::join_all;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
+use super::releases::ReleaseProgress;
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
 use crate::api::resource_binding::Placement;
@@ -55,30 +53,6 @@ pub enum Released {
     Wholly(Vec<String>),
 }
 
-/// State of a release in progress.
-#[derive(Clone, Debug, Default)]
-struct Progress {
-    /// Start time.
-    since: Option<Instant>,
-    /// Replicas requested in members after their HPAs are gone.
-    asked: BTreeMap<String, Replicas>,
-    /// Replicas written to the template, and when.
-    scaled: Option<(Replicas, Instant)>,
-    /// Skipped steps.
-    undone: Vec<String>,
-}
-
-/// The releases in progress; lost with the process, which only restarts the waits.
-#[derive(Debug, Default)]
-pub struct Releases(Mutex<HashMap<Key, Progress>>);
-
-impl Releases {
-    /// Forgets a release that has ended, or does not happen.
-    pub fn forget(&self, key: &Key) {
-        self.0.lock().remove(key);
-    }
-}
-
 /// A release.
 #[derive(Clone, Copy)]
 pub struct Release<'a> {
@@ -101,7 +75,7 @@ impl Release<'_> {
     /// When this process no longer leads, or the API server is unreachable or refuses to resume the scheduler.
     pub async fn go_on(self) -> Result<Released, WriteError> {
         let Self { takeover, view, .. } = self;
-        takeover.forget(&view.order.key());
+        takeover.forget(&view.federated_hpa.key());
         self.note(|progress| _ = progress.since.get_or_insert_with(steady));
         if let Some(step) = self.recall().await? {
             return Ok(step);
@@ -115,11 +89,11 @@ impl Release<'_> {
         Ok(Released::Wholly(self.known().undone))
     }
 
-    fn known(self) -> Progress {
+    fn known(self) -> ReleaseProgress {
         self.takeover.releases.0.lock().get(self.key).cloned().unwrap_or_default()
     }
 
-    fn note(self, note: impl FnOnce(&mut Progress)) {
+    fn note(self, note: impl FnOnce(&mut ReleaseProgress)) {
         note(self.takeover.releases.0.lock().entry(self.key.clone()).or_default());
     }
 
@@ -163,15 +137,18 @@ impl Release<'_> {
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
-        for sent in view.sent.iter().filter(|sent| !sent.deleting) {
-            deleted |= self.attempt(applier.writer.unsend(leader, sent).await)?.is_some();
+        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting) {
+            deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
         }
         if deleted {
             return Ok(Some(Released::Partly));
         }
         // A cluster that does not answer loses its HPA when it recovers.
-        let left = view.sent.iter().filter(|sent| view.fleet.get(sent.cluster()).is_some_and(|(it, _)| answers(it)));
-        let left: Vec<&str> = left.map(|sent| sent.cluster()).collect();
+        let left = view
+            .member_hpas
+            .iter()
+            .filter(|member_hpa| view.fleet.get(member_hpa.cluster()).is_some_and(|(it, _)| answers(it)));
+        let left: Vec<&str> = left.map(|member_hpa| member_hpa.cluster()).collect();
         if left.is_empty() {
             return Ok(None);
         }
@@ -183,8 +160,8 @@ impl Release<'_> {
     }
 
     async fn hand_back(self, binding: &Binding) -> Result<Released, WriteError> {
-        let key = self.view.order.key();
-        let target = target(&self.view.order.taken, &key.namespace);
+        let key = self.view.federated_hpa.key();
+        let target = target(&self.view.federated_hpa.taken, &key.namespace);
         let read = self.takeover.template(target).await.map_err(WriteError::from);
         // Without a template there is nothing to hand back.
         if let Some((place, template)) = self.attempt(read)?.filter(|(_, template)| labelled(template))
@@ -212,7 +189,7 @@ impl Release<'_> {
         // No replicas are requested, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
-            let about = ApplyContext { leader, view, binding, group };
+            let about = ApplyContext { leader, view, binding, group, evicts: false };
             let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
             let stands = stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas))));
             let wrote = if stands {
@@ -309,7 +286,7 @@ impl Release<'_> {
     /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, or its entry.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
         let ran = reported(binding, cluster).map(|status| replicas(status.replicas)).filter(|runs| *runs > 0);
-        let mut kept = self.view.order.desired();
+        let mut kept = self.view.federated_hpa.desired();
         let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
         ran.unwrap_or(if zero { 0 } else { stored })
     }

@@ -9,7 +9,7 @@ use kube::core::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::release::Releases;
+use super::releases::Releases;
 use super::writer::{Meta, Writer};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::controller::failure::{Asked, Failure, WriteError};
@@ -54,24 +54,24 @@ impl Takeover {
     ///
     /// # Errors
     /// When this process no longer leads, or the API server rejects the request or is unreachable.
-    pub async fn hold(&self, leader: &Leader, order: &FederatedHpaEntry) -> Result<(), WriteError> {
-        let mut finalizers = order.object.metadata.finalizers.clone().unwrap_or_default();
+    pub async fn hold(&self, leader: &Leader, entry: &FederatedHpaEntry) -> Result<(), WriteError> {
+        let mut finalizers = entry.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
-        let annotations = json!({names::WORKLOAD: workload(order)});
+        let annotations = json!({names::WORKLOAD: workload(entry)});
         let metadata = json!({"finalizers": finalizers, "annotations": annotations});
-        self.writer.order(leader, order, json!({"metadata": metadata})).await
+        self.writer.federated_hpa(leader, entry, json!({"metadata": metadata})).await
     }
 
     /// Removes the finalizer from a FederatedHPA whose workload is handed back.
     ///
     /// # Errors
     /// As [`Self::hold`].
-    pub async fn let_go(&self, leader: &Leader, order: &FederatedHpaEntry) -> Result<(), WriteError> {
-        let finalizers = order.object.metadata.finalizers.iter().flatten();
+    pub async fn let_go(&self, leader: &Leader, entry: &FederatedHpaEntry) -> Result<(), WriteError> {
+        let finalizers = entry.object.metadata.finalizers.iter().flatten();
         let kept: Vec<&String> = finalizers.filter(|name| *name != names::FINALIZER).collect();
         let metadata = json!({"finalizers": kept, "annotations": {names::WORKLOAD: Value::Null}});
-        self.writer.order(leader, order, json!({"metadata": metadata})).await?;
-        self.releases.forget(&order.key());
+        self.writer.federated_hpa(leader, entry, json!({"metadata": metadata})).await?;
+        self.releases.forget(&entry.key());
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl Takeover {
     /// # Errors
     /// As [`Self::hold`].
     pub async fn take_over(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<bool, WriteError> {
-        let key = view.order.key();
+        let key = view.federated_hpa.key();
         let suspended = binding.suspended() && binding.marked() == Some(&key.name);
         if !suspended {
             let patch = json!({"metadata": {"annotations": {names::SUSPENDED_FOR: &*key.name}},
@@ -106,13 +106,13 @@ impl Takeover {
     /// Adds the label to the template with which members keep their replicas. The template is read only when the
     /// binding has another version of it.
     async fn label(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<(), WriteError> {
-        let key = view.order.key();
+        let key = view.federated_hpa.key();
         let bound = &binding.object.spec.resource.resource_version;
         let known = |checked: &Checked| !bound.is_empty() && (checked.0 == *bound || checked.1 == *bound);
         if self.checked.lock().get(&key).is_some_and(known) {
             return Ok(());
         }
-        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let target = target(&view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
         let (place, read) = self.template(target).await?;
         let version = if labelled(&read) {
             read.metadata.resource_version
@@ -153,10 +153,10 @@ impl Takeover {
     }
 }
 
-/// The annotation value for the workload of `order`.
+/// The annotation value for the workload of `entry`.
 #[must_use]
-pub fn workload(order: &FederatedHpaEntry) -> String {
-    let CrossVersionObjectReference { api_version, kind, name } = &order.object.spec.scale_target_ref;
+pub fn workload(entry: &FederatedHpaEntry) -> String {
+    let CrossVersionObjectReference { api_version, kind, name } = &entry.object.spec.scale_target_ref;
     format!("{api_version} {kind} {name}")
 }
 

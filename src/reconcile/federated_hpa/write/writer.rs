@@ -53,34 +53,39 @@ impl Writer {
     /// # Errors
     /// When this process no longer leads, the object changed or is gone, or the API server rejects the request or is
     /// unreachable.
-    pub async fn order(&self, leader: &Leader, order: &FederatedHpaEntry, patch: Value) -> Result<(), WriteError> {
-        self.order_as(managers::FINALIZER, leader, order, patch).await
+    pub async fn federated_hpa(
+        &self,
+        leader: &Leader,
+        entry: &FederatedHpaEntry,
+        patch: Value,
+    ) -> Result<(), WriteError> {
+        self.federated_hpa_as(managers::FINALIZER, leader, entry, patch).await
     }
 
-    /// As [`Self::order`], as field manager `manager`.
+    /// As [`Self::federated_hpa`], as field manager `manager`.
     ///
     /// # Errors
-    /// As [`Self::order`].
-    pub async fn order_as(
+    /// As [`Self::federated_hpa`].
+    pub async fn federated_hpa_as(
         &self,
         manager: &str,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         mut patch: Value,
     ) -> Result<(), WriteError> {
-        let key = order.key();
-        let own = order.own(&key);
+        let key = entry.key();
+        let own = entry.own(&key);
         guard(&mut patch, own.version);
         let request = own.requests().patch(&key.name, &merging(manager), &Patch::Merge(&patch));
         let written: FederatedHPA = own.patch(&self.client, leader, None, request).await?;
-        self.cache.wrote_order(&written);
+        self.cache.wrote_federated_hpa(&written);
         Ok(())
     }
 
     /// Merges `patch` into a ResourceBinding, or into its `status`.
     ///
     /// # Errors
-    /// As [`Self::order`].
+    /// As [`Self::federated_hpa`].
     pub async fn binding(
         &self,
         leader: &Leader,
@@ -106,24 +111,24 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes a Work: creates it, or changes `sent` to `work`.
+    /// Writes a Work: creates it, or changes `member_hpa` to `work`.
     ///
     /// # Errors
-    /// As [`Self::order`].
+    /// As [`Self::federated_hpa`].
     pub async fn work(
         &self,
         leader: &Leader,
         cluster: &str,
         name: &str,
-        sent: Option<&MemberHpa>,
+        member_hpa: Option<&MemberHpa>,
         mut work: Value,
     ) -> Result<(), WriteError> {
         let space = execution_space(cluster);
         let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
         let object = format!("Work {space}/{name}");
         let asked = |verb| Asked { verb, group: "work.karmada.io", resource: "works", object: &object };
-        if let Some(sent) = sent {
-            guard(&mut work, &sent.version);
+        if let Some(member_hpa) = member_hpa {
+            guard(&mut work, &member_hpa.version);
             let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
             let request = requests.patch(name, &parameters, &Patch::Apply(&work));
             let written: Work = write(&self.client, leader, request, asked("patch")).await?;
@@ -151,16 +156,18 @@ impl Writer {
     /// Deletes a Work; Karmada removes the HPA from the cluster.
     ///
     /// # Errors
-    /// As [`Self::order`].
-    pub async fn unsend(&self, leader: &Leader, sent: &MemberHpa) -> Result<(), WriteError> {
-        let space = execution_space(sent.cluster());
+    /// As [`Self::federated_hpa`].
+    pub async fn delete_work(&self, leader: &Leader, member_hpa: &MemberHpa) -> Result<(), WriteError> {
+        let space = execution_space(member_hpa.cluster());
         let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
-        let preconditions =
-            Preconditions { uid: Some(sent.uid.to_string()), resource_version: Some(sent.version.to_string()) };
+        let preconditions = Preconditions {
+            uid: Some(member_hpa.uid.to_string()),
+            resource_version: Some(member_hpa.version.to_string()),
+        };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        let object = format!("Work {space}/{}", sent.key.name);
+        let object = format!("Work {space}/{}", member_hpa.key.name);
         let asked = Asked { verb: "delete", group: "work.karmada.io", resource: "works", object: &object };
-        let request = requests.delete(&sent.key.name, &parameters);
+        let request = requests.delete(&member_hpa.key.name, &parameters);
         match write::<Value>(&self.client, leader, request, asked).await {
             Ok(answer) => {
                 // The response is a Status when the object is gone at once: the watch reports that.
@@ -179,7 +186,7 @@ impl Writer {
     /// Sets replicas of a workload.
     ///
     /// # Errors
-    /// As [`Self::order`].
+    /// As [`Self::federated_hpa`].
     pub async fn scale(&self, leader: &Leader, workload: Scalable<'_>, replicas: u32) -> Result<(), WriteError> {
         self.patch_scale(leader, workload, json!({"spec": {"replicas": replicas}})).await.map(|_| ())
     }
@@ -187,7 +194,7 @@ impl Writer {
     /// As [`Self::scale`], but never below the current number: its HPA may have been faster.
     ///
     /// # Errors
-    /// As [`Self::order`].
+    /// As [`Self::federated_hpa`].
     pub async fn raise(&self, leader: &Leader, workload: Scalable<'_>, replicas: u32) -> Result<(), WriteError> {
         let scale = self.read_scale(workload).await?;
         if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
@@ -201,7 +208,7 @@ impl Writer {
     /// Scales to zero, unless it is asked for more than `most` meanwhile: its HPA has seen load.
     ///
     /// # Errors
-    /// As [`Self::order`]; a conflict where it is asked for more.
+    /// As [`Self::federated_hpa`]; a conflict where it is asked for more.
     pub async fn stop(&self, leader: &Leader, workload: Scalable<'_>, most: u32) -> Result<(), WriteError> {
         let scale = self.read_scale(workload).await?;
         let has = scale.spec.replicas.unwrap_or_default();
@@ -213,9 +220,7 @@ impl Writer {
                 format!("{} is asked for {has} replicas meanwhile: not scaled to zero", workload.asked.object);
             return Err(Failure::new(ErrorClass::Conflict, reason::CONFLICT, message).into());
         }
-        let mut wanted = json!({"spec": {"replicas": 0}});
-        guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
-        self.patch_scale(leader, workload, wanted).await.map(|_| ())
+        self.rescale(leader, workload, &scale, 0).await.map(|_| ())
     }
 
     /// Requested replicas of a workload; `None` where it rejects the request or is unreachable.
@@ -226,7 +231,7 @@ impl Writer {
     /// As [`Self::scale`], if the object is still as it was `seen`. Returns its new scale.
     ///
     /// # Errors
-    /// As [`Self::order`].
+    /// As [`Self::federated_hpa`].
     pub async fn rescale(
         &self,
         leader: &Leader,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::{Client, Config};
 
-use crate::runtime::control_plane::{self, Bounds, Keeper, Origin};
+use crate::runtime::control_plane::{self, Bounds, KubeconfigReloader, Origin};
 use crate::runtime::metrics::Metrics;
 
 /// Kind of access.
@@ -37,11 +37,11 @@ impl Access {
         kubeconfig.map_or(Self::OwnCluster, Self::Kubeconfig)
     }
 
-    /// The client, with a time limit for each request, and its keeper.
+    /// The client, with a time limit for each request, and its reloader.
     ///
     /// # Errors
     /// The process does not run in a pod, has no token, or the kubeconfig is invalid; the text says what to do.
-    pub async fn client(self) -> Result<(Client, Option<Keeper>), String> {
+    pub async fn client(self) -> Result<(Client, Option<KubeconfigReloader>), String> {
         // These requests are not counted as requests to karmada-apiserver.
         let (bounds, uncounted) = (Bounds::default(), Arc::new(Metrics::new()).requests());
         let client = match self {
@@ -52,7 +52,7 @@ impl Access {
                 };
                 let connected = control_plane::connect(origin, bounds, uncounted).await;
                 return connected
-                    .map(|(client, keeper)| (client, Some(keeper)))
+                    .map(|(client, reloader)| (client, Some(reloader)))
                     .map_err(|error| format!("--cert-kubeconfig {shown}: {error}"));
             }
             Self::OwnCluster => own_cluster()?,

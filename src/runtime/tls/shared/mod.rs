@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub type Latest = watch::Receiver<Arc<Content>>;
 
 /// Checks the Secret, and performs the steps that are due.
-pub struct Looker {
+pub struct SecretPoller {
     store: Store,
     wanted: BTreeSet<String>,
     memory: Option<Arc<Content>>,
@@ -44,7 +44,7 @@ pub struct Looker {
     metrics: Arc<Metrics>,
 }
 
-impl Looker {
+impl SecretPoller {
     /// For a leaf with these names.
     #[must_use]
     pub fn new(store: Store, names: &[String], metrics: Arc<Metrics>) -> Self {
@@ -152,13 +152,16 @@ impl Looker {
 }
 
 impl Store {
-    /// Opens a Secret through `access`, with its keeper.
+    /// Opens a Secret through `access`, with its reloader.
     ///
     /// # Errors
     /// There is no such access.
-    pub async fn open(access: Access, secret: SecretName) -> Result<(Self, Option<control_plane::Keeper>), Error> {
+    pub async fn open(
+        access: Access,
+        secret: SecretName,
+    ) -> Result<(Self, Option<control_plane::KubeconfigReloader>), Error> {
         match access.client().await {
-            Ok((client, keeper)) => Ok((Self::new(client, secret), keeper)),
+            Ok((client, reloader)) => Ok((Self::new(client, secret), reloader)),
             Err(said) => Err(StoreError::NoAccess { secret, said }.into()),
         }
     }

@@ -3,25 +3,26 @@
 
 use jiff::Timestamp;
 
-use super::shown::ledger;
+use super::cache::entry::FederatedHpaEntry;
+use super::progress::Published;
+use super::status::shown::ledger;
+use super::status::{self, Planned};
+use super::worker::FederatedHpaWorker;
 use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
 use crate::controller::failure::{WriteError, reason};
 use crate::controller::key::Key;
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
-use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status::{self, Planned};
-use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ObjectFigures;
 
 /// The numbers of an object, for metrics.
 fn figures<'a>(
     mode: &'static str,
-    order: &FederatedHpaEntry,
+    entry: &FederatedHpaEntry,
     status: &FederatedHPAStatus,
     desired: impl Iterator<Item = &'a ClusterHPADesired>,
 ) -> ObjectFigures {
-    let spec = &order.object.spec;
+    let spec = &entry.object.spec;
     let counts = status.clusters.unwrap_or_default();
     let leaving = desired.filter(|desired| desired.max_replicas.is_none());
     let leaving = i64::try_from(leaving.count()).unwrap_or(i64::MAX);
@@ -46,46 +47,35 @@ fn figures<'a>(
     }
 }
 
-/// What became of a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Published {
-    /// It was written.
-    Written,
-    /// The stored one is equal.
-    Unchanged,
-    /// Nothing depends on it, and it is written then.
-    Later(Timestamp),
-}
-
 impl FederatedHpaWorker {
     /// Updates the metrics of an object.
-    pub(crate) fn count(&self, order: &FederatedHpaEntry, status: &FederatedHPAStatus) {
-        self.count_with(order, status, status.cluster_hpa_desired.iter().flatten());
+    pub(crate) fn count(&self, entry: &FederatedHpaEntry, status: &FederatedHPAStatus) {
+        self.count_with(entry, status, status.cluster_hpa_desired.iter().flatten());
     }
 
     /// Updates the metrics of an object whose stored status is that of its plan, and says so.
-    pub(crate) fn stands(&self, order: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
+    pub(crate) fn stands(&self, entry: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
         // The stored one is only a part, and may have to be.
-        if self.too_large.knows(&order.key()) || !planned.stands() {
+        if self.too_large.knows(&entry.key()) || !planned.stands() {
             return false;
         }
-        self.count_with(order, planned.head(), order.desired().map(|(_, desired)| desired));
+        self.count_with(entry, planned.head(), entry.desired().map(|(_, desired)| desired));
         true
     }
 
     fn count_with<'a>(
         &self,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
         desired: impl Iterator<Item = &'a ClusterHPADesired>,
     ) {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
-        let key = order.key();
+        let key = entry.key();
         self.reporter.metrics.conditions.say(&key.to_string(), words);
-        let mode = self.mode(order).map_or("", Mode::name);
-        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, order, status, desired));
+        let mode = self.mode(entry).map_or("", Mode::name);
+        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, entry, status, desired));
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.
@@ -101,13 +91,13 @@ impl FederatedHpaWorker {
     pub(crate) async fn say(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
-        self.count(order, status);
-        if !status::stands(order, status) {
-            self.put(leader, order, status).await?;
-            self.reporter.worsened(leader, order, status);
+        self.count(entry, status);
+        if !status::stands(entry, status) {
+            self.put(leader, entry, status).await?;
+            self.reporter.worsened(leader, entry, status);
         }
         Ok(())
     }
@@ -117,19 +107,19 @@ impl FederatedHpaWorker {
     pub(crate) async fn pace(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
         now: Timestamp,
     ) -> Result<Published, WriteError> {
-        self.count(order, status);
-        if status::stands(order, status) {
+        self.count(entry, status);
+        if status::stands(entry, status) {
             return Ok(Published::Unchanged);
         }
-        if let Some(later) = self.status_throttle.due(order, status, now) {
+        if let Some(later) = self.status_throttle.due(entry, status, now) {
             return Ok(Published::Later(later));
         }
-        self.status_throttle.wrote(&order.key(), now);
-        self.put(leader, order, status).await?;
+        self.status_throttle.wrote(&entry.key(), now);
+        self.put(leader, entry, status).await?;
         Ok(Published::Written)
     }
 
@@ -138,15 +128,15 @@ impl FederatedHpaWorker {
     pub(crate) async fn put(
         &self,
         leader: &Leader,
-        order: &FederatedHpaEntry,
+        entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
-        match status::write(&self.writer, leader, order, status).await {
+        match status::write(&self.writer, leader, entry, status).await {
             Err(WriteError::Failed(failure))
                 if failure.reason == reason::TOO_LARGE && status.aggregated_status.is_some() =>
             {
-                self.too_large.refuse(&order.key(), status);
-                status::write(&self.writer, leader, order, &ledger(status)).await
+                self.too_large.refuse(&entry.key(), status);
+                status::write(&self.writer, leader, entry, &ledger(status)).await
             }
             written => written,
         }

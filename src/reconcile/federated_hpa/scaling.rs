@@ -1,32 +1,36 @@
-//! One computation of a Centralized object, from top to bottom. Talks to the API server.
+//! The reconcile of a Centralized object, from top to bottom: read the scale, observe pods and metrics, decide, write,
+//! report. Talks to the API server.
 
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use tracing::info;
 
-use super::status::{FAILED_UPDATE_SCALE, INVALID_SELECTOR, Report};
-use super::{KnownScale, Memory};
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::centralized::status::{FAILED_UPDATE_SCALE, INVALID_SELECTOR, Report};
+use super::centralized::{KnownScale, Memory};
+use super::observe::foreign_hpas;
+use super::progress::{Progress, Published, bound};
+use super::status::{READY, conditions};
+use super::worker::FederatedHpaWorker;
+use super::write::takeover::target;
+use super::write::writer::Scalable;
 use crate::api::scale::Scale;
 use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::key::Key;
 use crate::convert::scaling;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
 use crate::decision::hpa::clusters::{Observed, compute};
 use crate::decision::hpa::decide::{History, Policy};
 use crate::decision::selector::Selector;
-use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
-use crate::reconcile::federated_hpa::observe::foreign_hpas;
-use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
-use crate::reconcile::federated_hpa::status::publish::Published;
-use crate::reconcile::federated_hpa::status::{READY, conditions};
-use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
-use crate::reconcile::federated_hpa::write::takeover::target;
-use crate::reconcile::federated_hpa::write::writer::Scalable;
 use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
 
 /// Number of attempts of a write after conflicts, each with the current state.
 const TRIES: u32 = 3;
+/// Scales of other workloads to read at the same time.
+const IN_FLIGHT: usize = 8;
 
 /// Input of a computation.
 struct Computation<'a> {
@@ -37,25 +41,21 @@ struct Computation<'a> {
 
 impl FederatedHpaWorker {
     /// Computes the replicas of the workload when that is due, and sets them.
-    pub(in crate::reconcile::federated_hpa) async fn centralize(
-        &self,
-        leader: &Leader,
-        view: &View,
-    ) -> Result<Progress, WriteError> {
-        let (order, now) = (&view.order, (self.clock)());
-        let mut memory = self.centralized.recall(leader, order);
-        let generation = order.object.metadata.generation;
+    pub(super) async fn centralize(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let (entry, now) = (&view.federated_hpa, (self.clock)());
+        let mut memory = self.centralized.recall(leader, entry);
+        let generation = entry.object.metadata.generation;
         if memory.generation != generation {
             // The target may have changed.
             memory.scale = None;
             memory.due = None;
         }
         if let Some(due) = memory.due.filter(|due| *due > now) {
-            self.centralized.keep(order.key(), memory);
+            self.centralized.keep(entry.key(), memory);
             return Ok(Progress::Settled(Some(due)));
         }
         memory.generation = generation;
-        let mut report = Report::of(order, now);
+        let mut report = Report::of(entry, now);
         let computed = self.compute(&Computation { leader, view, now }, &mut memory, &mut report).await;
         report.scaled = memory.scaled;
         let reported = match computed {
@@ -65,7 +65,7 @@ impl FederatedHpaWorker {
         // A status that was not written is written at the next attempt.
         memory.due = if reported.is_ok() { self.centralized.settings.next(now) } else { None };
         let next = memory.due;
-        self.centralized.keep(order.key(), memory);
+        self.centralized.keep(entry.key(), memory);
         reported.map(|()| Progress::Settled(next))
     }
 
@@ -76,9 +76,9 @@ impl FederatedHpaWorker {
         report: Report<'_>,
         now: Timestamp,
     ) -> Result<(), WriteError> {
-        let (order, status) = (&view.order, report.status());
-        if self.pace(leader, order, &status, now).await? == Published::Written {
-            self.reporter.worsened(leader, order, &status);
+        let (entry, status) = (&view.federated_hpa, report.status());
+        if self.pace(leader, entry, &status, now).await? == Published::Written {
+            self.reporter.worsened(leader, entry, &status);
         }
         Ok(())
     }
@@ -106,17 +106,17 @@ impl FederatedHpaWorker {
         report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
         let upstream = conditions::upstream_until(of.view, of.now).is_some();
         let clusters = || binding.entries().iter().map(|(cluster, _)| cluster);
-        foreign_hpas::look_in_all(&self.live, of.view, clusters());
+        foreign_hpas::refresh_all(&self.live, of.view, clusters());
         let foreign = foreign_hpas::found(&self.live, of.view, clusters());
         report.set(READY, conditions::centralized(of.view, &foreign, of.now));
         (report.current, report.desired) = (Some(current), Some(current));
-        if of.view.order.suspended() {
+        if of.view.federated_hpa.suspended() {
             // Afterwards it begins with the current replicas, as under a new leader.
             memory.history = History::default();
             report.suspended();
             return Ok(());
         }
-        let spec = &of.view.order.object.spec;
+        let spec = &of.view.federated_hpa.object.spec;
         let controls = self.centralized.settings.controls(spec);
         let observed = if controls.use_metrics(current) {
             match self.observe_alone(of, binding, &scale.status.selector).await {
@@ -128,7 +128,7 @@ impl FederatedHpaWorker {
             }
         } else {
             if current == 0 {
-                self.centralized.term().selectors.set(&of.view.order.key(), None);
+                self.centralized.set_selector(&of.view.federated_hpa.key(), None);
             }
             None
         };
@@ -154,8 +154,8 @@ impl FederatedHpaWorker {
         let selector = Selector::parse(text).map_err(|why| {
             (INVALID_SELECTOR, format!("the selector {text:?} of the target's scale cannot be used: {why}"))
         })?;
-        let key = of.view.order.key();
-        self.centralized.term().selectors.set(&key, Some(&selector));
+        let key = of.view.federated_hpa.key();
+        self.centralized.set_selector(&key, Some(&selector));
         self.read_selectors(&key, of.now).await;
         // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
         let observed = self.centralized.observe(of.view, binding, &selector).await;
@@ -166,6 +166,22 @@ impl FederatedHpaWorker {
         }
     }
 
+    /// Reads the selectors of the workloads of other FederatedHPAs in the namespace, once in a period for all objects
+    /// there.
+    async fn read_selectors(&self, key: &Key, now: Timestamp) {
+        // One that stands back behind another FederatedHPA of its workload scales nothing.
+        let unread = self.centralized.unread_selectors(key, now, || {
+            let all = self.live.cache.in_namespace(&key.namespace);
+            all.into_iter().filter(|entry| self.serves(entry) && entry.held()).collect()
+        });
+        let read = futures::stream::iter(unread).for_each_concurrent(IN_FLIGHT, |entry| async move {
+            let scale = self.scale_of(&entry).await.ok();
+            let selector = scale.and_then(|(_, scale)| Selector::parse(&scale.status.selector).ok());
+            self.centralized.set_other_selector(key, &entry, selector.as_ref(), now);
+        });
+        read.await;
+    }
+
     /// Reads the scale of the workload, unless its binding shows that it is unchanged.
     async fn read_scale(&self, of: &Computation<'_>, binding: &Binding, memory: &mut Memory) -> Result<(), Failure> {
         let version = &binding.object.spec.resource.resource_version;
@@ -173,15 +189,15 @@ impl FederatedHpaWorker {
             return Ok(());
         }
         memory.scale = None;
-        let (path, scale) = self.scale_of(&of.view.order).await?;
+        let (path, scale) = self.scale_of(&of.view.federated_hpa).await?;
         memory.scale = Some(KnownScale { version: version.clone(), path, scale });
         Ok(())
     }
 
     /// The scale of the workload of an object, and its path.
-    pub(super) async fn scale_of(&self, order: &FederatedHpaEntry) -> Result<(ResourcePath, Scale), Failure> {
-        let key = order.key();
-        let target = target(&order.object.spec.scale_target_ref, &key.namespace);
+    async fn scale_of(&self, entry: &FederatedHpaEntry) -> Result<(ResourcePath, Scale), Failure> {
+        let key = entry.key();
+        let target = target(&entry.object.spec.scale_target_ref, &key.namespace);
         let path = self.takeover.targets.place(&target).await?;
         let resource = format!("{}/scale", path.plural);
         let asked = Asked { verb: "get", group: &path.group, resource: &resource, object: &target };
@@ -205,8 +221,8 @@ impl FederatedHpaWorker {
                 report.desired = Some(replicas);
                 let message = format!("the HPA controller was able to update the target scale to {replicas}");
                 report.set(ABLE_TO_SCALE, ("True", "SucceededRescale", message));
-                info!(object = %of.view.order.key(), before, replicas, why, "scaled the workload");
-                self.reporter.rescaled(of.leader, &of.view.order, replicas, why);
+                info!(object = %of.view.federated_hpa.key(), before, replicas, why, "scaled the workload");
+                self.reporter.rescaled(of.leader, &of.view.federated_hpa, replicas, why);
                 Ok(())
             }
             Err(WriteError::Failed(failure)) if failure.class != ErrorClass::Conflict => {
@@ -232,8 +248,8 @@ impl FederatedHpaWorker {
         replicas: i32,
     ) -> Result<(), WriteError> {
         let Some(known) = &mut memory.scale else { return Ok(()) };
-        let key = of.view.order.key();
-        let target = target(&of.view.order.object.spec.scale_target_ref, &key.namespace);
+        let key = of.view.federated_hpa.key();
+        let target = target(&of.view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
         let resource = format!("{}/scale", known.path.plural);
         let path = &known.path;
         let asked = Asked { verb: "patch", group: &path.group, resource: &resource, object: &target };

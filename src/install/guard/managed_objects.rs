@@ -53,9 +53,9 @@ impl Live {
 
 /// All managed objects.
 #[derive(Debug, Default)]
-pub struct Sight {
+pub struct ManagedObjects {
     inner: Mutex<Inner>,
-    news: Notify,
+    change: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -70,13 +70,13 @@ fn key(manifest: &Manifest) -> Key {
     Key::new(text("/kind"), text("/metadata/name"))
 }
 
-impl Sight {
+impl ManagedObjects {
     /// Manages these objects, with unknown observed state.
     #[must_use]
     pub fn new(wanted: Vec<Manifest>) -> Self {
         let objects =
             wanted.into_iter().map(|wanted| (key(&wanted), Guarded { wanted, live: Live::Unknown })).collect();
-        Self { inner: Mutex::new(Inner { objects, changed: BTreeSet::new() }), news: Notify::new() }
+        Self { inner: Mutex::new(Inner { objects, changed: BTreeSet::new() }), change: Notify::new() }
     }
 
     /// Changes the desired state of managed objects.
@@ -90,7 +90,7 @@ impl Sight {
             }
         }
         drop(inner);
-        self.news.notify_one();
+        self.change.notify_one();
     }
 
     fn saw(&self, key: &Key, live: Option<Value>) {
@@ -100,7 +100,7 @@ impl Sight {
             inner.changed.insert(key.clone());
         }
         drop(inner);
-        self.news.notify_one();
+        self.change.notify_one();
     }
 
     /// One object.
@@ -122,8 +122,8 @@ impl Sight {
     }
 
     /// Waits until an object changed.
-    pub async fn news(&self) {
-        self.news.notified().await;
+    pub async fn wait_for_change(&self) {
+        self.change.notified().await;
     }
 
     /// The objects that changed since the last call.

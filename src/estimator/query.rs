@@ -14,14 +14,14 @@ use crate::api::replica_requirements as api;
 
 /// A query to the estimator of a cluster. Equal queries have the same result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Question {
+pub enum EstimatorQuery {
     /// How many further replicas fit.
     Available(Arc<ReplicaRequirements>),
     /// How many replicas have been unschedulable for this many nanoseconds.
     Unschedulable(Arc<ObjectReference>, i64),
 }
 
-impl Question {
+impl EstimatorQuery {
     /// The number of further replicas with these requirements that fit.
     #[must_use]
     pub fn available(requirements: &api::ReplicaRequirements) -> Self {

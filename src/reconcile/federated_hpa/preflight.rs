@@ -8,19 +8,18 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tracing::debug;
 
-use super::takeover::{Takeover, target};
-use super::writer::merging;
+use super::cache::View;
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::progress::{Progress, UNSEEN, bound};
+use super::worker::FederatedHpaWorker;
+use super::write::takeover::{Takeover, target};
+use super::write::writer::merging;
+use super::{names, status};
 use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::controller::managers;
 use crate::controller::request::write;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::{self, Unfit};
-use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
-use crate::reconcile::federated_hpa::reconcile::{Progress, bound};
-use crate::reconcile::federated_hpa::sweep::UNSEEN;
-use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
-use crate::reconcile::federated_hpa::{names, status};
 use crate::runtime::leader::Leader;
 
 /// The ResourceBinding cannot be parsed.
@@ -44,7 +43,7 @@ pub fn unreadable(binding: &Binding, why: &str) -> Failure {
 impl FederatedHpaWorker {
     /// Checks, and adds the finalizer to the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        match self.fits(&view.order) {
+        match self.fits(&view.federated_hpa) {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.say_why(leader, view, failure.reason, failure.message).await?;
@@ -59,7 +58,7 @@ impl FederatedHpaWorker {
         }
         match self.takeover.rehearse(leader, view).await {
             Ok(()) => {
-                self.takeover.hold(leader, &view.order).await?;
+                self.takeover.hold(leader, &view.federated_hpa).await?;
                 Ok(Progress::Wrote)
             }
             Err(WriteError::Failed(failure)) if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing) => {
@@ -70,8 +69,8 @@ impl FederatedHpaWorker {
     }
 
     /// Whether the kind is enabled in the installation.
-    fn fits(&self, order: &FederatedHpaEntry) -> Result<(), Failure> {
-        let target = &order.object.spec.scale_target_ref;
+    fn fits(&self, entry: &FederatedHpaEntry) -> Result<(), Failure> {
+        let target = &entry.object.spec.scale_target_ref;
         let (api_version, kind) = (&*target.api_version, &*target.kind);
         let kept = self.live.cache.kinds.keeps(api_version, kind);
         kinds::divisible(api_version, kind, kept).map_err(|unfit| {
@@ -92,10 +91,10 @@ impl FederatedHpaWorker {
 
     /// The workload cannot be taken over: reports why, and hands back a binding that was suspended at its creation.
     async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
-        debug!(object = %view.order.key(), reason = failure.reason, "workload not taken over: {failure}");
+        debug!(object = %view.federated_hpa.key(), reason = failure.reason, "workload not taken over: {failure}");
         self.say_why(leader, view, failure.reason, failure.message).await?;
         if let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some())
-            && let Progress::Wrote = self.give_back(leader, &view.order.key(), binding).await?
+            && let Progress::Wrote = self.give_back(leader, &view.federated_hpa.key(), binding).await?
         {
             return Ok(Progress::Wrote);
         }
@@ -111,16 +110,16 @@ impl FederatedHpaWorker {
         message: String,
     ) -> Result<(), WriteError> {
         let parts = ("False", reason, message);
-        let status = status::unplanned(&view.order, parts.clone(), parts, (self.clock)());
-        self.say(leader, &view.order, &status).await
+        let status = status::unplanned(&view.federated_hpa, parts.clone(), parts, (self.clock)());
+        self.say(leader, &view.federated_hpa, &status).await
     }
 }
 
 impl Takeover {
     /// Reads the template, and checks the later writes to it with a dry run.
     async fn rehearse(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
-        let key = view.order.key();
-        let target = target(&view.order.object.spec.scale_target_ref, &key.namespace);
+        let key = view.federated_hpa.key();
+        let target = target(&view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
         let (place, read) = self.template(target).await?;
         let labels = json!({names::RETAIN_REPLICAS: "true"});
         let body = json!({

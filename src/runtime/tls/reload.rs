@@ -29,7 +29,7 @@ pub enum Polled {
 }
 
 /// Keeps one certificate current.
-pub struct Keeper {
+pub struct CertificateReloader {
     source: Source,
     client: Option<ClientAuth>,
     min_version: MinVersion,
@@ -40,13 +40,13 @@ pub struct Keeper {
     metrics: Arc<Metrics>,
 }
 
-impl fmt::Debug for Keeper {
+impl fmt::Debug for CertificateReloader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("CertificateReloader").field("source", &self.source).finish_non_exhaustive()
     }
 }
 
-impl Keeper {
+impl CertificateReloader {
     /// Loads the first certificate; one that is not valid at `now` is accepted with a warning.
     ///
     /// # Errors
@@ -72,9 +72,9 @@ impl Keeper {
         }
         metrics.certificate_expires(served.not_after);
         let current = Arc::new(ArcSwap::from_pointee(served));
-        let keeper = Self { source, client, min_version, ca_output, current, seen: Some((pair, loaded)), metrics };
-        keeper.write_ca()?;
-        Ok(keeper)
+        let reloader = Self { source, client, min_version, ca_output, current, seen: Some((pair, loaded)), metrics };
+        reloader.write_ca()?;
+        Ok(reloader)
     }
 
     /// The certificate of new connections.
@@ -196,7 +196,7 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Keeper, Polled};
+    use super::{CertificateReloader, Polled};
     use crate::runtime::metrics::Metrics;
     use crate::runtime::tls::{MinVersion, SelfSigned, Source};
 
@@ -208,16 +208,16 @@ mod tests {
     fn a_self_signed_leaf_is_renewed_by_the_same_ca_until_that_would_end() {
         let source = Source::SelfSigned(Box::new(SelfSigned::new(vec!["localhost".to_owned()])));
         let metrics = Arc::new(Metrics::new());
-        let mut keeper = Keeper::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
-        let ca = keeper.ca_pem();
-        assert!(keeper.current().load().is_valid_at(after(0)) && keeper.current().load().is_valid_at(after(29)));
-        assert!(matches!(keeper.poll(after(19)), Polled::Unchanged));
-        assert!(matches!(keeper.poll(after(21)), Polled::Exchanged));
-        assert!(matches!(keeper.poll(after(22)), Polled::Unchanged));
-        assert!(keeper.current().load().is_valid_at(after(50)) && !keeper.current().load().is_valid_at(after(52)));
-        assert_eq!(keeper.ca_pem(), ca);
-        assert!(matches!(keeper.poll(after(3640)), Polled::Exchanged));
-        assert_ne!(keeper.ca_pem(), ca);
-        assert!(keeper.current().load().is_valid_at(after(3640)));
+        let mut reloader = CertificateReloader::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
+        let ca = reloader.ca_pem();
+        assert!(reloader.current().load().is_valid_at(after(0)) && reloader.current().load().is_valid_at(after(29)));
+        assert!(matches!(reloader.poll(after(19)), Polled::Unchanged));
+        assert!(matches!(reloader.poll(after(21)), Polled::Exchanged));
+        assert!(matches!(reloader.poll(after(22)), Polled::Unchanged));
+        assert!(reloader.current().load().is_valid_at(after(50)) && !reloader.current().load().is_valid_at(after(52)));
+        assert_eq!(reloader.ca_pem(), ca);
+        assert!(matches!(reloader.poll(after(3640)), Polled::Exchanged));
+        assert_ne!(reloader.ca_pem(), ca);
+        assert!(reloader.current().load().is_valid_at(after(3640)));
     }
 }

@@ -9,24 +9,24 @@ use kube::core::params::Preconditions;
 use serde::de::IgnoredAny;
 use tracing::info;
 
+use super::cache::View;
 use super::manifest::adopts;
+use super::observe::foreign_hpas::{Found, refresh_at_once};
+use super::observe::members::proxied;
+use super::worker::FederatedHpaWorker;
 use crate::controller::failure::{Asked, WriteError};
 use crate::controller::request::write;
 use crate::decision::backoff::ErrorClass;
-use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::observe::foreign_hpas::{Found, look_again};
-use crate::reconcile::federated_hpa::observe::members::proxied;
-use crate::reconcile::federated_hpa::worker::FederatedHpaWorker;
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
     /// Deletes the HPAs that were found, where the object asks for it. One that would be restored is only reported.
     pub(crate) async fn adopt(&self, leader: &Leader, view: &View, found: &[Found]) -> Result<(), WriteError> {
-        if !adopts(&view.order.object) || view.order.suspended() {
+        if !adopts(&view.federated_hpa.object) || view.federated_hpa.suspended() {
             return Ok(());
         }
         for Found { cluster, hpa } in found.iter().filter(|found| found.hpa.owner.is_none()) {
-            let key = view.order.key();
+            let key = view.federated_hpa.key();
             let path = format!("/apis/autoscaling/v1/namespaces/{}/horizontalpodautoscalers", key.namespace);
             let preconditions = Preconditions { uid: Some(hpa.uid.clone()), resource_version: None };
             let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
@@ -37,13 +37,13 @@ impl FederatedHpaWorker {
             match write::<IgnoredAny>(&self.writer.client, leader, request, asked).await {
                 Ok(_) => {
                     info!(object = %key, cluster, hpa = hpa.name, "took over an HPA of another name: deleted it");
-                    self.reporter.adopted(leader, &view.order, cluster, &hpa.name);
+                    self.reporter.adopted(leader, &view.federated_hpa, cluster, &hpa.name);
                 }
                 Err(WriteError::Failed(failure))
                     if matches!(failure.class, ErrorClass::Missing | ErrorClass::Conflict) => {}
                 Err(error) => return Err(error),
             }
-            look_again(&self.live, view, cluster);
+            refresh_at_once(&self.live, view, cluster);
         }
         Ok(())
     }

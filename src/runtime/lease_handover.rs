@@ -11,7 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, PostParams};
 
 use super::clock;
-use super::leader::{is_conflict, record};
+use super::leader::{annotate, is_conflict, record};
+use crate::decision::lease::VERSION;
 
 /// Holder of a reserved Lease, which no process may take: its installation is being removed.
 pub const PARKED: &str = "fhpa-uninstall";
@@ -83,6 +84,7 @@ fn hold(lease: &mut Lease, holder: &str, time: Duration) {
     spec.holder_identity = Some(holder.to_owned());
     spec.lease_duration_seconds = i32::try_from(time.as_secs()).ok().map(|seconds| seconds.max(1));
     spec.renew_time = Some(MicroTime(clock::wall()));
+    annotate(&mut lease.metadata, VERSION, None);
 }
 
 /// Reads the Lease, changes it and writes it back, until there is no conflict. A missing Lease is left alone; so is one

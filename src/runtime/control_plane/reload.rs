@@ -46,7 +46,7 @@ async fn probe(server: &Server) -> Result<(), String> {
 }
 
 /// Keeps one client current.
-pub struct Keeper {
+pub struct KubeconfigReloader {
     origin: Origin,
     /// Last checked content, valid or not.
     seen: Content,
@@ -56,7 +56,7 @@ pub struct Keeper {
     metrics: Arc<RequestMetrics>,
 }
 
-impl Keeper {
+impl KubeconfigReloader {
     pub(super) fn new(origin: Origin, seen: Content, current: Current, metrics: Arc<RequestMetrics>) -> Self {
         Self { origin, seen, refused: false, current, metrics }
     }

@@ -1,0 +1,52 @@
+//! The reconciles of FederatedHPAs as a worker of the engine (`controller::engine`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::reconcile::FederatedHpaRetryState;
+use super::worker::FederatedHpaWorker;
+use crate::controller::engine::{Ended, QueueStats, Worker};
+use crate::controller::key::Key;
+use crate::runtime::leader::{Leader, LeaseLost};
+use crate::runtime::metrics::ReconcileResult;
+
+impl Worker for FederatedHpaWorker {
+    type RetryState = FederatedHpaRetryState;
+
+    async fn wait_for_change(&self) {
+        self.live.wait_for_change().await;
+    }
+
+    fn changed(&self) -> BTreeSet<Key> {
+        self.live.changed()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.live.cache.keys()
+    }
+
+    async fn reconcile(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        retry_state: FederatedHpaRetryState,
+    ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
+        self.reconcile_object(leader, key, retry_state).await
+    }
+
+    fn queue_stats(&self, queue_stats: QueueStats<'_>) {
+        queue_stats.show(&self.reporter.metrics.distributed);
+    }
+
+    fn dequeued(&self, waited: Duration) {
+        self.reporter.metrics.dequeued(waited);
+    }
+
+    fn ended(&self, result: ReconcileResult, took: Duration) {
+        let metrics = &self.reporter.metrics;
+        if result == ReconcileResult::Panic {
+            metrics.panics.inc();
+        }
+        metrics.distributed.reconciled(result, took);
+    }
+}

@@ -1,0 +1,45 @@
+//! Evictions of a binding: what they say, and how long they must last. Pure.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::cache::entry::Binding;
+use super::names;
+use crate::decision::plan::{Action, Note, Plan};
+
+/// A field of an eviction task that is text; empty where it is absent.
+pub(super) fn text_of<'a>(task: &'a Value, path: &str) -> &'a str {
+    task.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether somebody else evicts, as Karmada's own failover.
+pub(super) fn is_foreign(task: &Value) -> bool {
+    text_of(task, "/producer") != names::PRODUCER
+}
+
+/// The cluster of an eviction task, and when it began.
+pub(super) fn begun(task: &Value) -> Option<(&str, Timestamp)> {
+    Some((text_of(task, "/fromCluster"), text_of(task, "/creationTimestamp").parse().ok()?))
+}
+
+/// Whether others evict replicas gracefully that do not run elsewhere yet, or that no cluster can run now. Karmada ends
+/// such an eviction after its own time limit all the same.
+pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
+    let mut tasks = binding.object.spec.graceful_eviction_tasks.iter();
+    let is_graceful = |task: &Value| matches!(text_of(task, "/purgeMode"), "" | "Gracefully");
+    let missing = |note: &Note| matches!(note, Note::Missing { .. } | Note::AllAway { .. });
+    tasks.any(|task| is_foreign(task) && is_graceful(task)) && plan.notes.iter().any(missing)
+}
+
+/// Whether a cluster is to be added while others are evicted. Karmada ends an eviction when all clusters of a division
+/// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled. While
+/// the object is suspended nothing is added.
+pub(super) fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {
+    let spec = &binding.object.spec;
+    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
+    let adds = |action: &Action<'_>| match action {
+        Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
+        _ => false,
+    };
+    !spec.graceful_eviction_tasks.is_empty() && (suspended || plan.steps.iter().any(|step| adds(&step.action)))
+}

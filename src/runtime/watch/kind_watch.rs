@@ -1,0 +1,217 @@
+//! The watch of one kind: its events -> the handlers. Talks to the API server.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use futures::{StreamExt as _, pin_mut};
+use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
+use kube::runtime::watcher;
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tracing::{info, warn};
+
+use super::definitions::Listing;
+use super::event_handler::EventHandler;
+use super::kind_index::Key;
+use super::readers::Intakes;
+use super::retries::{Pause, Retries};
+use super::watch_error::{advice, is_missing, is_refusal};
+use crate::decision::excerpt::{ERROR, excerpt};
+use crate::runtime::lifecycle::Condition;
+use crate::runtime::metrics::Metrics;
+
+/// Which objects of a kind are watched.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) namespace: Option<String>,
+    pub(super) config: watcher::Config,
+}
+
+impl Scope {
+    fn objects(&self, client: &Client, resource: &ApiResource) -> Api<DynamicObject> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+            None => Api::all_with(client.clone(), resource),
+        }
+    }
+}
+
+/// The kind that a control plane need not serve.
+const OPTIONAL: &str = "ScaledObject";
+/// A kind that is not served is looked for again after this time.
+const ABSENT: Duration = Duration::from_mins(10);
+
+/// Watches one kind, and lists it again whenever fhpa's CRD is served again.
+pub(super) async fn watch_by<K>(
+    listing: &Listing,
+    client: &Client,
+    kind: &'static str,
+    scope: Scope,
+    mut intakes: Intakes<K>,
+    listed: Condition,
+    metrics: &Metrics,
+) where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    loop {
+        let term = listing.begin().await;
+        tell(&mut intakes, |intake| intake.forget());
+        let list = Listed { listing, term, condition: &listed };
+        tokio::select! {
+            () = watch(client, kind, scope.clone(), &mut intakes, list, metrics) => {}
+            () = listing.over(term) => info!(kind, "all objects are listed again: their definition is fhpa's again"),
+        }
+    }
+}
+
+/// Receivers of the information that a kind was listed.
+#[derive(Clone, Copy)]
+struct Listed<'a> {
+    listing: &'a Listing,
+    term: u64,
+    condition: &'a Condition,
+}
+
+/// Watches one kind.
+async fn watch<K>(
+    client: &Client,
+    kind: &'static str,
+    scope: Scope,
+    intakes: &mut Intakes<K>,
+    listed: Listed<'_>,
+    metrics: &Metrics,
+) where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let resource = ApiResource::erase::<K>(&());
+    // Untyped, so that one object that cannot be decoded does not hide all others.
+    let events = watcher(scope.objects(client, &resource), scope.config);
+    pin_mut!(events);
+    let mut receiver =
+        Receiver { kind, intakes, listed, known: Known::default(), retries: Retries::new(kind), metrics };
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => receiver.receive(event),
+            Err(error) => tokio::time::sleep(receiver.failed(&error)).await,
+        }
+        metrics.known(kind, receiver.known.objects.len());
+    }
+}
+
+/// Receives the events of one watch.
+struct Receiver<'a, K> {
+    kind: &'static str,
+    intakes: &'a mut Intakes<K>,
+    listed: Listed<'a>,
+    known: Known,
+    retries: Retries,
+    metrics: &'a Metrics,
+}
+
+impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
+    fn receive(&mut self, event: watcher::Event<DynamicObject>) {
+        // `Init` only means that a list was requested, and `InitApply` that a page of it came.
+        if !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_)) && self.retries.succeeded() {
+            info!(kind = self.kind, "watch recovered");
+            self.metrics.watch_fails(self.kind, false);
+        }
+        match event {
+            watcher::Event::Init => {
+                self.known.objects.clear();
+                tell(self.intakes, |intake| intake.begin());
+            }
+            watcher::Event::InitApply(object) => {
+                let (namespace, name) = key(&object.metadata);
+                match self.decode(object) {
+                    Ok(object) => tell(self.intakes, |intake| intake.listed(&object)),
+                    Err(error) => tell(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
+                }
+            }
+            watcher::Event::InitDone => {
+                tell(self.intakes, |intake| intake.end());
+                self.listed.listing.listed(self.listed.term);
+                self.listed.condition.met();
+            }
+            watcher::Event::Apply(object) => {
+                let (namespace, name) = key(&object.metadata);
+                match self.decode(object) {
+                    Ok(object) => tell(self.intakes, |intake| intake.put(&object)),
+                    Err(error) => tell(self.intakes, |intake| {
+                        intake.take(&namespace, &name);
+                        intake.undecodable(&namespace, &name, &error);
+                    }),
+                }
+            }
+            watcher::Event::Delete(object) => {
+                let key = key(&object.metadata);
+                self.known.remove(&key);
+                tell(self.intakes, |intake| intake.take(&key.0, &key.1));
+            }
+        }
+    }
+
+    /// The object; where it cannot be decoded the reason, which is logged.
+    fn decode(&mut self, object: DynamicObject) -> Result<K, String> {
+        let key = key(&object.metadata);
+        match object.try_parse::<K>() {
+            Ok(typed) => {
+                self.known.insert(&key);
+                Ok(typed)
+            }
+            Err(error) => {
+                let kind = self.kind;
+                warn!(kind, object = %format_args!("{}/{}", key.0, key.1), %error, "a stored object cannot be decoded");
+                self.known.remove(&key);
+                Err(excerpt(&error.to_string(), ERROR).to_owned())
+            }
+        }
+    }
+
+    /// Reports that the list or the watch failed. Returns how long to wait for the next attempt.
+    fn failed(&mut self, error: &watcher::Error) -> Duration {
+        if self.kind == OPTIONAL && is_missing(error) {
+            tell(self.intakes, |intake| intake.begin());
+            tell(self.intakes, |intake| intake.end());
+            return ABSENT;
+        }
+        tell(self.intakes, |intake| intake.failed(error));
+        self.metrics.watch_failed(self.kind);
+        self.metrics.watch_fails(self.kind, true);
+        let Pause { wait, say } = self.retries.failed(is_refusal(error));
+        if let Some(failures) = say {
+            let kind = self.kind;
+            let what = error.to_string();
+            let what = excerpt(&what, ERROR);
+            warn!(kind, error = what, failures, "the watch failed and is retried; {}", advice(kind, error));
+        }
+        wait
+    }
+}
+
+fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
+    for intake in intakes {
+        what(&mut **intake);
+    }
+}
+
+/// Which objects are known, to count them: a hash of each, as there may be a million.
+#[derive(Default)]
+struct Known {
+    objects: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Known {
+    fn insert(&mut self, key: &Key) {
+        self.objects.insert(self.hasher.hash_one(key));
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.objects.remove(&self.hasher.hash_one(key));
+    }
+}
+
+fn key(metadata: &ObjectMeta) -> Key {
+    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}

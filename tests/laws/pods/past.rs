@@ -1,0 +1,229 @@
+//! What the law of pods remembers of one workload.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::super::Court;
+use super::super::world::{Federated, Target, World};
+use super::{AFTERMATH, AT_ONCE, PATIENCE, SECOND, ended};
+
+/// What is known of one workload in one cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Share {
+    pub asked: i64,
+    pub ready: i64,
+    /// What load or users ask for there.
+    pub demand: i64,
+    /// Since when more than that is ready.
+    pub spare_since: Option<Timestamp>,
+    /// Bounds of its HPA.
+    pub min: i64,
+    pub max: i64,
+    /// The most that was ready.
+    pub most: i64,
+}
+
+impl Share {
+    pub fn spare(&self) -> i64 {
+        (self.ready - self.demand).max(0)
+    }
+}
+
+/// What a lost cluster ran and nobody runs yet.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    pub cluster: String,
+    /// Replicas that the others are to be asked for, together.
+    pub wanted: i64,
+    /// In worked time.
+    pub since: SignedDuration,
+}
+
+#[derive(Default)]
+pub struct Past {
+    pub shares: BTreeMap<String, Share>,
+    /// Removed within the allowance and not replaced yet, and of which clusters.
+    pub owed: i64,
+    pub owing: BTreeSet<String>,
+    /// Whether somebody holds it, or when nobody did any more.
+    pub held: bool,
+    pub released: Option<Timestamp>,
+    /// The placement of its binding, and when it became that.
+    pub placement: Option<u64>,
+    pub placed: Option<Timestamp>,
+    /// Whether it got another placement while it was about to be given back.
+    pub moves_after: bool,
+    /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
+    pub excess: i64,
+    pub excess_until: Option<Timestamp>,
+    /// Clusters that lost pods of it until then: they may leave as well.
+    pub exceeded: BTreeSet<String>,
+    pub leaving: BTreeMap<String, Timestamp>,
+    /// Their eviction ended only after the longest time.
+    pub late: BTreeSet<String>,
+    pub entries: BTreeSet<String>,
+    /// Taken out of the binding while they did not answer.
+    pub gone: BTreeSet<String>,
+    pub lost: Vec<Lost>,
+}
+
+impl Past {
+    /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
+    pub fn exceed(&mut self, target: &Target, world: &World) {
+        let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
+        let all: i64 = self.shares.values().map(|share| share.ready).sum();
+        if all > hpa.bounds.max {
+            self.excess = self.excess.max(all - hpa.bounds.max);
+            self.excess_until = world.now.checked_add(AFTERMATH).ok();
+        } else if self.excess_until.is_some_and(|until| world.now > until) {
+            self.excess = 0;
+            self.exceeded.clear();
+        }
+    }
+
+    pub fn share(&mut self, cluster: &str) -> &mut Share {
+        self.shares.entry(cluster.to_owned()).or_default()
+    }
+
+    /// Whether what happens is still fhpa's doing.
+    pub fn is_bound(&self, world: &World) -> bool {
+        self.held || self.released.is_some_and(|since| world.now.duration_since(since) < AFTERMATH)
+    }
+
+    /// Has others carry so much of the demand of `cluster`. Returns what nobody carries.
+    pub fn cover(&mut self, cluster: &str, mut demand: i64) -> i64 {
+        for (_, share) in self.shares.iter_mut().filter(|(name, _)| *name != cluster) {
+            let taken = share.spare().min(demand);
+            share.demand += taken;
+            demand -= taken;
+        }
+        demand
+    }
+
+    /// What came up since pays for what was removed within the allowance.
+    pub fn pay(&mut self) {
+        self.owed = self.cover("", self.owed);
+        if self.owed == 0 {
+            self.owing.clear();
+        }
+    }
+
+    /// What is spare for long is no replacement any more, unless a move is under way.
+    pub fn age(&mut self, target: &Target, court: &Court<'_>) {
+        let (now, after) = (court.world.now, court.terms.queue + AT_ONCE);
+        let assigned = |hpa: &Federated| hpa.condition("Assigned").is_none_or(|assigned| assigned.status == "True");
+        let moves = court.world.acts_on(target).is_some_and(|(_, hpa)| !assigned(hpa));
+        let moves = moves || !self.leaving.is_empty();
+        for share in self.shares.values_mut() {
+            if share.spare() == 0 || moves {
+                share.spare_since = None;
+            } else if now.duration_since(*share.spare_since.get_or_insert(now)) > after {
+                share.demand = share.ready;
+            }
+        }
+    }
+
+    /// A decision leaves a cluster with `left` of what it ran.
+    pub fn remove(&mut self, target: &Target, cluster: &str, left: i64, court: &mut Court<'_>) {
+        let share = self.share(cluster);
+        let moved = (share.demand.min(share.ready) - left).max(0);
+        share.demand = share.demand.min(left);
+        let all: i64 = self.shares.values().map(|share| share.ready).sum();
+        // Each cluster has the whole of it: one may go as long as another serves.
+        let world = court.world;
+        let divides = || world.binding(target).is_none_or(|binding| binding.divides);
+        let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
+        let whole = left == 0 && duplicates;
+        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
+        let served = others.any(|(_, share)| share.ready > 0);
+        let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
+        let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
+        let beyond = uncovered.min(excess);
+        self.excess -= beyond;
+        if beyond > 0 {
+            self.exceeded.insert(cluster.to_owned());
+        }
+        let uncovered = uncovered - beyond;
+        self.owed += uncovered;
+        if uncovered > 0 {
+            self.owing.insert(cluster.to_owned());
+        }
+        let since = self.leaving.get(cluster);
+        // Where nothing can replace it, it leaves without an eviction.
+        let gives_up = |placed: Timestamp| {
+            let waited = court.world.now.duration_since(placed);
+            since.is_none() && left == 0 && waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
+        };
+        let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
+        let late = late || self.placed.is_some_and(gives_up);
+        if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
+            court.breaks(
+                format!("{target} in {cluster}"),
+                format!(
+                    "of {all} ready pods {moved} that are needed are removed, and {uncovered} of them run nowhere else"
+                ),
+            );
+            self.owed = 0;
+            self.owing.clear();
+        }
+    }
+
+    /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that
+    /// leaves.
+    pub fn allowance(&self, target: &Target, world: &World) -> i64 {
+        let Some((_, hpa)) = world.acts_on(target) else { return 0 };
+        let asked: i64 = self.shares.values().map(|share| share.asked).sum();
+        // One whose first pods went because more ran than max leaves as the others do.
+        let leave = self.owing.iter().chain(&self.exceeded).chain(self.leaving.keys());
+        let leave: BTreeSet<&String> = leave.collect();
+        let ran = leave.into_iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
+        ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
+    }
+
+    /// A cluster that does not answer is left: the others run what it ran.
+    pub fn lose(&mut self, target: &Target, cluster: &str, at_once: bool, court: &mut Court<'_>) {
+        self.gone.insert(cluster.to_owned());
+        let share = self.share(cluster);
+        let moved = share.demand.min(share.ready);
+        (share.demand, share.ready, share.asked) = (0, 0, 0);
+        let uncovered = self.cover(cluster, moved);
+        let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
+        if uncovered > 0 && assists && !at_once {
+            let asked: i64 = self.others(court.world).map(|share| share.asked).sum();
+            let since = court.worked;
+            self.lost.push(Lost { cluster: cluster.to_owned(), wanted: asked + uncovered, since });
+        }
+    }
+
+    pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Share> {
+        let in_use =
+            move |(cluster, _): &(&'a String, &Share)| world.answers(cluster) && self.entries.contains(*cluster);
+        self.shares.iter().filter(in_use).map(|(_, share)| share)
+    }
+
+    /// What lost clusters ran is asked of others in time, as far as their bounds and their room go.
+    pub fn look_at_lost(&mut self, target: &Target, court: &mut Court<'_>) {
+        let world = court.world;
+        let shares: Vec<Share> = self.others(world).copied().collect();
+        let asked: i64 = shares.iter().map(|share| share.asked).sum();
+        let full = shares.iter().all(|share| share.asked >= share.max || share.ready < share.asked);
+        let mine = world.acts_on(target).is_some() && !shares.is_empty();
+        let entries = &self.entries;
+        self.lost.retain(|lost| mine && !full && asked < lost.wanted && !entries.contains(&lost.cluster));
+        let mut late = Vec::new();
+        self.lost.retain(|lost| {
+            let in_time = court.worked - lost.since <= AT_ONCE;
+            if !in_time {
+                late.push(lost.clone());
+            }
+            in_time
+        });
+        for lost in late {
+            court.breaks(
+                format!("{target}, which ran in {}", lost.cluster),
+                format!("{} were to run elsewhere at once, and {asked} are asked for", lost.wanted),
+            );
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Decisions of Karmada's own controller, recorded, through the whole controller: pods and metrics are what a member's
+//! API server lists, replicas are what is written to the workload. Where it differs, the class says why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use embedded_apiserver::Aggregated;
+use embedded_apiserver::status::StatusError;
+use fhpa::decision::quantity::{from_milli, milli};
+use fhpa::playground::json::{int, text};
+use fhpa::playground::member::discovery;
+use fhpa::playground::objects::{Objects, Written};
+use futures::FutureExt as _;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::super::distributed::{Stage, kind};
+use crate::hpa::vectors::lines;
+
+/// Between a computation, which all objects have at multiples of the period, and the decision that is tested.
+const OFF: i64 = 4;
+/// Replicas that no decision reaches.
+const MOST: i64 = 1_000_000;
+const MEMBER: &str = "member1";
+/// Differences that are there on purpose.
+const EXIST: &str = "replicas that exist are the pods that are seen, not what statuses say";
+const GONE: &str = "the sample of a pod that is gone does not count";
+
+/// A recorded decision, as one of many objects in one namespace.
+struct Case {
+    name: String,
+    line: Value,
+}
+
+/// What a pod uses, as `metrics.k8s.io` lists it: one sample time for all its containers.
+#[derive(Default, PartialEq)]
+struct Used {
+    times: Option<(i64, i64)>,
+    /// By container and resource.
+    usage: BTreeMap<(String, String), i64>,
+}
+
+impl Case {
+    fn of(&self, field: &str) -> &Value {
+        &self.line["in"][field]
+    }
+
+    fn pods(&self) -> &[Value] {
+        self.of("pods").as_array().map_or(&[], Vec::as_slice)
+    }
+
+    fn metrics(&self) -> &[Value] {
+        self.of("metrics").as_array().unwrap()
+    }
+
+    fn current(&self) -> i64 {
+        self.of("current_replicas").as_i64().unwrap()
+    }
+
+    fn pod(&self, name: &str) -> String {
+        format!("{}-{name}", self.name)
+    }
+
+    fn containers(&self, pod: &str) -> Vec<String> {
+        let found = self.pods().iter().find(|one| one["name"] == pod);
+        let containers = found.and_then(|pod| pod["containers"].as_array());
+        let names: Vec<String> = containers.into_iter().flatten().map(|one| text(one, "/name").to_owned()).collect();
+        if names.is_empty() { vec!["app".to_owned()] } else { names }
+    }
+
+    /// Usage of all pods; `None` when the samples of its metrics cannot be of one list.
+    fn used(&self) -> Option<BTreeMap<String, Used>> {
+        let mut all: BTreeMap<String, Used> = BTreeMap::new();
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for metric in self.metrics().iter().filter(|metric| text(metric, "/type").ends_with("Resource")) {
+            let (resource, container) = (text(metric, "/resource").to_owned(), text(metric, "/container").to_owned());
+            let available = metric["metric_unavailable"] != true;
+            let samples = metric["samples"].as_object().filter(|_| available).cloned().unwrap_or_default();
+            // Another metric of the resource, with other samples.
+            if !seen.insert(resource.clone()) {
+                return None;
+            }
+            for (pod, sample) in samples {
+                let used = all.entry(pod.clone()).or_default();
+                let number = |field: &str| sample[field].as_i64().unwrap();
+                let times = (number("age_s"), number("window_s"));
+                if *used.times.get_or_insert(times) != times {
+                    return None;
+                }
+                let named = self.containers(&pod);
+                let first = if container.is_empty() { &named[0] } else { &container };
+                for one in &named {
+                    used.usage.insert((one.clone(), resource.clone()), 0);
+                }
+                used.usage.insert((first.clone(), resource.clone()), number("value_milli"));
+            }
+        }
+        Some(all)
+    }
+
+    /// Pods that exist, as the controller counts them: those that have not ended.
+    fn alive(&self) -> i64 {
+        let alive = |pod: &&Value| pod["deleted"] != true && !["Failed", "Succeeded"].contains(&text(pod, "/phase"));
+        self.pods().iter().filter(alive).count().try_into().unwrap()
+    }
+
+    /// What Karmada writes: nothing where it has no number, and within the bounds.
+    fn written(&self) -> i64 {
+        match self.line["out"]["replicas"].as_i64().unwrap() {
+            -1 => self.current(),
+            replicas => replicas.clamp(1, MOST),
+        }
+    }
+
+    /// The class of a difference that is there on purpose.
+    fn differs(&self) -> Option<&'static str> {
+        let object = |metric: &&Value| metric["type"] == "Object" && metric["target_type"] == "AverageValue";
+        let averages = self.metrics().iter().filter(object).count() > 0;
+        if averages && self.of("status_replicas") != self.alive() {
+            return Some(EXIST);
+        }
+        let known = |name: &String| self.pods().iter().any(|pod| pod["name"] == **name);
+        let samples = |metric: &Value| metric["samples"].as_object().cloned().unwrap_or_default();
+        if !self.metrics().iter().all(|metric| samples(metric).keys().all(known)) {
+            return Some(GONE);
+        }
+        None
+    }
+}
+
+/// Every fourth recorded decision, from `first` on. Left out are those where copies are on their way, so that the
+/// scales of members and of the template differ: Karmada's controller multiplies by their ratio, and fhpa does not. So
+/// are those whose samples cannot be of one list of a metrics API.
+fn cases(first: usize) -> Vec<Case> {
+    let whole = lines("metric").into_iter().filter(|line| line["in"]["calibration"] == 1);
+    let cases = whole.enumerate().map(|(at, line)| Case { name: format!("v{at}"), line });
+    cases.filter(|case| case.used().is_some()).skip(first).step_by(4).collect()
+}
+
+fn ago(now: Timestamp, seconds: &Value) -> String {
+    (now - SignedDuration::from_secs(seconds.as_i64().unwrap())).to_string()
+}
+
+/// The metrics APIs of the member.
+fn metrics_api(cases: &[Case], now: Timestamp) -> (Aggregated, Aggregated) {
+    let items: Vec<Value> = cases.iter().flat_map(|case| pod_metrics(case, now)).collect();
+    let usage =
+        json!({"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": {}, "items": items});
+    let custom: BTreeMap<String, Value> = cases.iter().flat_map(|case| values(case, now)).collect();
+    let found = |list: Option<Value>| list.ok_or_else(StatusError::no_such_resource);
+    let resource: Aggregated = Arc::new(move |path: &str| {
+        let list = if path.ends_with("/pods") { usage.clone() } else { discovery(path) };
+        async move { Ok(list) }.boxed()
+    });
+    let custom: Aggregated = Arc::new(move |path: &str| {
+        let list = if path.contains("/namespaces/") {
+            custom.get(path.rsplit('/').next().unwrap().split('?').next().unwrap()).cloned()
+        } else {
+            Some(discovery(path))
+        };
+        async move { found(list) }.boxed()
+    });
+    (resource, custom)
+}
+
+fn pod_metrics(case: &Case, now: Timestamp) -> Vec<Value> {
+    let one = |(pod, used): (String, Used)| {
+        let (age, window) = used.times.unwrap();
+        let mut containers: BTreeMap<String, Value> = BTreeMap::new();
+        for ((container, resource), value) in used.usage {
+            let entry = containers.entry(container.clone()).or_insert(json!({"name": container, "usage": {}}));
+            entry["usage"][resource] = from_milli(value).into();
+        }
+        json!({"metadata": {"name": case.pod(&pod), "namespace": "prod"}, "timestamp": ago(now, &json!(age)),
+            "window": format!("{window}s"), "containers": containers.into_values().collect::<Vec<_>>()})
+    };
+    case.used().unwrap().into_iter().map(one).collect()
+}
+
+/// Lists of `custom.metrics.k8s.io` by the name of the metric.
+fn values(case: &Case, now: Timestamp) -> Vec<(String, Value)> {
+    let version = "custom.metrics.k8s.io/v1beta2";
+    let list =
+        |items: Vec<Value>| json!({"kind": "MetricValueList", "apiVersion": version, "metadata": {}, "items": items});
+    let of = |(at, metric): (usize, &Value)| {
+        let name = format!("{}-m{at}", case.name);
+        if metric["metric_unavailable"] == true {
+            return None;
+        }
+        match text(metric, "/type") {
+            "Pods" => {
+                let samples = metric["samples"].as_object().cloned().unwrap_or_default();
+                let items = samples.iter().map(|(pod, sample)| {
+                    json!({"describedObject": {"name": case.pod(pod)}, "timestamp": ago(now, &sample["age_s"]),
+                        "windowSeconds": sample["window_s"], "value": from_milli(sample["value_milli"].as_i64().unwrap())})
+                });
+                Some((name, list(items.collect())))
+            }
+            "Object" => {
+                let value = from_milli(metric["object_value_milli"].as_i64()?);
+                let item = json!({"describedObject": {"name": "i"}, "timestamp": now.to_string(), "value": value});
+                Some((name, list(vec![item])))
+            }
+            _ => None,
+        }
+    };
+    case.metrics().iter().enumerate().filter_map(of).collect()
+}
+
+fn spec_metric(case: &Case, at: usize, metric: &Value) -> Value {
+    let number = |field: &str| metric[field].as_i64().map(from_milli);
+    let target = match text(metric, "/target_type") {
+        "Utilization" => json!({"type": "Utilization", "averageUtilization": metric["target_utilization_percent"]}),
+        "AverageValue" => json!({"type": "AverageValue", "averageValue": number("target_milli")}),
+        _ => json!({"type": "Value", "value": number("target_milli")}),
+    };
+    let named = json!({"name": format!("{}-m{at}", case.name)});
+    match text(metric, "/type") {
+        "Resource" => json!({"type": "Resource", "resource": {"name": metric["resource"], "target": target}}),
+        "ContainerResource" => json!({"type": "ContainerResource",
+            "containerResource": {"name": metric["resource"], "container": metric["container"], "target": target}}),
+        "Pods" => json!({"type": "Pods", "pods": {"metric": named, "target": target}}),
+        _ => {
+            let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "i"});
+            json!({"type": "Object", "object": {"describedObject": object, "metric": named, "target": target}})
+        }
+    }
+}
+
+/// Everything of a case but its FederatedHPA.
+async fn populate(stage: &Stage, case: &Case, now: Timestamp) {
+    let labels = json!({"app": case.name});
+    let replicas = case.current();
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": case.name, "namespace": "prod"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}});
+    let made = stage.fleet.control().create(&deployment).await.unwrap();
+    let resource = json!({"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": case.name,
+        "uid": made["metadata"]["uid"], "resourceVersion": made["metadata"]["resourceVersion"]});
+    let division = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"});
+    stage
+        .create(json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": format!("{}-deployment", case.name), "namespace": "prod"},
+            "spec": {"resource": resource, "replicas": replicas, "clusters": [{"name": MEMBER, "replicas": replicas}],
+                "placement": {"replicaScheduling": division}}}))
+        .await;
+    let server = stage.fleet.member(MEMBER).unwrap();
+    let (objects, pods) = (Objects::new(server.client()), kind("Pod"));
+    for pod in case.pods() {
+        let containers = pod["containers"].as_array().unwrap().iter().map(|one| {
+            let request = one["request_milli"].as_i64().map(from_milli);
+            let requests = request.map(|request| json!({"cpu": request, "memory": request}));
+            json!({"name": one["name"], "image": "app", "resources": {"requests": requests.unwrap_or(json!({}))}})
+        });
+        let deleted = pod["deleted"] == true;
+        let finalizers = if deleted { json!(["suite/stays"]) } else { json!([]) };
+        let name = case.pod(text(pod, "/name"));
+        let object = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "prod", "labels": labels, "finalizers": finalizers},
+            "spec": {"containers": containers.collect::<Vec<_>>()}});
+        let made = server.create(&object).await.unwrap();
+        let mut status = json!({"phase": pod["phase"]});
+        if !pod["start_age_s"].is_null() {
+            status["startTime"] = ago(now, &pod["start_age_s"]).into();
+        }
+        if !pod["ready"].is_null() {
+            let since = ago(now, &pod["ready_transition_age_s"]);
+            status["conditions"] = json!([{"type": "Ready", "status": pod["ready"], "lastTransitionTime": since}]);
+        }
+        let written = objects.merge(&pods, &made, "status", &json!({"status": status})).await.unwrap();
+        assert!(matches!(written, Written::Done(_)), "{written:?}");
+        if deleted {
+            assert!(matches!(objects.delete(&pods, &made).await.unwrap(), Written::Done(_)));
+        }
+    }
+}
+
+async fn decide(stage: &Stage, case: &Case) {
+    let metrics = case.metrics().iter().enumerate().map(|(at, metric)| spec_metric(case, at, metric));
+    let tolerance = case.of("tolerance").as_f64().unwrap().to_string();
+    let rules = json!({"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "tolerance": tolerance,
+        "policies": [{"type": "Pods", "value": MOST, "periodSeconds": 15}]});
+    stage
+        .create(json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": case.name, "namespace": "prod"},
+            "spec": {"mode": "Centralized", "minReplicas": 1, "maxReplicas": MOST,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": case.name},
+                "behavior": {"scaleUp": rules, "scaleDown": rules}, "metrics": metrics.collect::<Vec<_>>()}}))
+        .await;
+}
+
+/// What the status tells of the only metric, as the recording does.
+fn told(hpa: &Value) -> (Option<i64>, Option<i64>) {
+    let metric = &hpa["status"]["currentMetrics"][0];
+    let current = ["resource", "containerResource", "pods", "object"]
+        .into_iter()
+        .map(|field| &metric[field]["current"])
+        .find(|current| !current.is_null())
+        .cloned()
+        .unwrap_or_default();
+    let value = ["averageValue", "value"].into_iter().find_map(|field| current[field].as_str().and_then(milli));
+    (current["averageUtilization"].as_i64(), value)
+}
+
+/// Plays the cases in one namespace. Returns how many are the same, and the differences by class.
+async fn play(cases: &[Case]) -> (usize, BTreeMap<&'static str, usize>) {
+    let stage = Stage::still(1).await;
+    stage.fleet.settle().await.unwrap();
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let second = stage.wall.now().as_second();
+    let now = Timestamp::from_second(second - second % 15 + 30 + OFF).unwrap();
+    let (resource, custom) = metrics_api(cases, now);
+    let member = stage.fleet.member(MEMBER).unwrap();
+    member.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})).await.unwrap();
+    member.aggregate("metrics.k8s.io", resource);
+    member.aggregate("custom.metrics.k8s.io", custom);
+    for case in cases {
+        populate(&stage, case, now).await;
+    }
+    tokio::time::sleep(Duration::try_from(now.duration_since(stage.wall.now())).expect("a time to come")).await;
+    for case in cases {
+        decide(&stage, case).await;
+    }
+    stage.pass(2).await;
+    let (mut same, mut classes) = (0, BTreeMap::<&str, usize>::new());
+    for case in cases {
+        let hpa = stage.get("FederatedHPA", &case.name).await;
+        let replicas = int(&stage.get("Deployment", &case.name).await, "/spec/replicas").unwrap_or_default();
+        let out = &case.line["out"];
+        let single = case.metrics().len() == 1 && out["replicas"] != -1;
+        let wanted = (out["utilization_percent"].as_i64(), out["usage_milli"].as_i64());
+        if replicas == case.written() && (!single || told(&hpa) == wanted) {
+            same += 1;
+            continue;
+        }
+        let class = case.differs();
+        let class = class.unwrap_or_else(|| panic!("{replicas} {:?}: {} {}", told(&hpa), case.line, hpa["status"]));
+        *classes.entry(class).or_default() += 1;
+    }
+    one.stop().await;
+    (same, classes)
+}
+
+/// Of the decisions in one quarter: the same, those about replicas that exist, those about pods that are gone.
+async fn quarter(first: usize, same: usize, exist: usize, gone: usize) {
+    let played = play(&cases(first)).await;
+    let classes = [(EXIST, exist), (GONE, gone)].into_iter().filter(|(_, count)| *count > 0);
+    assert_eq!(played, (same, classes.collect()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_decisions_are_made_by_the_controller_too() {
+    quarter(0, 139, 9, 4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_quarter_of_recorded_decisions_is_made_by_the_controller_too() {
+    quarter(1, 146, 1, 4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_third_quarter_of_recorded_decisions_is_made_by_the_controller_too() {
+    quarter(2, 146, 5, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_quarter_of_recorded_decisions_is_made_by_the_controller_too() {
+    quarter(3, 147, 2, 2).await;
+}
